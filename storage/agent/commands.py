@@ -1,0 +1,244 @@
+"""Verb and arguments -> the exact commands, in order. Pure; nobody else builds commands.
+
+A preview shows these very objects, so nothing here may depend on the state of the host.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping, Tuple
+
+Args = Mapping[str, Any]
+
+OURS = "tiercel"
+ZEROING = "tiercel.zeroing"
+FORMAT_BCACHE = "tiercel.format=bcache"
+ZERO_STEP = "16MiB"
+DATA_OFFSET_SECTORS = 8192
+REGISTER = "/sys/fs/bcache/register_quiet"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program or one sysfs write.
+
+    `name` tells the commands of a verb apart, so that a resumed verb can leave out the finished
+    ones. `watch` and `wait` name conditions of waits.py: one whose progress is shown while the
+    command runs, one that must hold after it. `locked` is False where the command runs without
+    the agent's lock on the VG.
+    """
+
+    name: str
+    argv: Tuple[str, ...]
+    shell: str
+    watch: str = ""
+    wait: str = ""
+    locked: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"argv": list(self.argv), "shell": self.shell}
+
+
+def volume_tag(volume_key: str) -> str:
+    return f"tiercel.volume={volume_key}"
+
+
+def device(vg: str, lv: str) -> str:
+    return f"/dev/{vg}/{lv}"
+
+
+def lv_attribute(vg: str, lv: str, attribute: str) -> str:
+    """Symbolic path of a bcache attribute of an LV: which dm-N it is, is known when it runs."""
+    return f"/sys/block/<{vg}/{lv}>/bcache/{attribute}"
+
+
+def commands(verb: str, args: Args) -> Tuple[Command, ...]:
+    """The commands of a mutating verb; KeyError for any other verb."""
+    return BUILDERS[verb](args)
+
+
+def _run(
+    name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True
+) -> Command:
+    return Command(name, argv, shlex.join(argv), watch, wait, locked)
+
+
+def _write(name: str, path: str, value: str, wait: str = "", shown: str = "") -> Command:
+    shell = f"echo {shlex.quote(value)} > {shown or path}"
+    return Command(name, ("write", path, value), shell, wait=wait)
+
+
+def _lv_write(args: Args, attribute: str, value: str, wait: str = "") -> Command:
+    vg, lv = args["vg"], args["lv"]
+    shown = f"/sys/block/$(basename $(realpath {device(vg, lv)}))/bcache/{attribute}"
+    return _write(attribute, lv_attribute(vg, lv, attribute), value, wait, shown)
+
+
+def _tags(*tags: str) -> list[str]:
+    return [word for tag in tags for word in ("--addtag", tag)]
+
+
+def _devices(args: Args) -> list[str]:
+    return [f"/dev/{pv}" for pv in args["pvs"]]
+
+
+def _volume_create(args: Args) -> Tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    tags = [OURS, volume_tag(args["volume_key"]), ZEROING]
+    if args["layout"] == "bcache":
+        tags.append(FORMAT_BCACHE)
+    return (
+        _run(
+            "create", "lvcreate", "-y", "-Wy", "-Zy", "-n", name, "-L", f"{args['size_bytes']}b",
+            *_tags(*tags), vg, *_devices(args),
+        ),
+        _run(
+            "zero", "blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, name),
+            watch="zeroed", locked=False,
+        ),
+        _run("zeroed", "lvchange", "--deltag", ZEROING, f"{vg}/{name}"),
+    )
+
+
+def _volume_tag(args: Args) -> Tuple[Command, ...]:
+    tags = _tags(OURS, volume_tag(args["volume_key"]))
+    return (_run("tag", "lvchange", *tags, f"{args['vg']}/{args['lv']}"),)
+
+
+def _pool_create(args: Args) -> Tuple[Command, ...]:
+    return (
+        _run(
+            "create", "lvcreate", "-y", "--type", "cache-pool", "-n", args["name"],
+            "-L", f"{args['size_bytes']}b", "--chunksize", f"{args['chunk_kib']}k",
+            *_tags(OURS, volume_tag(args["volume_key"])), args["vg"], *_devices(args),
+        ),
+    )
+
+
+def _pool_remove(args: Args) -> Tuple[Command, ...]:
+    return (_run("remove", "lvremove", "-y", f"{args['vg']}/{args['pool']}"),)
+
+
+def _threshold(args: Args) -> list[str]:
+    if args.get("migration_threshold") is None:
+        return []
+    return ["--cachesettings", f"migration_threshold={args['migration_threshold']}"]
+
+
+def _cache_attach(args: Args) -> Tuple[Command, ...]:
+    vg = args["vg"]
+    return (
+        _run(
+            "attach", "lvconvert", "-y", "--type", "cache", "--cachepool", f"{vg}/{args['pool']}",
+            "--cachemode", args["mode"], "--cachepolicy", "smq", *_threshold(args),
+            f"{vg}/{args['lv']}",
+        ),
+    )
+
+
+def _cache_set(args: Args) -> Tuple[Command, ...]:
+    target = f"{args['vg']}/{args['lv']}"
+    steps = []
+    if args.get("policy") is not None:
+        steps.append(_run("policy", "lvchange", "-y", "--cachepolicy", args["policy"], target))
+    if _threshold(args):
+        steps.append(_run("settings", "lvchange", "-y", *_threshold(args), target))
+    if args.get("mode") is not None:
+        steps.append(_run("mode", "lvchange", "-y", "--cachemode", args["mode"], target))
+    return tuple(steps)
+
+
+def _cache_flush(args: Args) -> Tuple[Command, ...]:
+    target = f"{args['vg']}/{args['lv']}"
+    cleaner = ("lvchange", "-y", "--cachepolicy", "cleaner", target)
+    return (_run("cleaner", *cleaner, wait="flushed"),)
+
+
+def _cache_detach(args: Args) -> Tuple[Command, ...]:
+    target = f"{args['vg']}/{args['lv']}"
+    return (_run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),)
+
+
+def _cset_create(args: Args) -> Tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    return (
+        _run(
+            "create", "lvcreate", "-y", "-Wy", "-Zy", "-n", name, "-L", f"{args['size_bytes']}b",
+            *_tags(OURS, volume_tag(args["volume_key"])), vg, *_devices(args),
+        ),
+        _run("module", "modprobe", "bcache"),
+        _run(
+            "format", "make-bcache", "--cset-uuid", args["cset_uuid"],
+            "--bucket", f"{args['bucket_kib']}k", "-C", device(vg, name),
+        ),
+        _write("register", REGISTER, device(vg, name), wait="cset_registered"),
+    )
+
+
+def _cset_remove(args: Args) -> Tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    unregister = f"/sys/fs/bcache/{args['cset_uuid']}/unregister"
+    return (
+        _write("unregister", unregister, "1", wait="cset_gone"),
+        _run("wipe", "wipefs", "-a", "-t", "bcache", device(vg, name)),
+        _run("remove", "lvremove", "-y", f"{vg}/{name}"),
+    )
+
+
+def _bcache_format(args: Args) -> Tuple[Command, ...]:
+    vg, lv = args["vg"], args["lv"]
+    return (
+        _run("module", "modprobe", "bcache"),
+        _run(
+            "format", "make-bcache", "--data-offset", str(DATA_OFFSET_SECTORS), "-B",
+            device(vg, lv),
+        ),
+        _write("register", REGISTER, device(vg, lv), wait="backing_registered"),
+        _run("formatted", "lvchange", "--deltag", FORMAT_BCACHE, f"{vg}/{lv}"),
+    )
+
+
+def _bcache_attach(args: Args) -> Tuple[Command, ...]:
+    return (
+        _lv_write(args, "attach", args["cset_uuid"], wait="attached"),
+        _lv_write(args, "cache_mode", args["cache_mode"]),
+        _lv_write(args, "sequential_cutoff", str(args["sequential_cutoff_bytes"])),
+    )
+
+
+def _bcache_detach(args: Args) -> Tuple[Command, ...]:
+    return (_lv_write(args, "detach", "1", wait="detached"),)
+
+
+def _bcache_set(args: Args) -> Tuple[Command, ...]:
+    steps = []
+    if args.get("cache_mode") is not None:
+        steps.append(_lv_write(args, "cache_mode", args["cache_mode"]))
+    if args.get("sequential_cutoff_bytes") is not None:
+        cutoff = str(args["sequential_cutoff_bytes"])
+        steps.append(_lv_write(args, "sequential_cutoff", cutoff))
+    return tuple(steps)
+
+
+def _bcache_stop(args: Args) -> Tuple[Command, ...]:
+    return (_lv_write(args, "stop", "1", wait="stopped"),)
+
+
+BUILDERS: Mapping[str, Callable[[Args], Tuple[Command, ...]]] = {
+    "volume.create": _volume_create,
+    "volume.tag": _volume_tag,
+    "pool.create": _pool_create,
+    "pool.remove": _pool_remove,
+    "cache.attach": _cache_attach,
+    "cache.set": _cache_set,
+    "cache.flush": _cache_flush,
+    "cache.detach": _cache_detach,
+    "cset.create": _cset_create,
+    "cset.remove": _cset_remove,
+    "bcache.format": _bcache_format,
+    "bcache.attach": _bcache_attach,
+    "bcache.detach": _bcache_detach,
+    "bcache.set": _bcache_set,
+    "bcache.stop": _bcache_stop,
+}

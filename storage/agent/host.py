@@ -1,0 +1,128 @@
+"""The only door from the agent to the machine.
+
+Everything else in this package is a function of a request and a `Host`. `RealHost`
+(realhost.py) implements it on Linux; a test may implement it on a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, ContextManager, Optional, Protocol, Sequence
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished command left: `rc` (negative = killed by that signal), its output as text
+    (undecodable bytes replaced), and `report`, what it wrote to LVM_REPORT_FD ("" if nothing)."""
+
+    rc: int
+    stdout: str = ""
+    stderr: str = ""
+    report: str = ""
+
+
+class MissingTool(Exception):
+    """The program is not installed in any of the system folders."""
+
+
+class TimedOut(Exception):
+    """The command did not end in time; it was abandoned."""
+
+
+class LockBusy(Exception):
+    """Another operation of the agent holds the volume group."""
+
+
+class Host(Protocol):
+    """A storage host. Paths are absolute. Methods raise OSError only where they say so."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: Optional[float] = 10.0,
+        tick: Optional[Callable[[], None]] = None,
+    ) -> Result:
+        """Run a program to its end, without a shell and with stdin empty.
+
+        `argv[0]` is a bare name ("lvs") found in the system folders, never through PATH: raises
+        MissingTool. After `timeout` seconds raises TimedOut (only ever given for commands that
+        read); None waits for ever, which every command that writes uses. `tick` is called about
+        twice a second meanwhile. LVM reports ask for their JSON on LVM_REPORT_FD: it comes back
+        as `Result.report`; a host may leave that empty and put the JSON on stdout.
+        """
+
+    def has_tool(self, name: str) -> bool:
+        """Whether `run([name])` would find the program."""
+
+    def read(self, path: str) -> Optional[bytes]:
+        """Contents of a file of /proc, /sys, /etc or /run; None when missing or unreadable."""
+
+    def write(self, path: str, text: str) -> None:
+        """Write to a sysfs file in one write(2). Raises OSError with the kernel's errno."""
+
+    def save(self, path: str, data: bytes) -> None:
+        """Replace an ordinary file atomically (temporary file, fsync, rename), mode 0644,
+        making its folder if needed."""
+
+    def list(self, path: str) -> Sequence[str]:
+        """Sorted names in a folder; empty when it is missing or unreadable."""
+
+    def link(self, path: str) -> Optional[str]:
+        """Target of a symbolic link as stored (not resolved); None when it is no link.
+        Used on /sys (`/sys/dev/block/8:0`, `/sys/block/dm-4/bcache/cache`) and /proc/*/fd."""
+
+    def real(self, path: str) -> Optional[str]:
+        """The path with every link resolved ("/dev/vg/lv" -> "/dev/dm-4",
+        "/sys/block/dm-4/bcache" -> "/sys/devices/…"); None when it does not exist."""
+
+    def exists(self, path: str) -> bool:
+        """Whether the path exists (links followed)."""
+
+    def rdev(self, path: str) -> Optional[str]:
+        """"MAJOR:MINOR" of a block device node; None for anything else."""
+
+    def boottime_ns(self) -> int:
+        """CLOCK_BOOTTIME."""
+
+    def wall_ns(self) -> int:
+        """CLOCK_REALTIME."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; a model advances its clock instead."""
+
+    def hostname(self) -> str:
+        """The node name."""
+
+    def lock(self, vg: str, timeout: float) -> ContextManager[None]:
+        """Hold the agent's own lock on a volume group inside a `with`. Waits up to `timeout`
+        seconds, then raises LockBusy. Not re-entrant."""
+
+    def start_op(self, op: str) -> None:
+        """Start `ops.execute(host, op)` apart from this process (a transient systemd unit).
+        Returns once it is started. Raises OSError with the reason when it cannot be."""
+
+    def op_alive(self, op: str) -> bool:
+        """Whether what `start_op` started is still there."""
+
+    def stopping(self) -> bool:
+        """Whether this process was asked to stop (SIGINT): an operation then waits for its
+        running command, starts no further one and records `interrupted`."""
+
+    def op_load(self, op: str) -> Optional[dict[str, Any]]:
+        """The saved record of an operation, or None."""
+
+    def op_save(self, op: str, record: dict[str, Any]) -> None:
+        """Save the record of an operation, atomically and fsynced."""
+
+    def op_create(self, op: str, record: dict[str, Any]) -> bool:
+        """Save a new record; False, and nothing changed, when one is already there."""
+
+    def op_ids(self) -> Sequence[str]:
+        """Ids of all saved operations."""
+
+    def op_log(self, op: str, text: str) -> None:
+        """Append one line (no newline inside) to the log of an operation."""
+
+    def op_lines(self, op: str) -> Sequence[str]:
+        """The log of an operation, oldest first."""

@@ -1,0 +1,121 @@
+"""What a request may contain: one function per kind of value.
+
+Each takes what JSON gave and returns it, or raises ValueError with what is expected. Patterns
+are used with fullmatch: `$` would admit a trailing newline.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Tuple
+
+MAX_BYTES = 1 << 60
+
+_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_LVM_UUID = re.compile(r"[0-9A-Za-z]{6}(?:-[0-9A-Za-z]{4}){5}-[0-9A-Za-z]{6}")
+_LVM_NAME = re.compile(r"[A-Za-z0-9+_.][A-Za-z0-9+_.-]{0,126}")
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}(?:/[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}){0,2}")
+_KEY = re.compile(r"[a-z2-7]{8,26}")
+
+# Sub-volumes that LVM makes for itself: touching one of them touches its owner.
+_RESERVED = (
+    "_cdata _cmeta _corig _cpool _cvol _wcorig _mimage _mlog _rimage _rmeta _tdata _tmeta "
+    "_vdata _imeta _iorig _pmspare _vorigin"
+).split()
+
+
+def _text(value: Any, pattern: "re.Pattern[str]", expected: str) -> str:
+    if not isinstance(value, str) or pattern.fullmatch(value) is None:
+        raise ValueError(expected)
+    return value
+
+
+def request_id(value: Any) -> str:
+    return _text(value, _UUID4, "a random UUID (version 4) in lower case")
+
+
+def uuid(value: Any) -> str:
+    return _text(value, _UUID, "a UUID in lower case")
+
+
+def lvm_uuid(value: Any) -> str:
+    return _text(value, _LVM_UUID, "an LVM UUID such as AbCdEf-GhIj-KlMn-OpQr-StUv-WxYz-012345")
+
+
+def vg_name(value: Any) -> str:
+    name = _text(value, _LVM_NAME, "a volume group name")
+    if name in (".", ".."):
+        raise ValueError("a volume group name")
+    return name
+
+
+def lv_name(value: Any) -> str:
+    """Any LV a person may have made; never one of LVM's own sub-volumes."""
+    expected = "a logical volume name that is not one of LVM's own"
+    name = _text(value, _LVM_NAME, expected)
+    hidden = any(part in name for part in _RESERVED) or name.startswith(("snapshot", "pvmove"))
+    if hidden or name in (".", ".."):
+        raise ValueError(expected)
+    return name
+
+
+def made(prefix: str) -> Callable[[Any], str]:
+    """A name of ours: `v-…` volumes, `c-…` cache pools, `s-…` bcache cache devices."""
+    pattern = re.compile(prefix + r"-[a-z2-7]{8,26}")
+
+    def check(value: Any) -> str:
+        return _text(value, pattern, f"a name {prefix}-… of 8 to 26 letters a-z and digits 2-7")
+
+    return check
+
+
+def volume_key(value: Any) -> str:
+    return _text(value, _KEY, "8 to 26 letters a-z and digits 2-7")
+
+
+def device(value: Any) -> str:
+    """A device name below /dev; no part starts with a dot, so nothing leads out of /dev."""
+    return _text(value, _DEVICE, "a device name below /dev, such as md0 or mapper/x")
+
+
+def devices(value: Any) -> Tuple[str, ...]:
+    expected = "a list of 1 to 64 different device names below /dev"
+    if not isinstance(value, list) or not 1 <= len(value) <= 64:
+        raise ValueError(expected)
+    names = tuple(device(item) for item in value)
+    if len(set(names)) != len(names):
+        raise ValueError(expected)
+    return names
+
+
+def integer(low: int, high: int, multiple: int = 1) -> Callable[[Any], int]:
+    """A whole number; JSON's true and false are not numbers."""
+    of = f", a multiple of {multiple}" if multiple > 1 else ""
+
+    def check(value: Any) -> int:
+        if type(value) is not int or not low <= value <= high or value % multiple:
+            raise ValueError(f"a whole number from {low} to {high}{of}")
+        return value
+
+    return check
+
+
+def choice(*allowed: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return value
+
+    return check
+
+
+size_bytes = integer(512, MAX_BYTES, 512)
+
+
+def bucket_kib(value: Any) -> int:
+    """bcache buckets are powers of two; 4 KiB to 16 MiB."""
+    number = integer(4, 16384)(value)
+    if number & (number - 1):
+        raise ValueError("a power of two from 4 to 16384")
+    return number

@@ -1,0 +1,128 @@
+"""Which arguments each verb takes, and how each is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping
+
+from . import names
+
+Check = Callable[[Any], Any]
+
+CACHE_MODES = ("writethrough", "writeback")
+BCACHE_MODES = ("writethrough", "writeback", "writearound", "none")
+
+_mode = names.choice(*CACHE_MODES)
+_bcache_mode = names.choice(*BCACHE_MODES)
+_chunk_kib = names.integer(32, 1 << 20, 32)
+_threshold = names.integer(0, 1 << 31)
+_cutoff = names.integer(0, 1 << 32)
+_dirty_limit = names.integer(0, names.MAX_BYTES)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`required` and `optional` arguments; `expects` = keys `expect` must have outside a dry run;
+    `any_of` = at least one of these optional arguments must be there."""
+
+    required: Mapping[str, Check]
+    optional: Mapping[str, Check]
+    expects: frozenset[str]
+    any_of: tuple[str, ...] = ()
+
+
+def _shape(
+    required: Mapping[str, Check],
+    optional: Mapping[str, Check] = {},
+    expects: str = "",
+    any_of: tuple[str, ...] = (),
+) -> Shape:
+    return Shape({"vg": names.vg_name, **required}, optional, frozenset(["vg_uuid", *expects.split()]), any_of)
+
+
+EXPECT: Mapping[str, Check] = {
+    "vg_uuid": names.lvm_uuid,
+    "lv_uuid": names.lvm_uuid,
+    "lv_name": names.lv_name,
+    "size_bytes": names.size_bytes,
+}
+
+MUTATING: Mapping[str, Shape] = {
+    "volume.create": _shape(
+        {
+            "name": names.made("v"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "volume_key": names.volume_key,
+            "layout": names.choice("plain", "bcache"),
+        }
+    ),
+    "volume.tag": _shape(
+        {"lv": names.lv_name, "volume_key": names.volume_key}, expects="lv_uuid lv_name size_bytes"
+    ),
+    "pool.create": _shape(
+        {
+            "name": names.made("c"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "chunk_kib": _chunk_kib,
+            "volume_key": names.volume_key,
+        }
+    ),
+    "pool.remove": _shape({"pool": names.made("c")}, expects="lv_uuid"),
+    "cache.attach": _shape(
+        {"lv": names.lv_name, "pool": names.made("c"), "mode": _mode},
+        {"migration_threshold": _threshold},
+        expects="lv_uuid",
+    ),
+    "cache.set": _shape(
+        {"lv": names.lv_name},
+        {"mode": _mode, "policy": names.choice("smq"), "migration_threshold": _threshold},
+        expects="lv_uuid",
+        any_of=("mode", "policy", "migration_threshold"),
+    ),
+    "cache.flush": _shape(
+        {"lv": names.lv_name, "dirty_limit_bytes": _dirty_limit}, expects="lv_uuid"
+    ),
+    "cache.detach": _shape(
+        {"lv": names.lv_name, "pool": names.made("c"), "dirty_limit_bytes": _dirty_limit},
+        expects="lv_uuid",
+    ),
+    "cset.create": _shape(
+        {
+            "name": names.made("s"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "cset_uuid": names.uuid,
+            "bucket_kib": names.bucket_kib,
+            "volume_key": names.volume_key,
+        }
+    ),
+    "cset.remove": _shape({"name": names.made("s"), "cset_uuid": names.uuid}, expects="lv_uuid"),
+    "bcache.format": _shape({"lv": names.lv_name}, expects="lv_uuid"),
+    "bcache.attach": _shape(
+        {
+            "lv": names.lv_name,
+            "cset_uuid": names.uuid,
+            "cache_mode": _bcache_mode,
+            "sequential_cutoff_bytes": _cutoff,
+        },
+        expects="lv_uuid",
+    ),
+    "bcache.detach": _shape({"lv": names.lv_name, "cset_uuid": names.uuid}, expects="lv_uuid"),
+    "bcache.set": _shape(
+        {"lv": names.lv_name},
+        {"cache_mode": _bcache_mode, "sequential_cutoff_bytes": _cutoff},
+        expects="lv_uuid",
+        any_of=("cache_mode", "sequential_cutoff_bytes"),
+    ),
+    "bcache.stop": _shape({"lv": names.lv_name}, expects="lv_uuid"),
+}
+
+READING: Mapping[str, Mapping[str, Check]] = {
+    "hello": {},
+    "inventory": {},
+    "sample": {},
+    "op.get": {"op": names.request_id, "after": names.integer(0, 1 << 53)},
+    "op.list": {},
+}
