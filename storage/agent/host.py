@@ -82,6 +82,10 @@ class Host(Protocol):
     def rdev(self, path: str) -> Optional[str]:
         """"MAJOR:MINOR" of a block device node; None for anything else."""
 
+    def dm_message(self, name: str, message: str) -> str:
+        """Send a message to sector 0 of a device-mapper device (what `dmsetup message NAME 0 …`
+        does, without a process per volume) and return its answer. Raises OSError."""
+
     def boottime_ns(self) -> int:
         """CLOCK_BOOTTIME."""
 

@@ -1,0 +1,124 @@
+"""bcache by sysfs: backing devices and cache sets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from .dm import text
+from .host import Host
+
+FS = "/sys/fs/bcache"
+STATES = ("no cache", "clean", "dirty", "inconsistent")
+
+_HUMAN = re.compile(r"(-?)(\d+)(?:\.(\d))?([kMGTPEZY]?)")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class Backing:
+    """A registered backing device. `device` is its bcacheN, None while the kernel waits for the
+    cache set. `dirty_bytes` is what the kernel prints, one decimal digit: a gauge, never less
+    than 512 while anything is dirty."""
+
+    kname: str
+    uuid: str
+    device: Optional[str]
+    cset_uuid: Optional[str]
+    state: str
+    cache_mode: str
+    sequential_cutoff_bytes: int
+    writeback_percent: int
+    dirty_bytes: int
+
+
+@dataclass(frozen=True)
+class CacheSet:
+    """A registered cache set with the kname of its cache device."""
+
+    uuid: str
+    kname: Optional[str]
+    bucket_bytes: int
+    bucket_count: int
+    available_percent: Optional[int]
+    backing: Tuple[str, ...]
+
+
+def human(value: str) -> int:
+    """Bytes of the kernel's "1.2G" (base 1024, digits cut off, so never more than the truth)."""
+    match = _HUMAN.fullmatch(value.strip())
+    if match is None:
+        return 0
+    sign, whole, tenth, unit = match.groups()
+    scale = 1024 ** (" kMGTPEZY".index(unit) if unit else 0)
+    size = int(whole) * scale + int(tenth or 0) * scale // 10
+    return -size if sign else size
+
+
+def chosen(value: str) -> str:
+    """The bracketed word of "writethrough [writeback] writearound none"."""
+    match = re.search(r"\[([^\]]+)\]", value)
+    return match.group(1) if match else value
+
+
+def folder(kname: str) -> str:
+    return f"/sys/block/{kname}/bcache"
+
+
+def backing(host: Host, kname: str) -> Optional[Backing]:
+    """The backing device on `kname`; None when it is none, or is not registered."""
+    here = folder(kname)
+    state = text(host, f"{here}/state")
+    if state not in STATES:
+        return None
+    device = host.link(f"{here}/dev")
+    cset = host.link(f"{here}/cache")
+    percent = text(host, f"{here}/writeback_percent")
+    return Backing(
+        kname=kname,
+        uuid=text(host, f"{here}/backing_dev_uuid"),
+        device=None if device is None else device.rsplit("/", 1)[-1],
+        cset_uuid=None if cset is None else cset.rsplit("/", 1)[-1],
+        state=state,
+        cache_mode=chosen(text(host, f"{here}/cache_mode")),
+        sequential_cutoff_bytes=human(text(host, f"{here}/sequential_cutoff")),
+        writeback_percent=int(percent) if percent.isdecimal() else 0,
+        dirty_bytes=human(text(host, f"{here}/dirty_data")),
+    )
+
+
+def cache_sets(host: Host) -> Tuple[CacheSet, ...]:
+    """Every registered cache set."""
+    return tuple(
+        cache_set(host, uuid) for uuid in host.list(FS) if _UUID.fullmatch(uuid) is not None
+    )
+
+
+def cache_set(host: Host, uuid: str) -> CacheSet:
+    here = f"{FS}/{uuid}"
+    cache = host.link(f"{here}/cache0")
+    available = text(host, f"{here}/cache_available_percent")
+    buckets = text(host, f"{here}/cache0/nbuckets")
+    names = [name for name in host.list(here) if re.fullmatch(r"bdev\d+", name)]
+    links = [host.link(f"{here}/{name}") for name in names]
+    return CacheSet(
+        uuid=uuid,
+        kname=None if cache is None else _owner(cache),
+        bucket_bytes=human(text(host, f"{here}/bucket_size")),
+        bucket_count=int(buckets) if buckets.isdecimal() else 0,
+        available_percent=int(available) if available.isdecimal() else None,
+        backing=tuple(_owner(link) for link in links if link is not None),
+    )
+
+
+def cache_set_of(host: Host, kname: str) -> Optional[str]:
+    """uuid of the registered cache set whose cache device is `kname`."""
+    link = host.link(f"{folder(kname)}/set")
+    return None if link is None else link.rsplit("/", 1)[-1]
+
+
+def _owner(link: str) -> str:
+    """"../../../devices/virtual/block/dm-7/bcache" -> "dm-7"."""
+    parts = link.rstrip("/").split("/")
+    return parts[-2] if len(parts) > 1 else ""

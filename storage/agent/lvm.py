@@ -1,0 +1,176 @@
+"""LVM's reports as plain rows.
+
+Two `lvs` calls, because any segment field makes LVs of several segments repeat: one row per LV,
+one per segment, joined on the uuid. Exit codes say little (a missing PV gives 0, an unknown LV
+gives 5 and a valid empty report), so health comes from fields.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Mapping, Sequence, Tuple
+
+from .errors import Refusal
+from .host import Host, MissingTool, Result, TimedOut
+
+Row = Mapping[str, str]
+
+VGS = (
+    "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_seqno,vg_tags,"
+    "vg_missing_pv_count"
+)
+PVS = (
+    "pv_uuid,pv_name,vg_uuid,vg_name,dev_size,pv_size,pv_free,pv_missing,pv_duplicate,"
+    "pv_major,pv_minor"
+)
+LVS = (
+    "lv_uuid,lv_name,vg_uuid,vg_name,lv_size,lv_layout,lv_role,lv_tags,lv_active,lv_suspended,"
+    "lv_device_open,lv_kernel_major,lv_kernel_minor,lv_health_status,lv_attr,pool_lv,pool_lv_uuid,"
+    "origin,origin_uuid,data_lv,data_lv_uuid,metadata_lv,metadata_lv_uuid"
+)
+SEGMENTS = (
+    "lv_uuid,vg_seqno,vg_uuid,segtype,seg_start,seg_size,devices,metadata_devices,chunk_size,"
+    "cache_mode,cache_policy,cache_settings"
+)
+
+_FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
+_CONFIG = "report/mark_hidden_devices=0"
+_LOCKED = "Resource temporarily unavailable"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All four reports. `stale`: a VG was locked and the data was read without its lock.
+    `consistent`: no VG changed between the first and the last report."""
+
+    vgs: Tuple[Row, ...]
+    pvs: Tuple[Row, ...]
+    lvs: Tuple[Row, ...]
+    segments: Tuple[Row, ...]
+    stale: bool
+    consistent: bool
+
+
+def argv(tool: str, fields: str, *, locking: bool, every: bool = True) -> list[str]:
+    """A report command. It never waits for a VG lock: a writer may hold one for hours."""
+    words = [tool, *(["-a"] if every else []), *_FORMAT]
+    words += [f"{_CONFIG} global/wait_for_locks=0"] if locking else [_CONFIG, "--nolocking"]
+    return [*words, "-o", fields]
+
+
+def read(host: Host, *, allow_stale: bool = True) -> Report:
+    """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where a stale answer
+    will not do."""
+    stale = False
+
+    def report(tool: str, kind: str, fields: str) -> Tuple[Row, ...]:
+        nonlocal stale
+        every = tool != "vgs"
+        if not stale:
+            command = argv(tool, fields, locking=True, every=every)
+            result = _run(host, command)
+            if result.rc == 0:
+                return rows(result, kind, command)
+            if _LOCKED not in result.stderr:
+                raise _failed(command, result)
+            if not allow_stale:
+                raise _busy(command, result)
+            stale = True
+        command = argv(tool, fields, locking=False, every=every)
+        result = _run(host, command)
+        if result.rc != 0:
+            raise _failed(command, result)
+        return rows(result, kind, command)
+
+    vgs = report("vgs", "vg", VGS)
+    pvs = report("pvs", "pv", PVS)
+    lvs = report("lvs", "lv", LVS)
+    segments = report("lvs", "lv", SEGMENTS)
+    return Report(vgs, pvs, lvs, segments, stale, _consistent(vgs, segments))
+
+
+def rows(result: Result, kind: str, command: Sequence[str]) -> Tuple[Row, ...]:
+    """The rows of one report. LVM may print advisories on stdout around or before the JSON, so
+    decoding starts at the first line that opens an object."""
+    text = result.report or result.stdout
+    start = 0 if text.startswith("{") else _object_start(text)
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text, start)
+        found = document["report"][0][kind]
+        return tuple({str(key): flat(value) for key, value in row.items()} for row in found)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise Refusal(
+            "cmd_failed", f"{command[0]} did not print the report that was asked for.",
+            "Run the command on the host by hand and read what it says.",
+            argv=command, rc=result.rc, stderr=result.stderr or text,
+        ) from None
+
+
+def flat(value: Any) -> str:
+    """One value as `json` of lvm2 2.03.16 would give it: newer releases give null, numbers and
+    lists for the same thing."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ",".join(flat(item) for item in value)
+    return str(value)
+
+
+def number(text: str) -> int:
+    """A count or a size; 0 where LVM leaves it out."""
+    return int(text) if text.lstrip("-").isdecimal() else 0
+
+
+def flag(text: str) -> bool:
+    return text == "1"
+
+
+def listed(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+def _object_start(text: str) -> int:
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("{"):
+            return offset + len(line) - len(line.lstrip())
+        offset += len(line)
+    return offset
+
+
+def _consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
+    first = {row["vg_uuid"]: row["vg_seqno"] for row in vgs}
+    return all(first.get(row["vg_uuid"]) == row["vg_seqno"] for row in segments)
+
+
+def _run(host: Host, command: Sequence[str]) -> Result:
+    try:
+        return host.run(command, timeout=10.0)
+    except MissingTool:
+        raise Refusal(
+            "missing_tool", f"{command[0]} is not installed on this host.",
+            "Install the package lvm2.", argv=command,
+        ) from None
+    except TimedOut:
+        raise Refusal(
+            "timeout", f"{command[0]} did not answer within 10 seconds.",
+            "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
+            argv=command,
+        ) from None
+
+
+def _busy(command: Sequence[str], result: Result) -> Refusal:
+    return Refusal(
+        "busy", "Another LVM command holds the lock of a volume group on this host.",
+        "Wait until it ends (`ps -ef | grep -E 'lv|vg|pv'` shows it); then try again.",
+        argv=command, rc=result.rc, stderr=result.stderr,
+    )
+
+
+def _failed(command: Sequence[str], result: Result) -> Refusal:
+    return Refusal(
+        "cmd_failed", f"{command[0]} failed with exit code {result.rc}.",
+        "Run the command on the host by hand and read what it says.",
+        argv=command, rc=result.rc, stderr=result.stderr,
+    )

@@ -1,0 +1,88 @@
+"""/etc/tiercel/agent.json: what root on this host lets the panel change.
+
+It starts observe-only: no VG listed, so nothing can be changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Optional, Tuple
+
+from . import names
+from .errors import Refusal
+from .host import Host
+
+PATH = "/etc/tiercel/agent.json"
+AGENT = "/usr/lib/tiercel/agent.pyz"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Allowed VGs by name; PVs whose tier the operator states (else the kernel's `rotational`,
+    and hardware RAID lies). `broken` says why the file could not be used: nothing is allowed."""
+
+    vgs: Tuple[str, ...] = ()
+    fast_pvs: Tuple[str, ...] = ()
+    slow_pvs: Tuple[str, ...] = ()
+    broken: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "vgs": list(self.vgs), "fast_pvs": list(self.fast_pvs), "slow_pvs": list(self.slow_pvs)
+        }
+
+
+def load(host: Host) -> Policy:
+    """A missing file is the observe-only policy; a file that cannot be understood allows
+    nothing and says so."""
+    data = host.read(PATH)
+    if data is None:
+        return Policy()
+    try:
+        document = json.loads(data.decode("utf-8"))
+        unknown = set(document) - {"vgs", "fast_pvs", "slow_pvs"}
+        if unknown:
+            raise ValueError("unknown key " + ", ".join(sorted(map(str, unknown))))
+        return Policy(
+            tuple(names.vg_name(item) for item in document.get("vgs", [])),
+            tuple(names.device(item) for item in document.get("fast_pvs", [])),
+            tuple(names.device(item) for item in document.get("slow_pvs", [])),
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        return Policy(broken=str(error))
+
+
+def save(host: Host, policy: Policy) -> None:
+    host.save(PATH, json.dumps(policy.to_json(), indent=2).encode() + b"\n")
+
+
+def with_vg(policy: Policy, vg: str) -> Policy:
+    return policy if vg in policy.vgs else replace(policy, vgs=(*policy.vgs, vg))
+
+
+def without_vg(policy: Policy, vg: str) -> Policy:
+    return replace(policy, vgs=tuple(name for name in policy.vgs if name != vg))
+
+
+def check_vg(policy: Policy, vg: str) -> None:
+    """Raises Refusal(observe_only | vg_not_allowed)."""
+    allow = f"As root on the host run: {AGENT} allow-vg {vg}"
+    if policy.broken:
+        raise Refusal(
+            "observe_only", f"{PATH} cannot be used ({policy.broken}), so nothing is allowed.",
+            f"Correct the file (`{AGENT} policy` prints what is understood). {allow}",
+        )
+    if not policy.vgs:
+        raise Refusal("observe_only", "This host only lets the panel look.", allow)
+    if vg not in policy.vgs:
+        raise Refusal("vg_not_allowed", f"This host does not let the panel change VG {vg}.", allow)
+
+
+def tier(policy: Policy, pv: str, rotational: Optional[bool]) -> str:
+    """"fast" or "slow"; a device of unknown kind counts as slow."""
+    if pv in policy.fast_pvs:
+        return "fast"
+    if pv in policy.slow_pvs:
+        return "slow"
+    return "fast" if rotational is False else "slow"
