@@ -1,0 +1,318 @@
+"""What a host says now: frozen dataclasses decoded from the agent's `inventory` reply.
+
+The host is not trusted: every field is checked for its type and range, text is cut to a sane
+length, and a reply that does not fit raises `BadFacts`, so that no half-read inventory is used.
+Names, tags, models and serials are other people's text: show them escaped, never build with them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+TEXT_LIMIT = 512
+INT_LIMIT = 2**63 - 1
+UUID_LIMIT = 38
+"""LVM writes its uuids as 32 letters in 7 groups."""
+NAME_LIMIT = 127
+
+T = TypeVar("T")
+
+
+class BadFacts(ValueError):
+    """The host's inventory does not have the agreed shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    name: str
+    dev: str
+    size_bytes: int
+    rotational: bool
+    model: str
+    serial: str
+    transport: str
+    logical_sector_bytes: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An md array; `degraded_count` members are missing or failed."""
+
+    name: str
+    dev: str
+    uuid: str
+    level: str
+    state: str
+    size_bytes: int
+    degraded_count: int
+    sync_action: str
+    members: tuple[ArrayMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalVolume:
+    """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
+    `redundant` means one device below may die without losing data, `healthy` that none has."""
+
+    uuid: str
+    name: str
+    vg_uuid: str
+    vg_name: str
+    size_bytes: int
+    free_bytes: int
+    missing: bool
+    duplicate: bool
+    tier: Literal["fast", "slow"]
+    redundant: bool
+    healthy: bool
+    logical_sector_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeGroup:
+    """`allowed` says whether root on the host lets Tiercel change this group."""
+
+    uuid: str
+    name: str
+    size_bytes: int
+    free_bytes: int
+    extent_bytes: int
+    seqno: int
+    tags: tuple[str, ...]
+    missing_pv_count: int
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    type: str
+    start_bytes: int
+    size_bytes: int
+    pvs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DmCache:
+    """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`."""
+
+    pool: str
+    pool_uuid: str
+    mode: str
+    policy: str
+    chunk_bytes: int
+    size_bytes: int
+    used_bytes: int
+    dirty_bytes: int
+    needs_check: bool
+    failed: bool
+    migration_threshold_sectors: int
+    pvs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BcacheBacking:
+    """A bcache superblock on a logical volume; `device` is the name the guest uses (bcacheN)."""
+
+    uuid: str
+    device: str | None
+    cset_uuid: str | None
+    state: str
+    cache_mode: str
+    sequential_cutoff_bytes: int
+    writeback_percent: int
+    dirty_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeUser:
+    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process."""
+
+    kind: str
+    name: str
+    disk: str
+    pid: int | None
+
+    def __str__(self) -> str:
+        return f"{self.name} · {self.disk}" if self.disk else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalVolume:
+    uuid: str
+    name: str
+    vg_uuid: str
+    vg_name: str
+    size_bytes: int
+    layout: tuple[str, ...]
+    role: tuple[str, ...]
+    tags: tuple[str, ...]
+    active: bool
+    suspended: bool
+    open_count: int
+    dev: str | None
+    kname: str | None
+    health: str
+    segments: tuple[Segment, ...]
+    cache: DmCache | None
+    bcache: BcacheBacking | None
+    users: tuple[VolumeUser, ...]
+
+    def __post_init__(self) -> None:
+        if (
+            not self.size_bytes
+            or len(self.uuid) > UUID_LIMIT
+            or len(self.name) > NAME_LIMIT
+        ):
+            raise BadFacts(f"not a logical volume: {self.name!r:.60}")
+
+    @property
+    def is_public(self) -> bool:
+        return "public" in self.role
+
+    @property
+    def guest_size_bytes(self) -> int:
+        """What the guest sees: bcache keeps its superblock and padding in front."""
+        if self.bcache is not None and self.bcache.size_bytes:
+            return self.bcache.size_bytes
+        return self.size_bytes
+
+    @property
+    def pvs(self) -> tuple[str, ...]:
+        """Physical volumes below, each once, in order of first use."""
+        return tuple(
+            dict.fromkeys(pv for segment in self.segments for pv in segment.pvs)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSet:
+    """A registered bcache cache set and the LV it lies on (None when it is not an LV)."""
+
+    uuid: str
+    lv_uuid: str | None
+    device: str
+    size_bytes: int
+    bucket_bytes: int
+    available_percent: int | None
+    backing_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """One inventory. `consistent` is False when the reports did not agree with each other,
+    `stale` when a busy volume group forced a read without its lock."""
+
+    consistent: bool
+    stale: bool
+    disks: tuple[Disk, ...]
+    arrays: tuple[Array, ...]
+    pvs: tuple[PhysicalVolume, ...]
+    vgs: tuple[VolumeGroup, ...]
+    lvs: tuple[LogicalVolume, ...]
+    csets: tuple[CacheSet, ...]
+
+    def __post_init__(self) -> None:
+        if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
+            raise BadFacts("two logical volumes have one uuid")
+
+    def vg(self, uuid: str) -> VolumeGroup | None:
+        return next((vg for vg in self.vgs if vg.uuid == uuid), None)
+
+    def lv(self, uuid: str) -> LogicalVolume | None:
+        return next((lv for lv in self.lvs if lv.uuid == uuid), None)
+
+    def lv_named(self, vg_uuid: str, name: str) -> LogicalVolume | None:
+        return next(
+            (lv for lv in self.lvs if (lv.vg_uuid, lv.name) == (vg_uuid, name)), None
+        )
+
+    def cset(self, uuid: str) -> CacheSet | None:
+        return next((cset for cset in self.csets if cset.uuid == uuid), None)
+
+    def pvs_of(self, vg_uuid: str, tier: str) -> tuple[PhysicalVolume, ...]:
+        return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
+
+    def public_lvs(self) -> tuple[LogicalVolume, ...]:
+        """Volumes a guest or a person may use; not what caches are made of."""
+        cache_devices = {cset.lv_uuid for cset in self.csets}
+        return tuple(
+            lv for lv in self.lvs if lv.is_public and lv.uuid not in cache_devices
+        )
+
+
+def decode(data: object) -> HostFacts:
+    """The agent's `inventory` data (see the module `inventory` of the agent) as facts.
+
+    Raises `BadFacts` naming the field that does not fit. Unknown keys are ignored, so that a
+    newer agent can say more.
+    """
+    return _decode(HostFacts, data, "inventory")
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple((field.name, hints[field.name]) for field in dataclasses.fields(cls))
+
+
+def _decode(cls: type[T], data: object, where: str) -> T:
+    if not isinstance(data, Mapping):
+        raise BadFacts(f"{where}: expected an object")
+    values: dict[str, Any] = {}
+    for name, hint in _fields(cls):
+        if name not in data:
+            raise BadFacts(f"{where}.{name} is missing")
+        values[name] = _value(hint, data[name], f"{where}.{name}")
+    return cls(**values)
+
+
+def _value(hint: Any, value: object, where: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None:
+            return None
+        return _value(
+            next(arg for arg in get_args(hint) if arg is not type(None)), value, where
+        )
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise BadFacts(
+                f"{where}: {value!r:.60} is none of {', '.join(get_args(hint))}"
+            )
+        return value
+    if origin is tuple:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise BadFacts(f"{where}: expected a list")
+        return tuple(
+            _value(get_args(hint)[0], v, f"{where}[{n}]") for n, v in enumerate(value)
+        )
+    if dataclasses.is_dataclass(hint):
+        return _decode(typing.cast("type[Any]", hint), value, where)
+    return _scalar(hint, value, where)
+
+
+def _scalar(hint: Any, value: object, where: str) -> Any:
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint is int and isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value <= INT_LIMIT:
+            raise BadFacts(f"{where}: {value} is out of range")
+        return value
+    if hint is str and isinstance(value, str):
+        # PostgreSQL refuses NUL in text, and a lone surrogate cannot be encoded.
+        return value[:TEXT_LIMIT].replace("\0", "�").encode(errors="replace").decode()
+    raise BadFacts(f"{where}: expected {hint.__name__}, got {type(value).__name__}")

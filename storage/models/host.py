@@ -1,0 +1,106 @@
+"""A storage host: how to reach it, whom it must prove to be, and what it said last."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from storage.access import is_staff
+from storage.facts import HostFacts, decode
+from storage.naming import new_key
+
+
+class HostState(models.TextChoices):
+    """pending -> unverified -> active <-> quarantined.
+
+    pending: the enrolment line was printed, the host has not answered yet.
+    unverified: it reported its key; a person must compare the fingerprint and accept it.
+    active: pinned key, reachable by worker and collector.
+    quarantined: it answered with another key; nothing is sent until a person decides.
+    """
+
+    PENDING = "pending", "waiting for the host"
+    UNVERIFIED = "unverified", "fingerprint to accept"
+    ACTIVE = "active", "active"
+    QUARANTINED = "quarantined", "quarantined"
+
+
+class HostQuerySet(models.QuerySet["Host"]):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        """The only way from a request to hosts: customers never see one."""
+        return self if is_staff(user) else self.none()
+
+    def active(self) -> Self:
+        return self.filter(state=HostState.ACTIVE)
+
+
+class Host(models.Model):
+    """`host_key` is the pinned key (one OpenSSH public key line); `host_key_seen` the key that
+    waits for a person: the first one reported, or a changed one that caused the quarantine.
+    `sealed_key` is our private key, sealed so that only worker and collector can open it.
+    `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
+    problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
+    `{code, message, correction}`, empty after a good one.
+    """
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    name = models.CharField(max_length=64, unique=True)
+    address = models.CharField(max_length=255)
+    port = models.PositiveIntegerField(
+        default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)]
+    )
+    account = models.CharField(max_length=32, default="tiercel")
+    state = models.CharField(
+        max_length=16, choices=HostState.choices, default=HostState.PENDING
+    )
+    machine_id = models.CharField(max_length=64, blank=True)
+    host_key = models.TextField(blank=True)
+    host_key_seen = models.TextField(blank=True)
+    public_key = models.TextField(blank=True)
+    sealed_key = models.BinaryField(default=bytes)
+    enrol_digest = models.CharField(max_length=64, blank=True)
+    enrol_expires_at = models.DateTimeField(null=True, blank=True)
+    hello = models.JSONField(default=dict, blank=True)
+    hello_at = models.DateTimeField(null=True, blank=True)
+    facts = models.JSONField(default=dict, blank=True)
+    facts_at = models.DateTimeField(null=True, blank=True)
+    problems = models.JSONField(default=list, blank=True)
+    error = models.JSONField(default=dict, blank=True)
+    last_seen_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = HostQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(state__in=HostState.values), name="host_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state=HostState.ACTIVE) | ~models.Q(host_key=""),
+                name="host_active_has_pinned_key",
+            ),
+            models.UniqueConstraint(
+                fields=("machine_id",),
+                condition=~models.Q(machine_id=""),
+                name="host_machine_id_once",
+                violation_error_message="This machine is enrolled already under another name.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def inventory(self) -> HostFacts | None:
+        """The last inventory, decoded; None before the first one."""
+        return decode(self.facts) if self.facts else None
+
+    @property
+    def allowed_vgs(self) -> tuple[str, ...]:
+        """Volume groups that root on the host lets Tiercel change; none = observe-only."""
+        return tuple(self.hello.get("policy", {}).get("vgs", ()))

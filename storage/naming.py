@@ -1,0 +1,52 @@
+"""Names that Tiercel makes. What a person types is only ever a label; these reach command lines.
+
+The agent admits `^[vcs]-[a-z2-7]{8,26}$` for what it creates: base32 without padding, no digit
+that looks like a letter, no `snapshot`/`pvmove` prefix and no `_cdata`-like infix that LVM keeps.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+
+KEY_BYTES = 10
+KEY_PATTERN = re.compile(r"[a-z2-7]{8,26}")
+MANAGED_TAG = "tiercel"
+VOLUME_TAG_PREFIX = "tiercel.volume="
+ZEROING_TAG = "tiercel.zeroing"
+FORMAT_TAG = "tiercel.format=bcache"
+
+
+def new_key() -> str:
+    """A random public identifier of 16 base32 letters (80 bits)."""
+    return base64.b32encode(secrets.token_bytes(KEY_BYTES)).decode().lower()
+
+
+def volume_name(key: str) -> str:
+    """The LV name of a volume we create."""
+    return f"v-{key}"
+
+
+def pool_name(key: str) -> str:
+    """The LV name of a cache pool we create."""
+    return f"c-{key}"
+
+
+def cache_device_name(key: str) -> str:
+    """The LV name of a bcache cache device we create."""
+    return f"s-{key}"
+
+
+def volume_tag(key: str) -> str:
+    """The tag that ties an LV to the volume record `key`."""
+    return f"{VOLUME_TAG_PREFIX}{key}"
+
+
+def tagged_volume_key(tags: tuple[str, ...]) -> str | None:
+    """The volume key among LVM tags, or None. Tags come from the host: anything odd is ignored."""
+    for tag in tags:
+        key = tag.removeprefix(VOLUME_TAG_PREFIX)
+        if key != tag and KEY_PATTERN.fullmatch(key):
+            return key
+    return None

@@ -1,0 +1,36 @@
+"""From what is to what should be: `plan(facts, target, wish)` -> the steps that are left.
+
+Pure. `()` means done: a job has succeeded when the plan against re-read facts is empty. Every
+step is one primitive verb of the agent; names and sizes are settled here, so that the commands a
+person confirms are the commands that run. A plan made while a wished-for LV does not exist yet
+leaves its uuid out of `expect`; the runner plans anew after each step and then it is there.
+"""
+
+from __future__ import annotations
+
+from storage.facts import HostFacts
+from storage.plan import bcache, lvmcache, volume
+from storage.plan.draft import (
+    DIRTY_LIMIT_BYTES,
+    Refused,
+    Step,
+    Target,
+    begin,
+    may_change,
+)
+from storage.wish import Wish
+
+__all__ = ["DIRTY_LIMIT_BYTES", "Refused", "Step", "Target", "plan"]
+
+
+def plan(facts: HostFacts, target: Target, wish: Wish) -> tuple[Step, ...]:
+    """The steps from `facts` to `wish`; raises `Refused` where there is no safe way."""
+    draft = begin(facts, target, wish)
+    volume.exist(draft)
+    if wish.layout == "bcache":
+        bcache.shape(draft)
+    else:
+        lvmcache.shape(draft)
+    if draft.steps:
+        may_change(draft)
+    return tuple(draft.steps)

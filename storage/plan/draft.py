@@ -1,0 +1,148 @@
+"""The vocabulary of plans: targets, steps, refusals, and the draft a plan is written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from storage.facts import HostFacts, LogicalVolume, VolumeGroup
+from storage.naming import MANAGED_TAG, tagged_volume_key
+from storage.wish import MIB, Wish
+
+DIRTY_LIMIT_BYTES = 64 * MIB
+"""LVM flushes under the volume group's lock: above this much dirty data we flush first, without
+the lock, so that no other guest of the group waits (DESIGN §5: 24 s for 400 MiB)."""
+
+
+class Refused(Exception):
+    """What the wish asks for cannot or must not be done here; `correction` says what to do."""
+
+    def __init__(self, code: str, message: str, correction: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.correction = correction
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which LV: the names commands need and the uuids that identify it (`lv_uuid` None before
+    it exists)."""
+
+    volume_key: str
+    vg_uuid: str
+    vg_name: str
+    lv_name: str
+    lv_uuid: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One agent verb. `polled` steps take long and are watched without holding a worker."""
+
+    verb: str
+    args: dict[str, Any]
+    expect: dict[str, Any]
+    title: str
+    polled: bool = False
+
+
+@dataclass(slots=True)
+class Draft:
+    """The facts a plan works on, and the steps so far."""
+
+    facts: HostFacts
+    target: Target
+    wish: Wish
+    vg: VolumeGroup
+    lv: LogicalVolume | None
+    steps: list[Step] = field(default_factory=list)
+
+    def add(self, verb: str, title: str, *, polled: bool = False, **args: Any) -> None:
+        """A step on the target LV itself, guarded by its identity."""
+        expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
+        if self.lv is not None:
+            expect |= {"lv_uuid": self.lv.uuid, "size_bytes": self.lv.size_bytes}
+        args = {"vg": self.vg.name, "lv": self.lv_name, **args}
+        self.steps.append(Step(verb, args, expect, title, polled))
+
+    def add_beside(
+        self, verb: str, title: str, *, uuid: str | None = None, **args: Any
+    ) -> None:
+        """A step on something else in the volume group: a pool, a cache device, a new LV."""
+        expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
+        if uuid is not None:
+            expect["lv_uuid"] = uuid
+        self.steps.append(Step(verb, {"vg": self.vg.name, **args}, expect, title))
+
+    @property
+    def lv_name(self) -> str:
+        return self.lv.name if self.lv is not None else self.target.lv_name
+
+    def ours(self) -> tuple[LogicalVolume, ...]:
+        """Every other LV of this group that carries this volume's tag: pools, cache devices."""
+        return tuple(
+            lv
+            for lv in self.facts.lvs
+            if lv.vg_uuid == self.vg.uuid
+            and MANAGED_TAG in lv.tags
+            and tagged_volume_key(lv.tags) == self.target.volume_key
+            and (self.lv is None or lv.uuid != self.lv.uuid)
+        )
+
+
+def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
+    """A draft without steps, once the group and the volume are what they are said to be."""
+    if not facts.consistent:
+        raise Refused(
+            "inconsistent",
+            "The host's reports contradict each other: something is changing its volumes now.",
+            "Wait until the other LVM command on the host has ended, then try again.",
+        )
+    vg = facts.vg(target.vg_uuid)
+    if vg is None:
+        raise Refused(
+            "not_found",
+            f"The volume group {target.vg_name} is not on the host any more.",
+            "Check the host's disks; the group may have been exported, or a disk may be missing.",
+        )
+    if target.lv_uuid is not None:
+        lv = facts.lv(target.lv_uuid)
+        if lv is None:
+            raise Refused(
+                "not_found",
+                f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",
+                "Look at the host page: it may have been renamed, moved or removed by hand.",
+            )
+        return Draft(facts, target, wish, vg, lv)
+    lv = facts.lv_named(vg.uuid, target.lv_name)
+    if lv is not None and tagged_volume_key(lv.tags) != target.volume_key:
+        raise Refused(
+            "already_exists",
+            f"{vg.name}/{lv.name} exists and is not this volume.",
+            "Adopt the existing volume, or create this one under a new record.",
+        )
+    return Draft(facts, target, wish, vg, lv)
+
+
+def may_change(draft: Draft) -> None:
+    """Refuse where the host's policy or the volume's health forbids any change."""
+    vg, lv = draft.vg, draft.lv
+    if not vg.allowed:
+        raise Refused(
+            "observe_only",
+            f"The host lets Tiercel look at {vg.name}, but not change it.",
+            f"As root on the host: /usr/lib/tiercel/agent.pyz allow-vg {vg.name}",
+        )
+    if vg.missing_pv_count:
+        raise Refused(
+            "degraded",
+            f"{vg.name} misses {vg.missing_pv_count} physical volume(s).",
+            "Bring the disk back or repair the group first; LVM refuses changes until then.",
+        )
+    if lv is not None and (lv.suspended or lv.health):
+        raise Refused(
+            "degraded",
+            f"{vg.name}/{lv.name} is {'suspended' if lv.suspended else lv.health}.",
+            "Repair the volume on the host first; nothing was changed.",
+        )

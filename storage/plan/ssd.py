@@ -1,0 +1,67 @@
+"""Where a cache may lie: which SSDs of the volume's group, and when none will do."""
+
+from __future__ import annotations
+
+from storage.plan.draft import Draft, Refused
+from storage.space import choose
+from storage.wish import MIB
+
+
+def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
+    """Names of the fast physical volumes for a cache of `needed_bytes`, or `Refused`.
+
+    Writeback keeps the only copy of new data on SSD for a while, so it demands that every
+    SSD below is redundant and healthy.
+    """
+    vg = draft.vg
+    fast = draft.facts.pvs_of(vg.uuid, "fast")
+    if not fast:
+        raise Refused(
+            "no_fast_disk",
+            f"{vg.name} has no SSD; a cache and its volume must lie in one volume group.",
+            "Add an SSD to the group (vgextend), merge the groups (vgmerge, offline), or say "
+            "which devices are fast in /etc/tiercel/agent.json.",
+        )
+    if writeback:
+        fast = tuple(pv for pv in fast if pv.redundant and pv.healthy)
+        if not fast:
+            raise Refused(
+                "not_redundant",
+                f"Writeback would keep the only copy of new data on {vg.name}'s SSD, "
+                "which is not redundant or not healthy.",
+                "Choose writethrough, or put the SSDs into an md RAID1 first.",
+            )
+    names = choose(fast, needed_bytes)
+    if not names:
+        free_bytes = sum(pv.free_bytes for pv in fast)
+        raise Refused(
+            "no_space",
+            f"{vg.name} has {free_bytes // MIB} MiB of SSD free; "
+            f"the cache needs {needed_bytes // MIB} MiB with its metadata.",
+            "Choose a smaller cache or free SSD space first.",
+        )
+    return names
+
+
+def same_sectors(draft: Draft, fast_names: tuple[str, ...]) -> None:
+    """A 4096-byte-sector SSD over a 512-byte volume breaks the guest's file system."""
+    slow = draft.lv.pvs if draft.lv else ()
+    sizes = {
+        pv.logical_sector_bytes
+        for pv in draft.facts.pvs
+        if pv.name in (*fast_names, *slow)
+    }
+    if len(sizes) > 1:
+        raise Refused(
+            "unsupported",
+            "The SSD and the volume's disk have different logical sector sizes.",
+            "Reformat the SSD to the disk's sector size, or use another SSD.",
+        )
+
+
+def other_technology(draft: Draft, name: str) -> Refused:
+    return Refused(
+        "unsupported",
+        f"{draft.vg.name}/{draft.lv_name} has a cache already ({name}).",
+        "Remove that cache first, then add the new one.",
+    )

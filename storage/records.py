@@ -1,0 +1,103 @@
+"""The only writer of what hosts said: inventories and hellos become rows here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from storage.facts import HostFacts, LogicalVolume, decode
+from storage.models import Host, Placement, Volume
+from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
+
+
+@transaction.atomic
+def apply_hello(
+    host: Host, data: dict[str, Any], problems: list[dict[str, str]], at: datetime
+) -> None:
+    """Store the agent's `hello` and the preflight problems (its own and those the panel saw)."""
+    host.hello, host.hello_at, host.problems = data, at, problems
+    host.last_seen_at, host.error = at, {}
+    host.save(update_fields=["hello", "hello_at", "problems", "last_seen_at", "error"])
+
+
+@transaction.atomic
+def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
+    """Store an inventory and give every public LV on it a volume and a placement.
+
+    1. An LV whose uuid we know keeps its row; names and size follow the host.
+    2. An LV that carries the tag of a volume we created and that had no uuid yet gets its row.
+    3. Any other public LV becomes a found volume: no customer, a row for its samples.
+
+    Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
+    judge. Raises `storage.facts.BadFacts` when the reply has the wrong shape; then nothing is
+    stored.
+    """
+    facts = decode(data)
+    # The row lock puts two inventories of one host in order; the later one wins whole.
+    host = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
+    if host.facts_at is not None and host.facts_at > at:
+        return facts
+    host.facts, host.facts_at, host.last_seen_at = data, at, at
+    host.save(update_fields=["facts", "facts_at", "last_seen_at"])
+    placements = Placement.objects.filter(host=host, until=None).select_related(
+        "volume"
+    )
+    by_uuid = {
+        placement.lv_uuid: placement for placement in placements if placement.lv_uuid
+    }
+    awaited = {
+        (placement.vg_uuid, placement.volume.key): placement
+        for placement in placements
+        if placement.lv_uuid is None
+    }
+    for lv in facts.public_lvs():
+        key = tagged_volume_key(lv.tags)
+        placement = by_uuid.get(lv.uuid) or (
+            awaited.get((lv.vg_uuid, key)) if key else None
+        )
+        if placement is None:
+            _found(host, lv, key)
+        else:
+            _follow(placement, lv, key)
+    return facts
+
+
+def _found(host: Host, lv: LogicalVolume, key: str | None) -> None:
+    fields: dict[str, Any] = {"label": lv.name[:200], "size_bytes": lv.guest_size_bytes}
+    if key is not None and not Volume.objects.filter(key=key).exists():
+        # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
+        fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
+    volume = Volume.objects.create(**fields, layout=_layout(lv))
+    Placement.objects.create(
+        volume=volume,
+        host=host,
+        vg_name=lv.vg_name,
+        vg_uuid=lv.vg_uuid,
+        lv_name=lv.name,
+        lv_uuid=lv.uuid,
+    )
+
+
+def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
+    seen = (lv.vg_name, lv.vg_uuid, lv.name, lv.uuid)
+    known = (placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid)
+    if seen != known:
+        placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid = (
+            seen
+        )
+        placement.save(update_fields=["vg_name", "vg_uuid", "lv_name", "lv_uuid"])
+    volume = placement.volume
+    now = (
+        MANAGED_TAG in lv.tags and key == volume.key,
+        lv.guest_size_bytes,
+        _layout(lv),
+    )
+    if now != (volume.managed, volume.size_bytes, volume.layout):
+        volume.managed, volume.size_bytes, volume.layout = now
+        volume.save(update_fields=["managed", "size_bytes", "layout"])
+
+
+def _layout(lv: LogicalVolume) -> str:
+    return "bcache" if lv.bcache is not None or FORMAT_TAG in lv.tags else "plain"

@@ -1,0 +1,144 @@
+"""What a volume should be. A wish is a value: it says nothing of how to get there."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+MIB = 1024**2
+GIB = 1024**3
+
+# bcache refuses 512 buckets or fewer (roundup_pow_of_two(nbuckets) >> 10 must be > 0); with its
+# default bucket of 512 KiB that is 256 MiB. Twice that leaves room for metadata and journal.
+BCACHE_MIN_BYTES = 512 * MIB
+BUCKET_KIB = 512
+LVMCACHE_MIN_BYTES = 64 * MIB
+DEFAULT_CHUNK_KIB = 64
+MAX_CHUNKS = 1_000_000
+"""`allocation/cache_pool_max_chunks`: LVM refuses a pool with more chunks than this."""
+
+
+def smallest_chunk_kib(size_bytes: int) -> int:
+    """The smallest chunk (power of two, at least 64 KiB) LVM admits for a pool of this size.
+
+    64 KiB up to 61 GiB, 128 KiB up to 122 GiB, and so on; smaller than that, lvcreate fails with
+    "less than required minimal chunk size".
+    """
+    chunk_kib = DEFAULT_CHUNK_KIB
+    while size_bytes > MAX_CHUNKS * chunk_kib * 1024:
+        chunk_kib *= 2
+    return chunk_kib
+
+
+class BadWish(ValueError):
+    """The wish contradicts itself or a limit of the technology; the text says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LvmCache:
+    """A cache pool of `size_bytes` on the fast physical volumes of the volume's own group."""
+
+    name: str
+    size_bytes: int
+    mode: Literal["writethrough", "writeback"] = "writethrough"
+    chunk_kib: int = DEFAULT_CHUNK_KIB
+    migration_threshold_sectors: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("writethrough", "writeback"):
+            raise BadWish(
+                f"lvmcache has no mode {self.mode!r}: choose writethrough or writeback."
+            )
+        if self.size_bytes < LVMCACHE_MIN_BYTES:
+            raise BadWish(
+                f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB."
+            )
+        if self.chunk_kib % 32 or not 32 <= self.chunk_kib <= 1024**2:
+            raise BadWish(
+                "The chunk size is a multiple of 32 KiB, from 32 KiB to 1 GiB."
+            )
+        if self.size_bytes > MAX_CHUNKS * self.chunk_kib * 1024:
+            raise BadWish(
+                f"A cache of this size needs chunks of at least "
+                f"{smallest_chunk_kib(self.size_bytes)} KiB."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Bcache:
+    """A cache set of its own on an SSD logical volume, so that a sold size is a kept size."""
+
+    name: str
+    cset_uuid: str
+    size_bytes: int
+    cache_mode: Literal["writethrough", "writeback", "writearound"] = "writethrough"
+    sequential_cutoff_bytes: int = 4 * MIB
+
+    def __post_init__(self) -> None:
+        if self.cache_mode not in ("writethrough", "writeback", "writearound"):
+            raise BadWish(
+                f"bcache has no mode {self.cache_mode!r} that Tiercel offers."
+            )
+        if self.size_bytes < BCACHE_MIN_BYTES:
+            raise BadWish(
+                f"A bcache cache needs at least {BCACHE_MIN_BYTES // MIB} MiB "
+                "(more than 512 buckets)."
+            )
+        if self.sequential_cutoff_bytes < 0:
+            raise BadWish(
+                "The sequential cutoff is 0 (cache everything) or a number of bytes."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """`size_bytes` is what the guest sees. `layout` is fixed at birth: bcache keeps a superblock
+    in front of the data, so only a volume created bcache-ready can ever take a bcache cache."""
+
+    size_bytes: int
+    tier: Literal["hdd", "ssd"] = "hdd"
+    layout: Literal["plain", "bcache"] = "plain"
+    cache: LvmCache | Bcache | None = None
+
+    def __post_init__(self) -> None:
+        if self.size_bytes <= 0:
+            raise BadWish("A volume needs a size.")
+        if isinstance(self.cache, Bcache) and self.layout != "bcache":
+            raise BadWish(
+                "Only a volume created bcache-ready can take a bcache cache: "
+                "choose lvmcache, which works on any volume online."
+            )
+        if isinstance(self.cache, LvmCache) and self.layout == "bcache":
+            raise BadWish(
+                "This volume was created bcache-ready: give it a bcache cache."
+            )
+        if self.cache is not None and self.tier == "ssd":
+            raise BadWish(
+                "A volume that lies on SSD gains nothing from a cache on SSD."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        data = dataclasses.asdict(self)
+        if self.cache is not None:
+            kind = "lvmcache" if isinstance(self.cache, LvmCache) else "bcache"
+            data["cache"] = {"kind": kind, **data["cache"]}
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Wish:
+        """The inverse of `to_json`; raises `BadWish` on anything else."""
+        fields = dict(data)
+        cache = fields.pop("cache", None)
+        try:
+            return cls(**fields, cache=None if cache is None else _cache(dict(cache)))
+        except TypeError as error:
+            raise BadWish(f"Not a wish: {error}") from error
+
+
+def _cache(data: dict[str, Any]) -> LvmCache | Bcache:
+    kind = data.pop("kind", None)
+    kinds = {"lvmcache": LvmCache, "bcache": Bcache}
+    if kind not in kinds:
+        raise BadWish("A cache is of kind lvmcache or bcache.")
+    return cast("LvmCache | Bcache", kinds[kind](**data))
