@@ -1,0 +1,1 @@
+"""Verbs: jobs, the runner, the transport to hosts, the collectors."""

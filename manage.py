@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Django's command line. `migrate` and `flush` connect as the owner of the tables."""
+
+import os
+import sys
+
+OWNER_COMMANDS = {"migrate", "flush"}
+
+
+def main() -> None:
+    """Run one management command."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
+    if len(sys.argv) > 1 and sys.argv[1] in OWNER_COMMANDS:
+        os.environ.setdefault("TIERCEL_DB_ROLE", "owner")
+
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

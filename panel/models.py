@@ -1,0 +1,58 @@
+"""People of the panel. They sign in with their e-mail address."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+
+class UserManager(BaseUserManager["User"]):
+    """Makes users. `panel.people.add` also marks their e-mail address as verified."""
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """Store a user; without a password nobody can sign in as them."""
+        if not email:
+            raise ValueError("a user needs an e-mail address")
+        user = self.model(email=self.normalize_email(email), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """Store a user with every right (Django's `createsuperuser` calls this)."""
+        return self.create_user(email, password, **fields, is_staff=True, is_superuser=True)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person: staff of the provider, or somebody of a customer."""
+
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=150, blank=True)
+    is_staff = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    date_joined = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    EMAIL_FIELD = "email"
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints: ClassVar = [
+            # normalize_email lowers only the domain, so Ann@x and ann@x would be two people.
+            models.UniqueConstraint(Lower("email"), name="user_email_any_case_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    def get_full_name(self) -> str:
+        """What pages call this person."""
+        return self.name or self.email
+
+    def get_short_name(self) -> str:
+        """The same in little room."""
+        return self.name.split(" ")[0] if self.name else self.email

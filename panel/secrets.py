@@ -1,0 +1,42 @@
+"""Secrets of a one-machine installation: made once, readable by their owner only."""
+
+import base64
+import os
+import secrets
+from pathlib import Path
+
+from nacl.public import PrivateKey
+
+HEADER = "# Secrets of this panel. Keep a copy: without them no stored host key can be read.\n"
+
+
+def make() -> dict[str, str]:
+    """Return fresh values for every secret setting.
+
+    The host-key halves are X25519 keys (libsodium sealed boxes) in URL-safe base64.
+    """
+    host_keys = PrivateKey.generate()
+    return {
+        "TIERCEL_SECRET_KEY": secrets.token_urlsafe(64),
+        "TIERCEL_HOST_KEYS_PUBLIC": base64.urlsafe_b64encode(bytes(host_keys.public_key)).decode(),
+        "TIERCEL_HOST_KEYS_SECRET": base64.urlsafe_b64encode(bytes(host_keys)).decode(),
+    }
+
+
+def ensure(path: Path) -> bool:
+    """Write the secrets file unless it is there; say whether it was made now."""
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = HEADER + "".join(f"{name}={value}\n" for name, value in make().items())
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    try:
+        path.hardlink_to(draft)  # unlike a rename, never replaces what another process made
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink()
+    return True

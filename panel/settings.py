@@ -1,0 +1,235 @@
+"""All settings, from the environment (`docs/production.md` lists every variable)."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from panel import embedded
+from panel.databases import database
+from panel.environment import Environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Environment(BASE_DIR / "var" / "secrets.env")
+place = embedded.here()
+
+DEBUG = env.flag("TIERCEL_DEBUG")
+SECRET_KEY = env.text("TIERCEL_SECRET_KEY")
+
+# The address people and hosts reach the panel by.
+TIERCEL_PUBLIC_URL = env.text(
+    "TIERCEL_PUBLIC_URL", f"http://localhost:{env.whole('PORT', 8000)}"
+).rstrip("/")
+public = urlsplit(TIERCEL_PUBLIC_URL)
+IS_HTTPS = public.scheme == "https"
+# A text shown on every page, such as "this is a fake host".
+TIERCEL_NOTICE = env.text("TIERCEL_NOTICE")
+# Host keys are sealed with the public half; only worker and collector are given the secret one.
+TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
+TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
+
+# --- HTTP ---------------------------------------------------------------------------------------
+
+ALLOWED_HOSTS = env.words("TIERCEL_ALLOWED_HOSTS") or [
+    host for host in (public.hostname, "localhost", "127.0.0.1", "[::1]") if host
+]
+CSRF_TRUSTED_ORIGINS = [TIERCEL_PUBLIC_URL] if IS_HTTPS else []
+if env.flag("TIERCEL_TRUST_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = env.whole("TIERCEL_HSTS_SECONDS", 0)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# TLS, and so the redirect to it, is the operator's proxy's; HSTS is a choice (above).
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"] + (
+    [] if IS_HTTPS else ["security.W012", "security.W016"]
+)
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+INSTALLED_APPS = [
+    "panel",
+    "jobs",
+    "storage",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "template_partials",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "panel.urls"
+WSGI_APPLICATION = "panel.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "panel.context.notice",
+            ],
+        },
+    }
+]
+
+# --- PostgreSQL and Redis -----------------------------------------------------------------------
+
+# Two roles: the app's owns nothing, so that row-level security can bind it; the owner's is for
+# `manage.py migrate`, which chooses it by TIERCEL_DB_ROLE.
+DATABASE_URL = env.text("DATABASE_URL") or place.database_url("tiercel_app")
+DATABASE_OWNER_URL = env.text("DATABASE_OWNER_URL") or (
+    "" if env.text("DATABASE_URL") else place.database_url("tiercel_owner")
+)
+IS_OWNER = env.text("TIERCEL_DB_ROLE", "app") == "owner"
+DATABASES = {"default": database(DATABASE_OWNER_URL or DATABASE_URL if IS_OWNER else DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.text("REDIS_URL") or place.redis_url
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+}
+
+# --- People -------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "panel.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "panel.adapter.ClosedAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
+ACCOUNT_LOGOUT_ON_GET = False
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_TOTP_ISSUER = "Tiercel"
+# WebAuthn wants https, but browsers make an exception for localhost.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = public.hostname == "localhost"
+
+SMTP_HOST = env.text("TIERCEL_SMTP_HOST")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if SMTP_HOST else 'console'}.EmailBackend"
+EMAIL_HOST = SMTP_HOST
+EMAIL_PORT = env.whole("TIERCEL_SMTP_PORT", 587)
+EMAIL_HOST_USER = env.text("TIERCEL_SMTP_USER")
+EMAIL_HOST_PASSWORD = env.text("TIERCEL_SMTP_PASSWORD")
+EMAIL_USE_TLS = env.flag("TIERCEL_SMTP_STARTTLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM", f"tiercel@{public.hostname}")
+
+# --- Text and files -----------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "var" / "static"
+NODE_MODULES = BASE_DIR / "node_modules"
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    ("tabler", NODE_MODULES / "@tabler" / "core" / "dist"),
+    ("htmx", NODE_MODULES / "htmx.org" / "dist"),
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Celery -------------------------------------------------------------------------------------
+
+# Messages are hints: JSON, acknowledged early, no results, no ETA, no time limits (a flush lasts
+# hours, and a limit would kill the thread pool's process in the middle of a step).
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10, "socket_connect_timeout": 5}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_DEFAULT_QUEUE = "jobs"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_ENABLE_UTC = True
+CELERY_TIMEZONE = "UTC"
+
+TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
+TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
+
+
+def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:
+    """Return a beat entry whose message is dropped when the next one is due."""
+    options = {"queue": queue, "expires": seconds}
+    return {"task": task, "schedule": float(seconds), "args": args, "options": options}
+
+
+CELERY_BEAT_SCHEDULE = {
+    "sweep": every(5, "jobs.tasks.sweep"),
+    "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
+    "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
+} | {
+    f"collect-{shard}": every(
+        TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"
+    )
+    for shard in range(TIERCEL_COLLECT_SHARDS)
+}
+
+# --- Logging ------------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},
+}

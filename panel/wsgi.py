@@ -1,0 +1,9 @@
+"""The WSGI entry that gunicorn serves."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
+
+application = get_wsgi_application()

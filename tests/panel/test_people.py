@@ -1,0 +1,42 @@
+"""People and signing in."""
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.db import IntegrityError
+from django.test import Client
+
+from panel import people
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_added_person_signs_in_with_their_email() -> None:
+    people.add(email="ann@example.org", password="correct horse")
+    client = Client()
+    answer = client.post(
+        "/account/login/", {"login": "Ann@example.org", "password": "correct horse"}
+    )
+    assert answer.status_code == 302
+    assert client.session["_auth_user_id"]
+
+
+def test_an_added_persons_email_is_verified() -> None:
+    person = people.add(email="ann@example.org", password="correct horse")
+    assert EmailAddress.objects.get(user=person).verified
+
+
+def test_two_people_cannot_share_an_email_in_another_case() -> None:
+    people.add(email="ann@example.org", password="correct horse")
+    with pytest.raises(IntegrityError):
+        people.add(email="ANN@example.org", password="correct horse")
+
+
+def test_sign_up_is_closed(client: Client) -> None:
+    form = {"email": "eve@example.org", "password1": "correct horse", "password2": "correct horse"}
+    client.post("/account/signup/", form)
+    assert not EmailAddress.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_real_transactions_leave_no_rows_behind() -> None:
+    people.add(email="ann@example.org", password="correct horse")
