@@ -1,0 +1,148 @@
+"""Physical disks, md arrays, and what a block device rests on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional, Tuple
+
+from .dm import text
+from .host import Host, MissingTool, TimedOut
+
+LSBLK = (
+    "lsblk", "-J", "-b", "-d", "-o",
+    "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO",
+)
+REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
+HEALTHY_STATES = frozenset(("clean", "active", "active-idle", "write-pending"))
+_VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
+
+
+def disks(host: Host) -> list[dict[str, Any]]:
+    """Facts of every physical (or virtio) disk. Model and serial are the disk's own words."""
+    rows = [row for row in _lsblk(host) if row.get("type") == "disk"]
+    found = []
+    for row in rows:
+        kname = str(row.get("kname") or row.get("name") or "")
+        if not kname or kname.startswith(_VIRTUAL):
+            continue
+        found.append(
+            {
+                "name": kname,
+                "dev": str(row.get("maj:min") or "").strip(),
+                "size_bytes": _number(row.get("size")),
+                "rotational": _true(row.get("rota")),
+                "model": str(row.get("model") or "").strip(),
+                "serial": str(row.get("serial") or "").strip(),
+                "transport": str(row.get("tran") or ""),
+                "logical_sector_bytes": _number(row.get("log-sec")) or 512,
+                "read_only": _true(row.get("ro")),
+            }
+        )
+    return found
+
+
+def disk_names(host: Host) -> Tuple[str, ...]:
+    """The same disks by sysfs alone, for samples: only a real device has `device`."""
+    return tuple(
+        name for name in host.list("/sys/block")
+        if not name.startswith(_VIRTUAL) and host.exists(f"/sys/block/{name}/device")
+    )
+
+
+def arrays(host: Host) -> list[dict[str, Any]]:
+    """Facts of every assembled md array."""
+    return [_array(host, name) for name in host.list("/sys/block") if is_array(host, name)]
+
+
+def is_array(host: Host, kname: str) -> bool:
+    return host.exists(f"/sys/block/{kname}/md/level")
+
+
+def whole(host: Host, kname: str) -> str:
+    """The disk of a partition; the name itself for anything else."""
+    if host.exists(f"/sys/block/{kname}"):
+        return kname
+    real = host.real(f"/sys/class/block/{kname}")
+    return kname if real is None else real.split("/")[-2]
+
+
+def kname_of(host: Host, dev: str) -> Optional[str]:
+    """"9:0" -> "md0"."""
+    link = host.link(f"/sys/dev/block/{dev}")
+    return None if link is None else link.rsplit("/", 1)[-1]
+
+
+def rotational(host: Host, kname: str) -> Optional[bool]:
+    value = text(host, f"/sys/block/{whole(host, kname)}/queue/rotational")
+    return {"0": False, "1": True}.get(value)
+
+
+def logical_sector_bytes(host: Host, kname: str) -> int:
+    value = text(host, f"/sys/block/{whole(host, kname)}/queue/logical_block_size")
+    return int(value) if value.isdecimal() else 512
+
+
+def redundancy(host: Host, kname: str, depth: int = 8) -> Tuple[bool, bool]:
+    """(redundant, healthy) of a device. md decides; a dm device (LUKS, linear) is what all its
+    parts are. Two paths of one multipath disk are not redundancy: neither path is."""
+    base = whole(host, kname)
+    if is_array(host, base):
+        array = _array(host, base)
+        members = _number(text(host, f"/sys/block/{base}/md/raid_disks"))
+        redundant = array["level"] in REDUNDANT_LEVELS and members >= 2
+        healthy = array["degraded_count"] == 0 and array["state"] in HEALTHY_STATES
+        return redundant, healthy
+    parts = host.list(f"/sys/block/{base}/slaves")
+    if not parts or depth == 0:
+        return False, True
+    results = [redundancy(host, part, depth - 1) for part in parts]
+    return all(each for each, _ in results), all(each for _, each in results)
+
+
+def _array(host: Host, name: str) -> dict[str, Any]:
+    here = f"/sys/block/{name}/md"
+    members = []
+    for entry in host.list(here):
+        if entry.startswith("dev-"):
+            state = text(host, f"{here}/{entry}/state")
+            members.append({"name": entry[len("dev-"):].replace("!", "/"), "state": state})
+    return {
+        "name": name,
+        "dev": text(host, f"/sys/block/{name}/dev"),
+        "uuid": text(host, f"{here}/uuid"),
+        "level": text(host, f"{here}/level"),
+        "state": text(host, f"{here}/array_state"),
+        "size_bytes": _number(text(host, f"/sys/block/{name}/size")) * 512,
+        "degraded_count": _number(text(host, f"{here}/degraded")),
+        "sync_action": text(host, f"{here}/sync_action") or "idle",
+        "members": members,
+    }
+
+
+def _lsblk(host: Host) -> list[dict[str, Any]]:
+    """lsblk's rows; without lsblk (or an answer) the bare names that sysfs has."""
+    try:
+        result = host.run(LSBLK, timeout=10.0)
+        document = json.loads(result.stdout)
+        return [row for row in document["blockdevices"] if isinstance(row, dict)]
+    except (MissingTool, TimedOut, ValueError, LookupError, TypeError):
+        return [
+            {
+                "name": name, "type": "disk", "maj:min": text(host, f"/sys/block/{name}/dev"),
+                "size": _number(text(host, f"/sys/block/{name}/size")) * 512,
+                "rota": text(host, f"/sys/block/{name}/queue/rotational"),
+                "model": text(host, f"/sys/block/{name}/device/model"),
+                "ro": text(host, f"/sys/block/{name}/ro"),
+                "log-sec": text(host, f"/sys/block/{name}/queue/logical_block_size"),
+            }
+            for name in disk_names(host)
+        ]
+
+
+def _number(value: Any) -> int:
+    word = str(value).strip()
+    return int(word) if word.isdecimal() else 0
+
+
+def _true(value: Any) -> bool:
+    return value is True or value in (1, "1")

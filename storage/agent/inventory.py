@@ -1,0 +1,148 @@
+"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, cache sets, users."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence
+
+from . import bcache, disks, dm, lvm, users
+from .host import Host
+from .policy import Policy, tier
+from .volumes import Layout, cache_facts, lv_facts, pv_name
+
+Facts = dict[str, Any]
+
+
+def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
+    """Everything. Raises what lvm.read and dm.caches raise."""
+    facts = storage(host, policy, allow_stale=allow_stale)
+    by_device = {}
+    for lv in facts["lvs"]:
+        device = top_device(host, lv)
+        if device is not None:
+            by_device[device] = lv
+    found = users.of_devices(host, by_device)
+    for device, lv in by_device.items():
+        lv["users"] = found[device]
+    return facts
+
+
+def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
+    """The same without the users, which need a walk through all processes."""
+    report = lvm.read(host, allow_stale=allow_stale)
+    layout = Layout(report.lvs, report.segments)
+    devices = dm.devices(host)
+    statuses = cache_statuses(host, devices)
+    lvs = []
+    for row in report.lvs:
+        lv = lv_facts(row, layout, _kname(host, row))
+        lv["cache"] = cache_facts(row, layout, statuses)
+        if lv["kname"] is not None:
+            lv["bcache"] = _bcache_facts(host, lv["kname"])
+        lvs.append(lv)
+    return {
+        "consistent": report.consistent,
+        "stale": report.stale,
+        "disks": disks.disks(host),
+        "arrays": disks.arrays(host),
+        "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
+        "vgs": [_vg(policy, row) for row in report.vgs],
+        "lvs": lvs,
+        "csets": _cache_sets(host, lvs),
+    }
+
+
+def cache_statuses(
+    host: Host, devices: Sequence[dm.Device]
+) -> Mapping[str, dm.CacheStatus]:
+    """Cache status by LV uuid. With a classic snapshot the cache target sits on the `-real`
+    layer of the LV instead of on the LV itself."""
+    tops = {device.name: device for device in devices if device.layer in ("", "real")}
+    if not tops:
+        return {}
+    return {
+        tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops
+    }
+
+
+def top_device(host: Host, lv: Mapping[str, Any]) -> Optional[str]:
+    """"MAJOR:MINOR" of what a guest of this LV opens; None for hidden and inactive LVs."""
+    if lv["dev"] is None or "public" not in lv["role"]:
+        return None
+    if lv["bcache"] is None:
+        return str(lv["dev"])
+    if lv["bcache"]["device"] is None:
+        return None
+    return dm.text(host, f"/sys/block/{lv['bcache']['device']}/dev") or None
+
+
+def _kname(host: Host, row: lvm.Row) -> Optional[str]:
+    return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
+
+
+def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
+    name = pv_name(row["pv_name"])
+    kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
+    missing = lvm.flag(row["pv_missing"])
+    redundant, healthy = (False, False) if kname is None else disks.redundancy(host, kname)
+    return {
+        "uuid": row["pv_uuid"],
+        "name": name,
+        "vg_uuid": row["vg_uuid"],
+        "vg_name": row["vg_name"],
+        "size_bytes": lvm.number(row["pv_size"]),
+        "free_bytes": lvm.number(row["pv_free"]),
+        "missing": missing,
+        "duplicate": lvm.flag(row["pv_duplicate"]),
+        "tier": tier(policy, name, None if kname is None else disks.rotational(host, kname)),
+        "redundant": redundant,
+        "healthy": healthy and not missing,
+        "logical_sector_bytes": 512 if kname is None else disks.logical_sector_bytes(host, kname),
+    }
+
+
+def _vg(policy: Policy, row: lvm.Row) -> Facts:
+    return {
+        "uuid": row["vg_uuid"],
+        "name": row["vg_name"],
+        "size_bytes": lvm.number(row["vg_size"]),
+        "free_bytes": lvm.number(row["vg_free"]),
+        "extent_bytes": lvm.number(row["vg_extent_size"]),
+        "seqno": lvm.number(row["vg_seqno"]),
+        "tags": lvm.listed(row["vg_tags"]),
+        "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
+        "allowed": row["vg_name"] in policy.vgs,
+    }
+
+
+def _bcache_facts(host: Host, kname: str) -> Optional[Facts]:
+    found = bcache.backing(host, kname)
+    if found is None:
+        return None
+    size = dm.text(host, f"/sys/block/{found.device}/size") if found.device else ""
+    return {
+        "uuid": found.uuid,
+        "device": found.device,
+        "cset_uuid": found.cset_uuid,
+        "state": found.state,
+        "cache_mode": found.cache_mode,
+        "sequential_cutoff_bytes": found.sequential_cutoff_bytes,
+        "writeback_percent": found.writeback_percent,
+        "dirty_bytes": found.dirty_bytes,
+        "size_bytes": lvm.number(size) * 512,
+    }
+
+
+def _cache_sets(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+    by_kname = {lv["kname"]: lv["uuid"] for lv in lvs if lv["kname"] is not None}
+    return [
+        {
+            "uuid": cset.uuid,
+            "lv_uuid": by_kname.get(cset.kname),
+            "device": cset.kname,
+            "size_bytes": cset.bucket_bytes * cset.bucket_count,
+            "bucket_bytes": cset.bucket_bytes,
+            "available_percent": cset.available_percent,
+            "backing_count": len(cset.backing),
+        }
+        for cset in bcache.cache_sets(host)
+    ]
