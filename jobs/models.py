@@ -1,0 +1,231 @@
+"""Jobs: what was asked of a host, how far it is, what was run and what came out.
+
+`Job.state` is written by `jobs.moves` only; everything else of a job by its runner.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import models
+from django.db.models.functions import Now
+
+from storage.access import is_staff
+from storage.models import Host, Volume
+from storage.naming import new_key
+
+
+class State(models.TextChoices):
+    """queued -> running <-> waiting -> succeeded | failed | cancelled | needs_attention.
+
+    waiting: no worker holds the job; it goes on once `not_before` has passed.
+    needs_attention: no worker may go on, but the volume stays locked until a person decides.
+    """
+
+    QUEUED = "queued", "queued"
+    RUNNING = "running", "running"
+    WAITING = "waiting", "waiting"
+    SUCCEEDED = "succeeded", "succeeded"
+    FAILED = "failed", "failed"
+    CANCELLED = "cancelled", "cancelled"
+    NEEDS_ATTENTION = "needs_attention", "needs attention"
+
+
+OVER = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+class Kind(models.TextChoices):
+    """What a person asked for. The runner does not read it: the wish says what to do."""
+
+    CREATE_VOLUME = "create-volume", "Create volume"
+    TAG_VOLUME = "tag-volume", "Manage existing volume"
+    ADD_CACHE = "add-cache", "Add cache"
+    SET_CACHE = "set-cache", "Change cache"
+    REMOVE_CACHE = "remove-cache", "Remove cache"
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        """The only way from a request to jobs."""
+        return self if is_staff(user) else self.none()
+
+    def unfinished(self) -> Self:
+        return self.exclude(state__in=OVER)
+
+
+class Job(models.Model):
+    """One wish for one volume on one host. `wish` is `storage.wish.Wish.to_json()`.
+
+    `explanation` is one sentence on what it does or waits for; `error` is
+    `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
+    steps stay `planned` and it locks nothing. `attempts` counts contacts with the host that failed
+    since the last good one. Lease and `not_before` are times of the database's clock.
+    """
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    host = models.ForeignKey(Host, on_delete=models.PROTECT)
+    volume = models.ForeignKey(Volume, on_delete=models.PROTECT)
+    wish = models.JSONField()
+    dry_run = models.BooleanField(default=False)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    explanation = models.CharField(max_length=500, blank=True)
+    error = models.JSONField(default=dict, blank=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=64, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    attempts = models.PositiveIntegerField(default=0)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(state__in=State.values), name="job_state_known"
+            ),
+            models.CheckConstraint(condition=models.Q(kind__in=Kind.values), name="job_kind_known"),
+            models.CheckConstraint(
+                condition=~models.Q(state=State.RUNNING)
+                | (~models.Q(lease_owner="") & models.Q(lease_until__isnull=False)),
+                name="job_running_has_lease",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=OVER, ended_at__isnull=False)
+                | (~models.Q(state__in=OVER) & models.Q(ended_at__isnull=True)),
+                name="job_over_has_end",
+            ),
+            models.UniqueConstraint(
+                fields=("volume",),
+                condition=models.Q(dry_run=False) & ~models.Q(state__in=OVER),
+                name="job_one_per_volume",
+                violation_error_message="Another job holds this volume.",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("not_before",), condition=~models.Q(state__in=OVER), name="job_unfinished"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.volume}"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OVER
+
+    @property
+    def sentence(self) -> str:
+        """Where the job stands, for a person, in one sentence."""
+        what = "Preview" if self.dry_run else self.get_kind_display()
+        if self.state == State.SUCCEEDED:
+            return self.explanation or f"{what}: done in {self._duration()}."
+        if self.state == State.FAILED:
+            return f"{what} failed: {self.error.get('message', self.explanation)}"
+        if self.state == State.CANCELLED:
+            return f"{what}: cancelled."
+        if self.state == State.NEEDS_ATTENTION:
+            return f"{what} needs a person: {self.error.get('message', self.explanation)}"
+        if self.state == State.QUEUED:
+            return f"{what}: waiting for a worker."
+        return f"{what}: {self.explanation or 'reading what is on the host'}."
+
+    def _duration(self) -> str:
+        if self.started_at is None or self.ended_at is None:
+            return "no time"
+        return f"{(self.ended_at - self.started_at).total_seconds():.0f} s"
+
+    @property
+    def running_step(self) -> Step | None:
+        """The step whose operation was sent, or may have been sent, to the host."""
+        return self.step_set.filter(state=StepState.RUNNING).first()
+
+    def lines_after(self, n: int) -> models.QuerySet[Line]:
+        """Output lines with a counter above `n`, oldest first."""
+        return self.line_set.filter(n__gt=n).order_by("n")
+
+
+class StepState(models.TextChoices):
+    PLANNED = "planned", "planned"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+
+
+class Step(models.Model):
+    """One operation of the agent. `op_id` is committed before the request is sent, so that after
+    any accident the host can be asked what became of it.
+
+    `commands` is the agent's list `{argv, shell, rc?}`; `deferred` are the checks of a preview that
+    only an earlier step can satisfy, `{code, message}`; `progress` is
+    `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last output line of the operation
+    that is stored.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE)
+    n = models.PositiveIntegerField()
+    verb = models.CharField(max_length=32)
+    args = models.JSONField()
+    expect = models.JSONField()
+    title = models.CharField(max_length=300)
+    op_id = models.UUIDField(null=True, blank=True, unique=True)
+    state = models.CharField(max_length=8, choices=StepState.choices, default=StepState.PLANNED)
+    commands = models.JSONField(default=list, blank=True)
+    deferred = models.JSONField(default=list, blank=True)
+    progress = models.JSONField(default=dict, blank=True)
+    error = models.JSONField(default=dict, blank=True)
+    output_seen = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("job", "n")
+        constraints = (
+            models.UniqueConstraint(fields=("job", "n"), name="step_n_once"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=StepState.values), name="step_state_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state=StepState.PLANNED) | models.Q(op_id__isnull=False),
+                name="step_sent_has_op_id",
+            ),
+            models.UniqueConstraint(
+                fields=("job",),
+                condition=models.Q(state=StepState.RUNNING),
+                name="step_one_running",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The step as the agent's protocol has it."""
+        return {"verb": self.verb, "args": self.args, "expect": self.expect}
+
+
+class Line(models.Model):
+    """One line of output; `n` counts from 1 within the job."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE)
+    n = models.PositiveIntegerField()
+    at = models.DateTimeField(db_default=Now())
+    text = models.TextField()
+
+    class Meta:
+        ordering = ("job", "n")
+        constraints = (models.UniqueConstraint(fields=("job", "n"), name="line_n_once"),)
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,93 @@
+"""How a job's state may change, and the only code that changes it.
+
+Every move is one UPDATE that names the state it comes from (and, out of `running`, the lease it
+holds), so two processes can never both believe they made it. All times are the database's.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce, Now
+
+from jobs.models import OVER, Job, State
+
+LEASE = timedelta(seconds=60)
+"""Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
+before each: a lapsed lease means a dead worker."""
+
+MOVES = frozenset(
+    {
+        (State.QUEUED, State.RUNNING),
+        (State.QUEUED, State.CANCELLED),
+        (State.RUNNING, State.WAITING),
+        (State.RUNNING, State.SUCCEEDED),
+        (State.RUNNING, State.FAILED),
+        (State.RUNNING, State.CANCELLED),
+        (State.RUNNING, State.NEEDS_ATTENTION),
+        (State.WAITING, State.RUNNING),
+        (State.WAITING, State.CANCELLED),
+        (State.NEEDS_ATTENTION, State.QUEUED),
+        (State.NEEDS_ATTENTION, State.CANCELLED),
+    }
+)
+
+
+class IllegalMove(Exception):
+    """A move that no job may ever make: a mistake in the program."""
+
+
+class LostLease(Exception):
+    """Another process took the job over, or it ended: whoever sees this must stop at once."""
+
+
+def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
+    """Move `job` and set `fields`, or return False and change nothing where it was not in `from_`
+    (or, in `running`, not leased to `job.lease_owner` any more)."""
+    if (from_, to) not in MOVES:
+        raise IllegalMove(f"{from_} -> {to}")
+    where = Q(pk=job.pk, state=from_)
+    if from_ == State.RUNNING:
+        where &= Q(lease_owner=job.lease_owner)
+    if to != State.RUNNING:
+        fields |= {"lease_owner": "", "lease_until": None}
+    if to in OVER:
+        fields["ended_at"] = Now()
+    if not Job.objects.filter(where).update(state=to, **fields):
+        return False
+    job.refresh_from_db()
+    return True
+
+
+def claim(job_id: int, owner: str) -> Job | None:
+    """Take a job for `owner`: a queued one, a waiting one that is due, or one whose worker died.
+
+    None where somebody else was faster or nothing is to be done. Any number of repeated, late or
+    forged messages ends here.
+    """
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    free = (
+        Q(state=State.QUEUED) & due
+        | Q(state=State.WAITING) & due
+        | Q(state=State.RUNNING, lease_until__lt=Now())
+    )
+    taken = Job.objects.filter(free, pk=job_id).update(
+        state=State.RUNNING,
+        lease_owner=owner,
+        lease_until=Now() + LEASE,
+        started_at=Coalesce("started_at", Now()),
+    )
+    if not taken:
+        return None
+    return Job.objects.select_related("host", "volume").get(pk=job_id)
+
+
+def renew(job: Job, **fields: Any) -> None:
+    """Heartbeat: prolong the lease and set `fields`; raises `LostLease` where it is gone."""
+    held = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)
+    if not held.update(lease_until=Now() + LEASE, **fields):
+        raise LostLease(f"job {job.key}")
+    for name, value in fields.items():
+        setattr(job, name, value)

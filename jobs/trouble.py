@@ -1,0 +1,168 @@
+"""What can go wrong between panel and host, each with what a person can do about it."""
+
+from __future__ import annotations
+
+AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
+
+
+class TransportError(Exception):
+    """The host could not be asked, or its answer cannot be used.
+
+    It says nothing about what the host has done: a request may have arrived all the same.
+    """
+
+    code = "transport"
+
+    def __init__(self, message: str, correction: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.correction = correction
+
+    def to_json(self) -> dict[str, str]:
+        """As kept in `Host.error` and `Job.error`."""
+        return {"code": self.code, "message": self.message, "correction": self.correction}
+
+
+class Unreachable(TransportError):
+    """No connection, or it was cut."""
+
+    code = "unreachable"
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(
+            f"{where} cannot be reached: {reason}",
+            "Check that the host is up, that sshd listens on this address and port, and that no "
+            "firewall is between.",
+        )
+
+
+class NoAnswer(TransportError):
+    """The agent took a request and did not answer in time."""
+
+    code = "no_answer"
+
+    def __init__(self, where: str, seconds: float) -> None:
+        super().__init__(
+            f"{where} did not answer within {seconds:.0f} s",
+            "Look for processes in state D on the host (a failing disk blocks LVM's reports).",
+        )
+
+
+class HostKeyChanged(TransportError):
+    """The host proved to be another one than the one accepted. `seen` is its key."""
+
+    code = "host_key_changed"
+
+    def __init__(self, where: str, pinned: str, seen: str, seen_key: str) -> None:
+        super().__init__(
+            f"{where} shows the host key {seen}, but {pinned} was accepted for it",
+            "If the host was reinstalled, compare the new fingerprint on its console "
+            "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub) and accept it; else somebody may "
+            "stand between panel and host. Nothing is sent to it until then.",
+        )
+        self.seen_key = seen_key
+
+
+class NotActive(TransportError):
+    """The host may not be contacted in its present state."""
+
+    code = "not_active"
+
+    def __init__(self, where: str, state: str) -> None:
+        super().__init__(
+            f"{where} is not in use: {state}",
+            "Accept its fingerprint on the host page first.",
+        )
+
+
+class AuthRefused(TransportError):
+    """sshd does not accept the panel's key."""
+
+    code = "auth_refused"
+
+    def __init__(self, where: str, account: str) -> None:
+        super().__init__(
+            f"{where} refuses the panel's key for the account {account}",
+            "Run the enrolment line on the host again (manage.py enrol prints a new one); check "
+            f"that AllowUsers, AllowGroups and DenyUsers in sshd_config admit {account}.",
+        )
+
+
+class TotpDemanded(TransportError):
+    """sshd wants more than a key from this account."""
+
+    code = "sshd_totp"
+
+    def __init__(self, where: str, account: str) -> None:
+        super().__init__(
+            f"{where} demands a one-time code or a password besides the key",
+            f"{match_user_block(account)}\n"
+            "Add these lines at the end of /etc/ssh/sshd_config on the host, then reload sshd.",
+        )
+
+
+class SudoTty(TransportError):
+    """sudo wants a terminal."""
+
+    code = "sudo_tty"
+
+    def __init__(self, where: str, account: str) -> None:
+        super().__init__(
+            f"sudo on {where} wants a terminal for {account}",
+            f"Defaults:{account} !requiretty\n"
+            "Add this line to /etc/sudoers.d/tiercel on the host (use visudo -f), or run the "
+            "enrolment line again.",
+        )
+
+
+class SudoRefused(TransportError):
+    """sudo does not let the account run the agent."""
+
+    code = "auth_refused"
+
+    def __init__(self, where: str, account: str, said: str) -> None:
+        super().__init__(
+            f"sudo on {where} does not let {account} run the agent: {said}",
+            "Run the enrolment line on the host again; a later file in /etc/sudoers.d may take "
+            "the permission back.",
+        )
+
+
+class AgentMissing(TransportError):
+    """The account is there, the agent is not."""
+
+    code = "agent_missing"
+
+    def __init__(self, where: str, said: str) -> None:
+        super().__init__(
+            f"The agent does not start on {where}: {said or 'no output'}",
+            f"Run the enrolment line on the host again: it installs {AGENT_PATH}.",
+        )
+
+
+class BadReply(TransportError):
+    """What came back is not a reply of the agent."""
+
+    code = "bad_reply"
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(
+            f"{where} gave an answer that cannot be used: {why}",
+            "Run the enrolment line on the host again: it installs the agent of this release. "
+            "Check that no shell profile of the account prints text.",
+        )
+
+
+def match_user_block(account: str) -> str:
+    """The sshd_config block that exempts the account from one-time codes, and only it."""
+    return f"Match User {account}\n    AuthenticationMethods publickey"
+
+
+def refused_start(where: str, account: str, said: str) -> TransportError:
+    """Why the agent's channel closed at once, from what the host wrote to stderr."""
+    text = said.strip().splitlines()[-1][:300] if said.strip() else ""
+    if "must have a tty" in said:
+        return SudoTty(where, account)
+    if "sudo:" in said and ("password is required" in said or "not allowed" in said):
+        return SudoRefused(where, account, text)
+    return AgentMissing(where, text)
