@@ -16,7 +16,7 @@ FALSE = {"0", "false", "no", "off", ""}
 
 def read_env_file(path: Path) -> dict[str, str]:
     """Return NAME=VALUE lines of a file, {} where there is none; `#` starts a comment line."""
-    if not path.exists():
+    if not path.is_file():
         return {}
     lines = (line.strip() for line in path.read_text().splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))

@@ -8,7 +8,7 @@ from panel.databases import database
 from panel.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = Environment(BASE_DIR / "var" / "secrets.env")
+ENVIRONMENT = env = Environment(BASE_DIR / "var" / "secrets.env")
 place = embedded.here()
 
 DEBUG = env.flag("TIERCEL_DEBUG")
@@ -200,6 +200,7 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 CELERY_ENABLE_UTC = True
 CELERY_TIMEZONE = "UTC"
 
@@ -232,4 +233,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},
+    # Two lines for each message would drown what a task has to say.
+    "loggers": {name: {"level": "WARNING"} for name in ("celery.beat", "celery.app.trace")},
 }

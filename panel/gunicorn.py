@@ -1,0 +1,14 @@
+"""gunicorn's settings: threads, and loopback unless TIERCEL_BIND says otherwise."""
+
+import os
+
+bind = f"{os.environ.get('TIERCEL_BIND', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
+worker_class = "gthread"
+workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+threads = 8
+timeout = 30
+# A heartbeat file on a slow disk can block a worker until the arbiter kills it.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+accesslog = None
+# Its default lies in the home folder, which one user's checkouts share.
+control_socket_disable = True

@@ -1,0 +1,76 @@
+"""`manage.py up`: the panel on one machine with production settings, until Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from panel import doctor, embedded, processes
+
+STATIC_IGNORED = ["libs", "types", "editors", "ext", "scripts", "skills", "*.rtl.*"]
+
+
+class Command(BaseCommand):
+    """Services, migrations, static files, then the Procfile."""
+
+    help = "Runs the whole panel on this machine, on loopback, until Ctrl-C."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Only the port can be chosen here; all else is in the environment."""
+        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+
+    def handle(self, *args: Any, port: int, **options: Any) -> None:
+        """Start everything in order and stop what was started in the reverse order."""
+        signal.signal(signal.SIGTERM, interrupt)
+        if not processes.is_free(port):
+            raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
+        try:
+            with ExitStack() as stack:
+                started = embedded.start(wanted())
+                stack.callback(embedded.stop, started)
+                self.prepare()
+                running = stack.enter_context(processes.Processes(os.environ, port))
+                running.wait_healthy()
+                for line in doctor.report(doctor.examine(patience_seconds=30)):
+                    self.stdout.write(line)
+                self.stdout.write(f"Tiercel answers at http://localhost:{port} (Ctrl-C stops it)")
+                self.stdout.flush()
+                running.wait()
+        except KeyboardInterrupt:
+            self.stdout.write("stopped")
+        except (embedded.ServiceError, processes.ProcessesError) as error:
+            raise CommandError(str(error)) from error
+
+    def prepare(self) -> None:
+        """Migrate as the owner and collect the static files."""
+        ignored = [f"--ignore={pattern}" for pattern in STATIC_IGNORED]
+        for command in (
+            ["migrate", "--verbosity=0"],
+            ["collectstatic", "--no-input", "--verbosity=0", *ignored],
+        ):
+            # A process each: the owner's role is chosen when the settings are read.
+            done = subprocess.run(  # noqa: S603 - fixed arguments
+                [sys.executable, "manage.py", *command], cwd=settings.BASE_DIR, check=False
+            )
+            if done.returncode:
+                raise CommandError(f"manage.py {command[0]} failed; its lines above say why")
+
+
+def wanted() -> list[embedded.Service]:
+    """Return the embedded services that no URL replaces."""
+    replaced = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
+    given = settings.ENVIRONMENT
+    return [
+        service for service in embedded.every_service() if not given.text(replaced[service.name])
+    ]
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Treat a SIGTERM like Ctrl-C."""
+    raise KeyboardInterrupt

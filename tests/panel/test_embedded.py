@@ -1,0 +1,113 @@
+"""The embedded services: real servers in a checkout of their own."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from panel import embedded
+from panel.embedded import Place, ServiceError
+from panel.embedded.postgres import Postgres
+from panel.embedded.redis import Redis
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path / "a checkout")
+    yield place
+    embedded.stop(embedded.every_service(place))
+    if place.sockets.is_dir() and not place.sockets.is_symlink():
+        place.sockets.rmdir()
+
+
+def test_two_checkouts_have_different_sockets_short_enough_for_the_kernel(tmp_path: Path) -> None:
+    one, other = Place(tmp_path / "one" / ("x" * 200)), Place(tmp_path / "other")
+    assert one.sockets != other.sockets
+    assert len(str(one.sockets / ".s.PGSQL.5432.lock")) < 108
+
+
+def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
+    services = embedded.every_service(place)
+    assert embedded.start(services) == services
+    assert embedded.start(services) == []
+    with psycopg.connect(place.database_url("tiercel_app")) as app:
+        assert app.execute("SELECT current_user").fetchone() == ("tiercel_app",)
+
+
+def test_the_app_may_use_what_the_owner_makes_but_not_change_it(place: Place) -> None:
+    embedded.start([Postgres(place)])
+    with psycopg.connect(place.database_url("tiercel_owner")) as owner:
+        owner.execute("CREATE TABLE made (n bigserial, what text)")
+        owner.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql RETURN 1")
+    with psycopg.connect(place.database_url("tiercel_app"), autocommit=True) as app:
+        app.execute("INSERT INTO made (what) VALUES ('x')")
+        app.execute("UPDATE made SET what = 'y'")
+        assert app.execute("SELECT n, what, one() FROM made").fetchone() == (1, "y", 1)
+        app.execute("DELETE FROM made")
+        for refused in ("TRUNCATE made", "DROP TABLE made", "CREATE TABLE mine (n int)"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                app.execute(refused)
+
+
+def test_data_outlives_a_stop(place: Place) -> None:
+    postgres = Postgres(place)
+    embedded.start([postgres])
+    with psycopg.connect(place.database_url("tiercel_owner")) as owner:
+        owner.execute("CREATE TABLE kept (n int)")
+    assert embedded.stop([postgres]) == [postgres]
+    assert not postgres.is_running()
+    embedded.start([postgres])
+    with psycopg.connect(place.database_url("tiercel_app")) as app:
+        assert app.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+def test_stop_where_nothing_runs_does_nothing(place: Place) -> None:
+    assert embedded.stop(embedded.every_service(place)) == []
+
+
+def test_a_failed_start_shows_the_end_of_the_log(place: Place) -> None:
+    postgres = Postgres(place)
+    embedded.start([postgres])
+    embedded.stop([postgres])
+    (postgres.data / "postgresql.conf").write_text("max_connections = many\n")
+    with pytest.raises(ServiceError, match="invalid value for parameter"):
+        postgres.start()
+
+
+def test_data_of_another_version_is_refused_with_a_way_out(place: Place) -> None:
+    postgres = Postgres(place)
+    embedded.start([postgres])
+    embedded.stop([postgres])
+    (postgres.data / "PG_VERSION").write_text("9\n")
+    with pytest.raises(ServiceError, match="made by PostgreSQL 9.*pg_dump"):
+        postgres.start()
+
+
+def test_a_socket_folder_open_to_others_is_refused(place: Place) -> None:
+    place.sockets.mkdir(mode=0o700)
+    place.sockets.chmod(0o755)
+    with pytest.raises(ServiceError, match="open to others"):
+        embedded.start([Redis(place)])
+
+
+def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path) -> None:
+    place.sockets.symlink_to(tmp_path)
+    try:
+        with pytest.raises(ServiceError, match="not our folder"):
+            embedded.start([Redis(place)])
+    finally:
+        place.sockets.unlink()
+
+
+def test_the_services_command_tells_and_needs_no_database() -> None:
+    done = subprocess.run(
+        [".venv/bin/python", "manage.py", "services", "status"],
+        cwd=embedded.CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["postgresql: running", "redis: running"]

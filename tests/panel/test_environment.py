@@ -1,0 +1,64 @@
+"""Settings come from variables, files named by variables, and the secrets file, in that order."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from panel.environment import Environment
+
+
+@pytest.fixture
+def env_file(tmp_path: Path) -> Path:
+    path = tmp_path / "secrets.env"
+    path.write_text("# made once\nKEY=from the file\nURL=https://example.org/?a=b\n")
+    return path
+
+
+def test_a_variable_wins_over_its_file_and_the_secrets_file(env_file: Path, tmp_path: Path) -> None:
+    mounted = tmp_path / "mounted"
+    mounted.write_text("mounted\n")
+    assert Environment(env_file, {"KEY": "set", "KEY_FILE": str(mounted)}).text("KEY") == "set"
+    assert Environment(env_file, {"KEY_FILE": str(mounted)}).text("KEY") == "mounted"
+    assert Environment(env_file, {}).text("KEY") == "from the file"
+
+
+def test_an_empty_variable_hides_the_secrets_file(env_file: Path) -> None:
+    assert Environment(env_file, {"KEY": ""}).text("KEY", "default") == ""
+
+
+def test_a_value_may_hold_an_equals_sign(env_file: Path) -> None:
+    assert Environment(env_file, {}).text("URL") == "https://example.org/?a=b"
+
+
+def test_a_missing_secrets_file_is_an_empty_one(tmp_path: Path) -> None:
+    assert Environment(tmp_path / "none", {}).text("KEY", "default") == "default"
+
+
+def test_a_mounted_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    env = Environment(tmp_path / "none", {"KEY_FILE": str(tmp_path / "gone")})
+    with pytest.raises(ImproperlyConfigured, match="KEY_FILE names .*gone"):
+        env.text("KEY")
+
+
+@pytest.mark.parametrize(("said", "meant"), [("1", True), ("Yes", True), ("off", False)])
+def test_flags_are_read_as_people_write_them(tmp_path: Path, said: str, meant: bool) -> None:
+    assert Environment(tmp_path, {"F": said}).flag("F") is meant
+
+
+def test_a_flag_that_is_no_flag_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="F is 'maybe'"):
+        Environment(tmp_path, {"F": "maybe"}).flag("F")
+
+
+@pytest.mark.parametrize("said", ["0", "-3", "ten", "1.5", ""])
+def test_a_number_outside_its_range_is_refused(tmp_path: Path, said: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="number from 1 up"):
+        Environment(tmp_path, {"N": said}).whole("N", 7, least=1)
+
+
+def test_words_are_split_at_commas(tmp_path: Path) -> None:
+    assert Environment(tmp_path, {"W": "a.example, b.example,"}).words("W") == [
+        "a.example",
+        "b.example",
+    ]
