@@ -82,6 +82,10 @@ class Host(Protocol):
     def rdev(self, path: str) -> Optional[str]:
         """"MAJOR:MINOR" of a block device node; None for anything else."""
 
+    def exclusive(self, path: str) -> bool:
+        """Whether the block device can be opened for exclusive use just now (O_EXCL): another
+        sign of use beside open descriptors, mounts and holders, never the only one."""
+
     def dm_message(self, name: str, message: str) -> str:
         """Send a message to sector 0 of a device-mapper device (what `dmsetup message NAME 0 …`
         does, without a process per volume) and return its answer. Raises OSError."""

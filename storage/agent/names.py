@@ -119,3 +119,15 @@ def bucket_kib(value: Any) -> int:
     if number & (number - 1):
         raise ValueError("a power of two from 4 to 16384")
     return number
+
+
+def cutoff_bytes(value: Any) -> int:
+    """bcache's sequential_cutoff. The kernel shows it back as "4.0M", cut to one digit, so only
+    0 and whole KiB, MiB or GiB below 1000 of them can be compared with what was asked for."""
+    number = integer(0, 1 << 32)(value)
+    rest = number
+    while rest >= 1000 and rest % 1024 == 0:
+        rest //= 1024
+    if number and (rest >= 1000 or number % 1024):
+        raise ValueError("0, or a whole number below 1000 of KiB, MiB or GiB, in bytes")
+    return number

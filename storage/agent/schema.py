@@ -16,7 +16,7 @@ _mode = names.choice(*CACHE_MODES)
 _bcache_mode = names.choice(*BCACHE_MODES)
 _chunk_kib = names.integer(32, 1 << 20, 32)
 _threshold = names.integer(0, 1 << 31)
-_cutoff = names.integer(0, 1 << 32)
+_cutoff = names.cutoff_bytes
 _dirty_limit = names.integer(0, names.MAX_BYTES)
 
 

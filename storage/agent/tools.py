@@ -1,0 +1,104 @@
+"""Running programs: found in fixed folders, with a fixed environment and no terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import Callable, Mapping, Optional, Sequence
+
+from .host import MissingTool, Result, TimedOut
+
+FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
+OUTPUT_LIMIT = 16 * 1024 * 1024
+TICK_SECONDS = 0.5
+ENVIRONMENT: Mapping[str, str] = {
+    "LC_ALL": "C",
+    "PATH": ":".join(FOLDERS),
+    # Without it LVM complains on stderr about each descriptor it did not open itself.
+    "LVM_SUPPRESS_FD_WARNINGS": "1",
+}
+REPORTS = frozenset(("lvs", "vgs", "pvs", "lvm"))
+
+
+def find(name: str) -> Optional[str]:
+    """Absolute path of a program; PATH of the caller is never looked at."""
+    for folder in FOLDERS:
+        path = f"{folder}/{name}"
+        if "/" not in name and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+class Runner:
+    """Runs programs; remembers readers that hang, and never puts a second one beside them."""
+
+    def __init__(self) -> None:
+        self._stuck: list["subprocess.Popen[bytes]"] = []
+
+    def run(
+        self,
+        argv: Sequence[str],
+        timeout: Optional[float],
+        tick: Optional[Callable[[], None]] = None,
+    ) -> Result:
+        """Raises MissingTool, TimedOut. A reader that outlives its time is killed and not waited
+        for: in an uninterruptible sleep it would take this process with it. `timeout` is None for
+        everything that writes, because a killed LVM writer may leave guests frozen."""
+        path = find(argv[0])
+        if path is None:
+            raise MissingTool(argv[0])
+        self._stuck = [process for process in self._stuck if process.poll() is None]
+        if timeout is not None and self._stuck:
+            raise TimedOut(argv[0])
+        outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
+        try:
+            process = self._start(path, argv, outputs, own_group=timeout is not None)
+            self._wait(process, timeout, tick)
+            texts = [_contents(output) for output in outputs]
+        finally:
+            for output in outputs:
+                os.close(output)
+        return Result(process.returncode, *texts)
+
+    def _start(
+        self, path: str, argv: Sequence[str], outputs: Sequence[int], *, own_group: bool
+    ) -> "subprocess.Popen[bytes]":
+        stdout, stderr, report = outputs
+        environment = dict(ENVIRONMENT)
+        passed = ()  # type: tuple[int, ...]
+        if argv[0] in REPORTS:
+            environment["LVM_REPORT_FD"] = str(report)
+            passed = (report,)
+        return subprocess.Popen(
+            list(argv), executable=path, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+            env=environment, cwd="/", pass_fds=passed, start_new_session=own_group,
+        )
+
+    def _wait(
+        self,
+        process: "subprocess.Popen[bytes]",
+        timeout: Optional[float],
+        tick: Optional[Callable[[], None]],
+    ) -> None:
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            slice_seconds = TICK_SECONDS
+            if end is not None:
+                slice_seconds = min(slice_seconds, max(0.0, end - time.monotonic()))
+            try:
+                process.wait(slice_seconds)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+            if tick is not None:
+                tick()
+            if end is not None and time.monotonic() >= end:
+                process.kill()
+                self._stuck.append(process)
+                raise TimedOut(process.args[0] if isinstance(process.args, list) else "")
+
+
+def _contents(output: int) -> str:
+    size = min(os.fstat(output).st_size, OUTPUT_LIMIT)
+    return os.pread(output, size, 0).decode("utf-8", "replace")

@@ -1,0 +1,29 @@
+"""What a mutating verb is made of, beside its commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, FrozenSet, Mapping, Optional, Sequence
+
+from ..commands import Args
+from ..protocol import Call
+from ..view import Check, View
+
+
+@dataclass(frozen=True)
+class Verb:
+    """`identity`: is it what was meant, and may it be touched. `todo`: names of the commands still
+    to be run for the wished state, None for all of them, empty when it is already so. `state`: can
+    it be done now. `touches`: subjects that change. `provides`: subject -> PVs of what is made.
+    `settled`: whether `todo` must be empty once the commands have run (not so where the state may
+    move on by itself, as dirty data under load does)."""
+
+    identity: Callable[[View, Call], Sequence[Check]]
+    todo: Callable[[View, Call], Optional[FrozenSet[str]]]
+    state: Callable[[View, Call], Sequence[Check]]
+    touches: Callable[[Args], FrozenSet[str]]
+    provides: Callable[[Args], Mapping[str, Sequence[str]]] = lambda args: {}
+    settled: bool = True
+
+
+NOTHING: FrozenSet[str] = frozenset()

@@ -1,0 +1,214 @@
+"""cache.attach, cache.set, cache.flush, cache.detach: LVM's cache in front of a volume."""
+
+from __future__ import annotations
+
+from typing import Any, FrozenSet, Optional
+
+from .. import checks
+from ..commands import Args
+from ..errors import Refusal
+from ..protocol import Call
+from ..view import LOOK_AGAIN, Facts, View, lv_subject, space_subject
+from .base import NOTHING, Verb
+
+MIB = 1 << 20
+MODE_DIRTY_LIMIT = 64 * MIB
+
+
+def _identity(view: View, call: Call) -> "list[checks.Check]":
+    return [
+        checks.vg(view, call), checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]), checks.active_lv(view, call),
+    ]
+
+
+def _lv(view: View, call: Call) -> Facts:
+    return view.lv(call.args["vg"], call.args["lv"])
+
+
+def _subject(call: Call) -> str:
+    return lv_subject(call.args["vg"], call.args["lv"])
+
+
+def _cache(view: View, call: Call) -> "dict[str, Any]":
+    found = _lv(view, call)["cache"]
+    if found is None:
+        raise Refusal(
+            "not_found", f"{call.args['vg']}/{call.args['lv']} has no cache.", LOOK_AGAIN,
+            subject=_subject(call),
+        )
+    return dict(found)
+
+
+def _threshold_differs(cache: "dict[str, Any]", args: Args) -> bool:
+    """The kernel raises a threshold below 8 chunks to 8 chunks."""
+    wanted = args.get("migration_threshold")
+    if wanted is None:
+        return False
+    floor = 8 * cache["chunk_bytes"] // 512
+    return bool(max(wanted, floor) != max(cache["migration_threshold_sectors"], floor))
+
+
+def _attach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    cache = _lv(view, call)["cache"]
+    if cache is None:
+        return None
+    same = cache["pool"] == call.args["pool"] and cache["mode"] == call.args["mode"]
+    if same and not _threshold_differs(cache, call.args):
+        return NOTHING
+    raise Refusal(
+        "already_exists",
+        f"{call.args['vg']}/{call.args['lv']} already has the cache {cache['pool']} "
+        f"({cache['mode']}).", "Change it with cache.set, or detach it first.",
+        subject=_subject(call),
+    )
+
+
+def _pool_fits(view: View, call: Call) -> checks.Check:
+    def check() -> None:
+        pool = view.lv(call.args["vg"], call.args["pool"])
+        subject = lv_subject(call.args["vg"], call.args["pool"])
+        if not checks.is_idle_pool(pool) or checks.OURS not in pool["tags"]:
+            raise Refusal(
+                "not_ours", f"{pool['name']} is no idle cache pool of ours.", LOOK_AGAIN,
+                subject=subject,
+            )
+        sizes = {
+            pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]
+        }
+        under = view.pvs_under(_lv(view, call)) + view.pvs_under(pool)
+        if len({sizes[name] for name in under if name in sizes}) > 1:
+            raise Refusal(
+                "unsupported", "The cache device has another sector size than the volume's disk: "
+                "file systems inside the volume would no longer fit.",
+                "Use an SSD (or its format) with the same logical sector size.",
+            )
+
+    return check
+
+
+def _redundant(view: View, call: Call, mode: Optional[str], pool: str) -> checks.Check:
+    def check() -> None:
+        if mode == "writeback":
+            vg = call.args["vg"]
+            found = view.find_lv(vg, pool) or view.find_lv(vg, f"{pool}_cpool")
+            checks.redundant(view, lv_subject(vg, pool), found, f"the cache {pool}")
+
+    return check
+
+
+ATTACH = Verb(
+    identity=_identity,
+    todo=_attach_todo,
+    state=lambda view, call: [
+        checks.plain_volume(view, call), _pool_fits(view, call),
+        _redundant(view, call, call.args["mode"], call.args["pool"]),
+    ],
+    touches=lambda args: frozenset(
+        [lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"])]
+    ),
+)
+
+
+def _set_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    cache = _cache(view, call)
+    todo = set()
+    if call.args.get("policy") not in (None, cache["policy"]):
+        todo.add("policy")
+    if _threshold_differs(cache, call.args):
+        todo.add("settings")
+    if call.args.get("mode") not in (None, cache["mode"]):
+        todo.add("mode")
+    return frozenset(todo)
+
+
+def _working(view: View, call: Call) -> checks.Check:
+    def check() -> None:
+        cache = _cache(view, call)
+        if cache["failed"] or cache["needs_check"]:
+            raise Refusal(
+                "degraded", f"The cache {cache['pool']} has failed or needs a check.",
+                "Stop the guest and run: lvchange -an, lvconvert --repair, lvchange -ay.",
+                subject=_subject(call),
+            )
+
+    return check
+
+
+def _clean(view: View, call: Call, limit: int) -> checks.Check:
+    """LVM flushes what is left under the lock of the whole VG: no other command of that VG could
+    run meanwhile, no guest start."""
+
+    def check() -> None:
+        dirty = _cache(view, call)["dirty_bytes"]
+        if dirty > limit:
+            raise Refusal(
+                "dirty", f"{dirty / MIB:.1f} MiB of the cache are not on the disk yet, "
+                f"{limit / MIB:.1f} MiB are allowed.",
+                "Flush the cache first (cache.flush), then try again.", subject=_subject(call),
+            )
+
+    return check
+
+
+def _set_state(view: View, call: Call) -> "list[checks.Check]":
+    found = [_working(view, call)]
+    mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
+    if mode is not None and cache is not None and mode != cache["mode"]:
+        found.append(_clean(view, call, MODE_DIRTY_LIMIT))
+        found.append(_redundant(view, call, mode, cache["pool"]))
+    return found
+
+
+def _touches(args: Args) -> FrozenSet[str]:
+    return frozenset([lv_subject(args["vg"], args["lv"])])
+
+
+SET = Verb(identity=_identity, todo=_set_todo, state=_set_state, touches=_touches)
+
+
+def _flush_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    cache = _cache(view, call)
+    clean = cache["dirty_bytes"] <= call.args["dirty_limit_bytes"]
+    return NOTHING if clean and cache["policy"] == "cleaner" else None
+
+
+FLUSH = Verb(
+    identity=_identity,
+    todo=_flush_todo,
+    state=lambda view, call: [_working(view, call)],
+    touches=_touches,
+    settled=False,
+)
+
+
+def _detach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    return NOTHING if _lv(view, call)["cache"] is None else None
+
+
+def _right_pool(view: View, call: Call) -> checks.Check:
+    def check() -> None:
+        cache = _cache(view, call)
+        if cache["pool"] != call.args["pool"]:
+            raise Refusal(
+                "stale", f"The volume's cache is {cache['pool']}, not {call.args['pool']}.",
+                LOOK_AGAIN, subject=_subject(call),
+            )
+
+    return check
+
+
+DETACH = Verb(
+    identity=_identity,
+    todo=_detach_todo,
+    state=lambda view, call: [
+        _right_pool(view, call), _working(view, call),
+        _clean(view, call, call.args["dirty_limit_bytes"]),
+    ],
+    touches=lambda args: frozenset(
+        [
+            lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"]),
+            space_subject(args["vg"]),
+        ]
+    ),
+)

@@ -1,0 +1,173 @@
+"""cset.create and cset.remove: one bcache cache set on one SSD volume."""
+
+from __future__ import annotations
+
+import re
+from typing import FrozenSet, Optional
+
+from .. import checks
+from ..commands import device
+from ..errors import Refusal
+from ..host import MissingTool, TimedOut
+from ..protocol import Call
+from ..view import LOOK_AGAIN, Facts, View, cset_subject, lv_subject, space_subject
+from .base import NOTHING, Verb
+from .pool import gone
+
+KIB = 1024
+# The kernel computes roundup_pow_of_two(buckets) >> 10, which must not be 0.
+LEAST_BUCKETS = 512
+
+_CSET = re.compile(r"(?m)^cset\.uuid\s+([0-9a-f-]{36})\s*$")
+
+
+def superblock(view: View, vg: str, lv: str) -> Optional[str]:
+    """uuid of the cache set whose superblock the volume carries; None without one."""
+    command = ("bcache-super-show", device(vg, lv))
+    try:
+        result = view.host.run(command, timeout=10.0)
+    except MissingTool:
+        raise Refusal(
+            "missing_tool", "bcache-super-show is not installed on this host.",
+            "Install the package bcache-tools.", argv=command,
+        ) from None
+    except TimedOut:
+        raise Refusal(
+            "timeout", "bcache-super-show did not answer within 10 seconds.",
+            "A device may hang: look at `dmesg`.", argv=command,
+        ) from None
+    match = _CSET.search(result.stdout)
+    return match.group(1) if result.rc == 0 and match else None
+
+
+def _create_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    args = call.args
+    found = view.find_lv(args["vg"], args["name"])
+    if found is None:
+        return None
+    registered = view.cset(args["cset_uuid"])
+    if registered is not None and registered["lv_uuid"] == found["uuid"]:
+        return NOTHING
+    written = superblock(view, args["vg"], args["name"])
+    if written is None:
+        return frozenset(("module", "format", "register"))
+    if written == args["cset_uuid"]:
+        return frozenset(("module", "register"))
+    raise Refusal(
+        "already_exists", f"{args['vg']}/{args['name']} carries another cache set, {written}.",
+        "Take another name.", subject=lv_subject(args["vg"], args["name"]),
+    )
+
+
+def _buckets(view: View, call: Call) -> checks.Check:
+    def check() -> None:
+        bucket = call.args["bucket_kib"] * KIB
+        if call.args["size_bytes"] // bucket <= LEAST_BUCKETS:
+            raise Refusal(
+                "unsupported",
+                f"A bcache cache needs more than {LEAST_BUCKETS} buckets; this one would have "
+                f"{call.args['size_bytes'] // bucket}.",
+                f"Make it larger than {LEAST_BUCKETS * bucket} bytes, or the buckets smaller.",
+            )
+
+    return check
+
+
+def _uuid_free(view: View, call: Call) -> checks.Check:
+    def check() -> None:
+        uuid = call.args["cset_uuid"]
+        found = view.cset(uuid)
+        own = view.find_lv(call.args["vg"], call.args["name"])
+        if found is not None and (own is None or own["uuid"] != found["lv_uuid"]):
+            raise Refusal(
+                "already_exists", f"A cache set {uuid} is registered already.",
+                "Take another uuid.", subject=cset_subject(uuid),
+            )
+
+    return check
+
+
+def _create_state(view: View, call: Call) -> "list[checks.Check]":
+    sized = [checks.whole_extents(view, call), _buckets(view, call)]
+    if view.find_lv(call.args["vg"], call.args["name"]) is None:
+        sized.append(checks.space(view, call))
+    return sized
+
+
+CREATE = Verb(
+    identity=lambda view, call: [
+        checks.vg(view, call), checks.vg_whole(view, call), checks.fresh_name(view, call),
+        _uuid_free(view, call),
+    ],
+    todo=_create_todo,
+    state=_create_state,
+    touches=lambda args: frozenset(
+        [lv_subject(args["vg"], args["name"]), cset_subject(args["cset_uuid"])]
+    ),
+    provides=lambda args: {cset_subject(args["cset_uuid"]): args["pvs"]},
+)
+
+
+def _remove_identity(view: View, call: Call) -> "list[checks.Check]":
+    found = [checks.vg(view, call), checks.vg_whole(view, call)]
+    if gone(view, call, call.args["name"]):
+        return found
+    return [*found, checks.known_lv(view, call, call.args["name"]), _right_cset(view, call)]
+
+
+def _lv(view: View, call: Call) -> Facts:
+    return view.lv(call.args["vg"], call.args["name"])
+
+
+def _right_cset(view: View, call: Call) -> checks.Check:
+    """The volume carries this cache set, registered or not, or none (wiped by an earlier try)."""
+
+    def check() -> None:
+        uuid, found = call.args["cset_uuid"], _lv(view, call)
+        registered = view.cset(uuid)
+        if registered is not None:
+            right = registered["lv_uuid"] == found["uuid"]
+        else:
+            right = superblock(view, found["vg_name"], found["name"]) in (None, uuid)
+        if not right:
+            raise Refusal(
+                "stale", f"The cache set {uuid} is not on {found['vg_name']}/{found['name']}.",
+                LOOK_AGAIN, subject=cset_subject(uuid),
+            )
+
+    return check
+
+
+def _remove_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+    if gone(view, call, call.args["name"]):
+        return NOTHING
+    if view.cset(call.args["cset_uuid"]) is None:
+        return frozenset(("wipe", "remove"))
+    return None
+
+
+def _without_backing(view: View, call: Call) -> checks.Check:
+    """`unregister` of a used cache set would detach every volume at once."""
+
+    def check() -> None:
+        found = view.cset(call.args["cset_uuid"])
+        if found is not None and found["backing_count"]:
+            raise Refusal(
+                "in_use", f"{found['backing_count']} volume(s) use the cache set.",
+                "Detach them first (bcache.detach).", subject=cset_subject(found["uuid"]),
+            )
+
+    return check
+
+
+REMOVE = Verb(
+    identity=_remove_identity,
+    todo=_remove_todo,
+    state=lambda view, call: [_without_backing(view, call)],
+    touches=lambda args: frozenset(
+        [
+            lv_subject(args["vg"], args["name"]), cset_subject(args["cset_uuid"]),
+            space_subject(args["vg"]),
+        ]
+    ),
+)
