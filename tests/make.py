@@ -1,0 +1,278 @@
+"""One object each, with sensible defaults and explicit associations.
+
+Rows of the database: `user`, `staff_user`, `customer`, `host`, `volume`, `placement`.
+Facts of a host (pure): `disk`, `pv`, `vg`, `lv`, `dm_cache`, `bcache`, `cset`, `facts`, and
+`inventory`, which is `facts` as the agent's reply says them. Everything pure lies in one volume
+group `vg0` (`VG_UUID`): a slow `sdc` and a redundant, fast `md0`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+from panel.models import User
+from storage.facts import (
+    BcacheBacking,
+    CacheSet,
+    Disk,
+    DmCache,
+    HostFacts,
+    LogicalVolume,
+    PhysicalVolume,
+    Segment,
+    VolumeGroup,
+)
+from storage.models import Customer, Host, Placement, Volume
+from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, new_key, volume_name, volume_tag
+from storage.plan import Target
+from storage.wish import GIB, MIB
+
+EXTENT_BYTES = 4 * MIB
+VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"
+CSET_UUID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001"
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExampleExampleExampleExample"
+
+_numbers = itertools.count(1)
+
+
+def lvm_uuid() -> str:
+    """A new uuid in LVM's form."""
+    return f"mAkEmA-0000-0000-0000-0000-0000-{next(_numbers):06d}"
+
+
+def tags(volume_key: str, *, zeroing: bool = False, unformatted: bool = False) -> tuple[str, ...]:
+    """What Tiercel writes on the LVs of the volume `volume_key`."""
+    passing = [ZEROING_TAG] * zeroing + [FORMAT_TAG] * unformatted
+    return (MANAGED_TAG, volume_tag(volume_key), *passing)
+
+
+# Rows
+
+
+def user(email: str | None = None, **fields: Any) -> User:
+    return User.objects.create_user(email or f"user{next(_numbers)}@example.org", **fields)
+
+
+def staff_user(email: str | None = None, **fields: Any) -> User:
+    return user(email, **{"is_staff": True, **fields})
+
+
+def customer(name: str | None = None) -> Customer:
+    return Customer.objects.create(name=name or f"Customer {next(_numbers)}")
+
+
+def host(**fields: Any) -> Host:
+    """An active host with a pinned key."""
+    number = next(_numbers)
+    defaults = {
+        "name": f"host{number}",
+        "address": "127.0.0.1",
+        "state": "active",
+        "machine_id": f"{number:032x}",
+        "host_key": HOST_KEY,
+    }
+    return Host.objects.create(**{**defaults, **fields})
+
+
+def volume(**fields: Any) -> Volume:
+    """A volume that lies nowhere yet; see `placement`."""
+    defaults = {"label": f"volume {next(_numbers)}", "size_bytes": 8 * GIB}
+    return Volume.objects.create(**{**defaults, **fields})
+
+
+def placement(volume: Volume, host: Host, **fields: Any) -> Placement:
+    """Where `volume` lies now; `lv_uuid=None` means that its LV is still to be made."""
+    defaults = {
+        "vg_name": "vg0",
+        "vg_uuid": VG_UUID,
+        "lv_name": volume_name(volume.key),
+        "lv_uuid": lvm_uuid(),
+    }
+    return Placement.objects.create(volume=volume, host=host, **{**defaults, **fields})
+
+
+# Facts
+
+
+def disk(name: str = "sda", **fields: Any) -> Disk:
+    defaults = {
+        "dev": "8:0",
+        "size_bytes": 100 * GIB,
+        "rotational": True,
+        "model": "LAB-HDD",
+        "serial": f"serial-{name}",
+        "transport": "sas",
+        "logical_sector_bytes": 512,
+        "read_only": False,
+    }
+    return Disk(name=name, **{**defaults, **fields})
+
+
+def pv(name: str = "sdc", **fields: Any) -> PhysicalVolume:
+    """A healthy physical volume with 40 GiB free; slow and alone unless told otherwise."""
+    defaults = {
+        "uuid": lvm_uuid(),
+        "vg_uuid": VG_UUID,
+        "vg_name": "vg0",
+        "size_bytes": 100 * GIB,
+        "free_bytes": 40 * GIB,
+        "missing": False,
+        "duplicate": False,
+        "tier": "slow",
+        "redundant": False,
+        "healthy": True,
+        "logical_sector_bytes": 512,
+    }
+    return PhysicalVolume(name=name, **{**defaults, **fields})
+
+
+def fast_pv(name: str = "md0", **fields: Any) -> PhysicalVolume:
+    """A redundant SSD (an md RAID1)."""
+    return pv(name, **{"tier": "fast", "redundant": True, **fields})
+
+
+def vg(**fields: Any) -> VolumeGroup:
+    defaults = {
+        "uuid": VG_UUID,
+        "name": "vg0",
+        "size_bytes": 200 * GIB,
+        "free_bytes": 80 * GIB,
+        "extent_bytes": EXTENT_BYTES,
+        "seqno": 1,
+        "tags": (),
+        "missing_pv_count": 0,
+        "allowed": True,
+    }
+    return VolumeGroup(**{**defaults, **fields})
+
+
+def segment(*pvs: str, **fields: Any) -> Segment:
+    defaults = {"type": "linear", "start_bytes": 0, "size_bytes": 8 * GIB}
+    return Segment(pvs=pvs, **{**defaults, **fields})
+
+
+def lv(name: str = "web12", **fields: Any) -> LogicalVolume:
+    """A linear, public, untagged LV of 8 GiB on `sdc`. `pvs` is short for its one segment."""
+    pvs = fields.pop("pvs", ("sdc",))
+    defaults = {
+        "uuid": lvm_uuid(),
+        "vg_uuid": VG_UUID,
+        "vg_name": "vg0",
+        "size_bytes": 8 * GIB,
+        "layout": ("linear",),
+        "role": ("public",),
+        "tags": (),
+        "active": True,
+        "suspended": False,
+        "open_count": 1,
+        "dev": "253:4",
+        "kname": "dm-4",
+        "health": "",
+        "segments": (segment(*pvs),),
+        "cache": None,
+        "bcache": None,
+        "users": (),
+    }
+    return LogicalVolume(name=name, **{**defaults, **fields})
+
+
+def dm_cache(pool: str, **fields: Any) -> DmCache:
+    """An attached, clean writethrough cache of 2 GiB on `md0`."""
+    defaults = {
+        "pool_uuid": lvm_uuid(),
+        "mode": "writethrough",
+        "policy": "smq",
+        "chunk_bytes": 64 * 1024,
+        "size_bytes": 2 * GIB,
+        "used_bytes": 0,
+        "dirty_bytes": 0,
+        "needs_check": False,
+        "failed": False,
+        "migration_threshold_sectors": 2048,
+        "pvs": ("md0",),
+    }
+    return DmCache(pool=pool, **{**defaults, **fields})
+
+
+def pool(name: str, **fields: Any) -> tuple[LogicalVolume, LogicalVolume]:
+    """A cache pool that no volume uses, and the hidden LV that tells where it lies."""
+    pvs = fields.pop("pvs", ("md0",))
+    made = lv(
+        name,
+        **{
+            "layout": ("cache", "pool"),
+            "role": ("private",),
+            "size_bytes": 2 * GIB,
+            "pvs": (),
+            "open_count": 0,
+            **fields,
+        },
+    )
+    data = lv(
+        f"{name}_cdata",
+        role=("private", "cache", "pool", "data"),
+        pvs=pvs,
+        open_count=0,
+        size_bytes=made.size_bytes,
+        vg_uuid=made.vg_uuid,
+    )
+    return made, data
+
+
+def bcache(**fields: Any) -> BcacheBacking:
+    """A formatted backing device without a cache."""
+    defaults = {
+        "uuid": "0d5b7d1c-6f7f-4a55-9a35-3f8d6f0c0001",
+        "device": "bcache0",
+        "cset_uuid": None,
+        "state": "no cache",
+        "cache_mode": "writethrough",
+        "sequential_cutoff_bytes": 4 * MIB,
+        "writeback_percent": 10,
+        "dirty_bytes": 0,
+        "size_bytes": 8 * GIB,
+    }
+    return BcacheBacking(**{**defaults, **fields})
+
+
+def cset(lv_uuid: str | None, **fields: Any) -> CacheSet:
+    defaults = {
+        "uuid": CSET_UUID,
+        "device": "dm-7",
+        "size_bytes": 2 * GIB,
+        "bucket_bytes": 512 * 1024,
+        "available_percent": 100,
+        "backing_count": 0,
+    }
+    return CacheSet(lv_uuid=lv_uuid, **{**defaults, **fields})
+
+
+def facts(*lvs: LogicalVolume, **fields: Any) -> HostFacts:
+    """One group with a slow disk and a redundant SSD, and these LVs."""
+    defaults = {
+        "consistent": True,
+        "stale": False,
+        "disks": (),
+        "arrays": (),
+        "csets": (),
+        "pvs": (pv(), fast_pv()),
+        "vgs": (vg(),),
+        "lvs": lvs,
+    }
+    return HostFacts(**{**defaults, **fields})
+
+
+def inventory(facts: HostFacts) -> dict[str, Any]:
+    """`facts` as the data of the agent's `inventory` reply: what JSON gives back."""
+    data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(facts)))
+    return data
+
+
+def target(lv: LogicalVolume | None = None, *, volume_key: str | None = None) -> Target:
+    """What a plan is about: that LV, or one that is still to be made."""
+    key = volume_key or new_key()
+    name = lv.name if lv is not None else volume_name(key)
+    return Target(key, VG_UUID, "vg0", name, lv.uuid if lv is not None else None)
