@@ -1,13 +1,16 @@
 """Celery's clock without a file of its own: it fires everything at start and leaves a mark."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 import redis
 from celery import beat
-from django.conf import settings
+
+from panel import broker
 
 MARK = "tiercel:beat"
+logger = logging.getLogger(__name__)
 # Several of beat's wake-ups (CELERY_BEAT_MAX_LOOP_INTERVAL) long.
 MARK_SECONDS = 30
 
@@ -17,7 +20,7 @@ class Scheduler(beat.Scheduler):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Open the connection that carries the mark."""
-        self.marks = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2)
+        self.marks = broker.client()
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -32,5 +35,5 @@ class Scheduler(beat.Scheduler):
         try:
             self.marks.set(MARK, "alive", ex=MARK_SECONDS)
         except redis.RedisError as error:
-            beat.logger.warning("beat left no mark in Redis: %s", error)
+            logger.warning("beat left no mark in Redis: %s", error)
         return seconds

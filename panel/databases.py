@@ -1,4 +1,4 @@
-"""PostgreSQL URLs as Django's DATABASES entries."""
+"""PostgreSQL URLs as Django's DATABASES entries, Redis URLs as Celery wants them."""
 
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -30,3 +30,13 @@ def database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def broker(url: str) -> str:
+    """Return a Redis URL in Celery's spelling, which differs for Unix sockets.
+
+    `unix:///path?db=0` of redis-py is `redis+socket:///path?virtual_host=0` there.
+    """
+    if not url.startswith("unix://"):
+        return url
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")

@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from nacl.public import PrivateKey
 
+from panel import broker
 from panel.beat import MARK
 from panel.celery import app
 
@@ -78,9 +79,9 @@ def clock() -> Finding:
     return Finding("clock", message)
 
 
-def broker() -> Finding:
+def messages() -> Finding:
     """Redis carries the messages and the sign-in limits."""
-    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=PING_SECONDS) as client:
+    with broker.client() as client:
         client.ping()
     return Finding("redis", "answers")
 
@@ -101,7 +102,7 @@ def queues() -> Finding:
 
 def beat() -> Finding:
     """Without beat nothing is sampled or swept."""
-    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=PING_SECONDS) as client:
+    with broker.client() as client:
         if client.exists(MARK):
             return Finding("beat", "alive")
     return Finding("beat", "no sign of life", "start beat (see the Procfile)")
@@ -166,7 +167,7 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "database role": database_role,
     "migrations": migrations,
     "clock": clock,
-    "redis": broker,
+    "redis": messages,
     "workers": queues,
     "beat": beat,
     "secrets": secret_values,

@@ -39,7 +39,7 @@ class Processes:
     def __enter__(self) -> "Processes":
         """Start them; output goes to our own standard output."""
         # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
-        self.honcho = subprocess.Popen(  # noqa: S603 - fixed arguments
+        self.honcho = subprocess.Popen(
             [sys.executable, "-m", "honcho", "start", "--procfile", "Procfile"],
             cwd=CHECKOUT,
             env=self.environment,

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from panel import embedded
-from panel.databases import database
+from panel.databases import broker, database
 from panel.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -190,7 +190,7 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 
 # Messages are hints: JSON, acknowledged early, no results, no ETA, no time limits (a flush lasts
 # hours, and a limit would kill the thread pool's process in the middle of a step).
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+CELERY_BROKER_URL = broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10, "socket_connect_timeout": 5}
 CELERY_TASK_SERIALIZER = "json"

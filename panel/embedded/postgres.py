@@ -116,7 +116,7 @@ class Postgres:
                 " run as an ordinary user, or set DATABASE_URL and DATABASE_OWNER_URL"
             )
         # The server inherits its standard streams; pipes would keep this call waiting on it.
-        return subprocess.run(  # noqa: S603 - fixed programs, no shell
+        return subprocess.run(
             [*prefix, str(installed() / program), *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from panel.embedded.place import Place, ServiceError, tail
 
@@ -56,7 +58,7 @@ class Redis:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        subprocess.run(  # noqa: S603 - fixed program, no shell
+        subprocess.run(
             [
                 str(program()), "--port", "0", "--unixsocket", str(self._socket),
                 "--unixsocketperm", "700", "--daemonize", "yes", "--save", "",
@@ -80,7 +82,10 @@ class Redis:
         return self.place.sockets / "redis.sock"
 
     def _client(self) -> redis.Redis:
-        return redis.Redis(unix_socket_path=str(self._socket), socket_timeout=2)
+        # The library's own retries would make a server that is down look slow.
+        return redis.Redis(
+            unix_socket_path=str(self._socket), socket_timeout=2, retry=Retry(NoBackoff(), 0)
+        )
 
     def _wait(self, *, running: bool) -> bool:
         end = time.monotonic() + START_SECONDS

@@ -81,7 +81,7 @@ def test_data_of_another_version_is_refused_with_a_way_out(place: Place) -> None
     embedded.start([postgres])
     embedded.stop([postgres])
     (postgres.data / "PG_VERSION").write_text("9\n")
-    with pytest.raises(ServiceError, match="made by PostgreSQL 9.*pg_dump"):
+    with pytest.raises(ServiceError, match=r"made by PostgreSQL 9.*pg_dump"):
         postgres.start()
 
 

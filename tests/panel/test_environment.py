@@ -37,7 +37,7 @@ def test_a_missing_secrets_file_is_an_empty_one(tmp_path: Path) -> None:
 
 def test_a_mounted_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     env = Environment(tmp_path / "none", {"KEY_FILE": str(tmp_path / "gone")})
-    with pytest.raises(ImproperlyConfigured, match="KEY_FILE names .*gone"):
+    with pytest.raises(ImproperlyConfigured, match=r"KEY_FILE names .*gone"):
         env.text("KEY")
 
 

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             ["collectstatic", "--no-input", "--verbosity=0", *ignored],
         ):
             # A process each: the owner's role is chosen when the settings are read.
-            done = subprocess.run(  # noqa: S603 - fixed arguments
+            done = subprocess.run(
                 [sys.executable, "manage.py", *command], cwd=settings.BASE_DIR, check=False
             )
             if done.returncode:
