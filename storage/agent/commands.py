@@ -200,10 +200,11 @@ def _bcache_format(args: Args) -> Tuple[Command, ...]:
 
 
 def _bcache_attach(args: Args) -> Tuple[Command, ...]:
+    # The mode goes first: a mode left from an earlier cache must not hold for one moment.
     return (
-        _lv_write(args, "attach", args["cset_uuid"], wait="attached"),
         _lv_write(args, "cache_mode", args["cache_mode"]),
         _lv_write(args, "sequential_cutoff", str(args["sequential_cutoff_bytes"])),
+        _lv_write(args, "attach", args["cset_uuid"], wait="attached"),
     )
 
 

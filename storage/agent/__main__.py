@@ -1,0 +1,56 @@
+"""`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
+policy. The agent's own units run `run-op ID`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Sequence
+
+from . import admin, names
+from .errors import Refusal
+from .execute import execute
+from .realhost import RealHost
+from .serve import serve
+
+USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | run-op ID]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    host = RealHost()
+    if not arguments:
+        serve(sys.stdin.buffer, sys.stdout.buffer, host)
+        return 0
+    command, rest = arguments[0], list(arguments[1:])
+    try:
+        if command == "policy" and not rest:
+            print(admin.show(host))
+        elif command == "allow-vg" and len(rest) == 1:
+            print(admin.allow_vg(host, rest[0]))
+        elif command == "deny-vg" and len(rest) == 1:
+            print(admin.deny_vg(host, rest[0]))
+        elif command == "run-op" and len(rest) == 1:
+            _run_op(host, names.request_id(rest[0]))
+        else:
+            print(USAGE, file=sys.stderr)
+            return 2
+    except (Refusal, ValueError, OSError) as error:
+        hint = f"\n{error.correction}" if isinstance(error, Refusal) else ""
+        print(f"{error}{hint}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run_op(host: RealHost, op: str) -> None:
+    """SIGINT (systemctl stop, shutdown) reaches the running command too; this process waits for it
+    and records how it ended."""
+
+    def stop(number: int, frame: object) -> None:
+        host.stop_requested = True
+
+    signal.signal(signal.SIGINT, stop)
+    execute(host, op)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

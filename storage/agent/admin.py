@@ -1,0 +1,55 @@
+"""What root types on the host: allow-vg, deny-vg, policy. The panel cannot: sudo admits the agent
+without arguments only."""
+
+from __future__ import annotations
+
+import json
+
+from . import lvm, policy
+from .errors import Refusal
+from .host import Host
+from .names import vg_name
+
+
+def allow_vg(host: Host, name: str) -> str:
+    """Let the panel change a VG. Raises Refusal(bad_request | not_found | unsupported)."""
+    current = _usable(host)
+    present = sorted(row["vg_name"] for row in lvm.read(host).vgs)
+    try:
+        known = vg_name(name) in present
+    except ValueError:
+        known = False
+    if not known:
+        raise Refusal(
+            "not_found", f"There is no VG {name!r} on this host.",
+            f"VGs here: {', '.join(present) or 'none'}.",
+        )
+    policy.save(host, policy.with_vg(current, name))
+    return show(host)
+
+
+def deny_vg(host: Host, name: str) -> str:
+    policy.save(host, policy.without_vg(_usable(host), name))
+    return show(host)
+
+
+def show(host: Host) -> str:
+    """The policy as understood, and what it means."""
+    current = policy.load(host)
+    if current.broken:
+        return f"{policy.PATH} cannot be used: {current.broken}. Nothing may be changed."
+    meaning = (
+        f"The panel may change: {', '.join(current.vgs)}." if current.vgs
+        else "Observe-only: the panel may change nothing."
+    )
+    return f"{json.dumps(current.to_json())}\n{meaning}"
+
+
+def _usable(host: Host) -> policy.Policy:
+    current = policy.load(host)
+    if current.broken:
+        raise Refusal(
+            "unsupported", f"{policy.PATH} cannot be used: {current.broken}.",
+            "Correct or remove the file first.",
+        )
+    return current

@@ -1,0 +1,271 @@
+"""Running an accepted operation to its end; this is what the transient unit does."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import AbstractContextManager
+from typing import Any, Callable, Optional
+
+from .assess import assess, settled
+from .commands import Args, Command
+from .errors import Refusal
+from .host import Host, LockBusy, MissingTool
+from .ops import Record, interrupted
+from .protocol import Call, call_from_json
+from .view import View
+from .waits import WAITS, Progress, kname
+
+LOCK_SECONDS = 120.0
+BUSY_SECONDS = 30.0
+POLL_SECONDS = 1.0
+SAVE_NS = 2_000_000_000
+_LOCKED = ("Resource temporarily unavailable", "Can't get lock")
+_NO_SPACE = ("nsufficient free space", "nsufficient suitable")
+_SYSFS_MEANINGS = {
+    errno.EINVAL: "the kernel does not accept it for this device (dmesg may say why)",
+    errno.ENOENT: "the kernel does not know that cache set, or the data belongs to another one",
+    errno.EBUSY: "the device is in use",
+}
+
+
+def execute(host: Host, op: str) -> None:
+    """Run the operation once; a second call of the same id does nothing."""
+    record = host.op_load(op)
+    if record is None or record["state"] != "running" or record["begun"]:
+        return
+    record["begun"] = True
+    host.op_save(op, record)
+    Execution(host, op, record).run()
+
+
+class Execution:
+    """One operation at work. The agent's lock on the VG is held but for commands and waits that
+    may take hours and do not touch LVM's metadata; after those the volume is looked at again."""
+
+    def __init__(self, host: Host, op: str, record: Record) -> None:
+        self._host = host
+        self._op = op
+        self._record = record
+        self._call: Call = call_from_json(record["call"])
+        self._lock: "Optional[AbstractContextManager[None]]" = None
+        self._lv_uuid = self._call.expect.get("lv_uuid", "")
+        self._saved_ns = 0
+
+    def run(self) -> None:
+        state, error = "done", None  # type: tuple[str, Optional[Refusal]]
+        try:
+            self._run()
+        except Refusal as refusal:
+            state, error = "failed", refusal
+        except LockBusy:
+            state, error = "failed", self._busy()
+        except Exception as problem:
+            error = Refusal(
+                "internal", f"The agent failed: {type(problem).__name__}: {problem}.",
+                "Report this with the agent's version; read the host's facts before going on.",
+            )
+            state = "failed"
+        finally:
+            self._release()
+        if error is not None and self._host.stopping():
+            state, error = "interrupted", error
+        if error is not None:
+            self._say(f"{error.code}: {error.message} {error.correction}")
+        self._save(state=state, error=None if error is None else error.to_json())
+
+    def _run(self) -> None:
+        self._acquire()
+        commands = self._assess()
+        self._record["commands"] = [{**each.to_json(), "rc": None} for each in commands]
+        self._save()
+        for number, command in enumerate(commands):
+            if self._host.stopping():
+                raise interrupted()
+            self._command(number, command)
+        view = View(self._host)
+        if not settled(view, self._call):
+            raise Refusal(
+                "cmd_failed", "Every command succeeded, but the host does not show the result.",
+                "Look at the output and at the host; then plan anew.",
+            )
+
+    def _assess(self) -> "tuple[Command, ...]":
+        """The checks once more, under the lock. Another LVM command may be at work for a moment:
+        that is waited for."""
+        end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
+        while True:
+            try:
+                return assess(View(self._host), self._call)
+            except Refusal as refusal:
+                if refusal.code != "busy" or self._host.boottime_ns() >= end:
+                    raise
+            self._host.sleep(POLL_SECONDS)
+
+    def _command(self, number: int, command: Command) -> None:
+        self._say(f"$ {command.shell}")
+        if not command.locked:
+            self._remember()
+            self._release()
+        watch = self._question(command.watch)
+        try:
+            if command.argv[0] == "write":
+                rc = self._write(command)
+            else:
+                rc = self._program(command, watch)
+        except Refusal as refusal:
+            self._record["commands"][number]["rc"] = refusal.rc
+            raise
+        self._record["commands"][number]["rc"] = rc
+        if watch is not None:
+            self._show(watch(), force=True)
+        if command.wait:
+            self._wait(command)
+        if self._lock is None:
+            self._acquire()
+            self._recheck()
+        self._save()
+
+    def _program(self, command: Command, watch: Optional[Callable[[], Progress]]) -> int:
+        def tick() -> None:
+            if watch is not None:
+                self._show(watch())
+
+        try:
+            result = self._host.run(command.argv, timeout=None, tick=tick)
+        except MissingTool:
+            raise Refusal(
+                "missing_tool", f"{command.argv[0]} is not installed on this host.",
+                "Install it and plan anew.", argv=command.argv,
+            ) from None
+        for line in (result.stdout + result.stderr).splitlines():
+            self._say(line)
+        if result.rc != 0:
+            raise _failure(command, result.rc, result.stderr)
+        return 0
+
+    def _write(self, command: Command) -> int:
+        _, target, value = command.argv
+        path = resolve(self._host, target, self._call.args)
+        try:
+            self._host.write(path, value)
+        except OSError as error:
+            meaning = _SYSFS_MEANINGS.get(error.errno or 0, str(error.strerror))
+            self._say(f"{path}: {error.strerror}")
+            raise Refusal(
+                "cmd_failed", f"Writing {value} to {path} failed: {meaning}.",
+                "Look at the last lines of `dmesg` on the host; then plan anew.",
+                argv=command.argv, rc=error.errno, stderr=str(error.strerror),
+            ) from None
+        return 0
+
+    def _question(self, name: str) -> Optional[Callable[[], Progress]]:
+        return WAITS[name].begin(self._host, self._call.args) if name else None
+
+    def _wait(self, command: Command) -> None:
+        wait = WAITS[command.wait]
+        if wait.seconds is None:
+            self._remember()
+            self._release()
+        ask = wait.begin(self._host, self._call.args)
+        start = self._host.boottime_ns()
+        while True:
+            progress = ask()
+            self._show(progress, force=progress.met)
+            if progress.met:
+                return
+            if self._host.stopping():
+                raise interrupted()
+            waited = (self._host.boottime_ns() - start) / 1e9
+            if wait.seconds is not None and waited > wait.seconds:
+                raise Refusal(
+                    "timeout", f"Not {progress.label} after {wait.seconds:.0f} seconds.",
+                    "Look at the last lines of `dmesg` on the host; then plan anew.",
+                    argv=command.argv,
+                )
+            self._host.sleep(POLL_SECONDS)
+
+    def _acquire(self) -> None:
+        lock = self._host.lock(self._call.args["vg"], LOCK_SECONDS)
+        lock.__enter__()
+        self._lock = lock
+
+    def _release(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(None, None, None)
+
+    def _name(self) -> str:
+        args = self._call.args
+        return str(args["lv"] if "lv" in args else args["name"])
+
+    def _remember(self) -> None:
+        self._lv_uuid = self._find()["uuid"]
+
+    def _recheck(self) -> None:
+        """The volume is still the one the operation began with."""
+        found = self._find()
+        if found["uuid"] != self._lv_uuid:
+            raise Refusal(
+                "stale", f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",
+                "Read the host's facts again and plan anew.",
+            )
+
+    def _find(self) -> "dict[str, Any]":
+        end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
+        while True:
+            try:
+                return View(self._host).lv(self._call.args["vg"], self._name())
+            except Refusal as refusal:
+                if refusal.code != "busy" or self._host.boottime_ns() >= end:
+                    raise
+            self._host.sleep(POLL_SECONDS)
+
+    def _show(self, progress: Progress, force: bool = False) -> None:
+        now = self._host.boottime_ns()
+        if progress.total_bytes or progress.label != "flushed":
+            self._record["progress"] = progress.to_json()
+        if force or now - self._saved_ns >= SAVE_NS:
+            self._save()
+
+    def _save(self, **changes: Any) -> None:
+        self._record.update(changes)
+        self._host.op_save(self._op, self._record)
+        self._saved_ns = self._host.boottime_ns()
+
+    def _say(self, line: str) -> None:
+        self._host.op_log(self._op, line)
+
+    def _busy(self) -> Refusal:
+        return Refusal(
+            "busy", f"Another operation holds VG {self._call.args['vg']}.",
+            "Wait until it ends (op.list shows it); then try again.",
+        )
+
+
+def resolve(host: Host, target: str, args: Args) -> str:
+    """The real path of a symbolic `/sys/block/<VG/LV>/bcache/…`."""
+    head, opening, rest = target.partition("<")
+    if not opening:
+        return target
+    name = kname(host, args)
+    if not name:
+        raise Refusal(
+            "not_found", f"{rest.partition('>')[0]} has no device node.",
+            f"Activate it: lvchange -ay {rest.partition('>')[0]}",
+        )
+    return f"{head}{name}{rest.partition('>')[2]}"
+
+
+def _failure(command: Command, rc: int, stderr: str) -> Refusal:
+    code = "cmd_failed"
+    correction = "Read what the command said; mend the cause on the host; then plan anew."
+    if any(sign in stderr for sign in _LOCKED):
+        code, correction = "busy", "Another LVM command holds the VG: try again when it is done."
+    elif any(sign in stderr for sign in _NO_SPACE):
+        code, correction = "no_space", "Take less, or add a device to the VG."
+    said = stderr.strip().splitlines()
+    last = f": {said[-1].strip()}" if said else "."
+    return Refusal(
+        code, f"{command.argv[0]} failed with exit code {rc}{last}", correction,
+        argv=command.argv, rc=rc, stderr=stderr,
+    )

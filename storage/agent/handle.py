@@ -1,0 +1,59 @@
+"""One request line -> one reply line."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Tuple
+
+from . import ops, protocol
+from .assess import preview
+from .errors import Refusal
+from .hello import hello
+from .host import Host
+from .inventory import inventory
+from .policy import load
+from .protocol import Call, Request
+from .sample import sample
+
+Warnings = Tuple[Mapping[str, str], ...]
+
+
+def handle(line: bytes, host: Host) -> bytes:
+    """Never raises for anything a request or the host's state can bring."""
+    request_id: Optional[str] = None
+    try:
+        request = protocol.parse(line)
+        request_id = request.id
+        data, warnings = answer(request, host)
+    except Refusal as refusal:
+        known = request_id or protocol.id_of(line)
+        return protocol.encode(protocol.error_reply(known, refusal, host_block(host)))
+    except Exception as problem:
+        refusal = Refusal(
+            "internal", f"The agent failed: {type(problem).__name__}: {problem}.",
+            "Report this with the agent's version.",
+        )
+        return protocol.encode(protocol.error_reply(request_id, refusal, host_block(host)))
+    return protocol.encode(protocol.ok_reply(request.id, data, host_block(host), warnings))
+
+
+def answer(request: Request, host: Host) -> Tuple[Mapping[str, Any], Warnings]:
+    """Data and warnings. Raises Refusal."""
+    if not isinstance(request.body, Call):
+        return {"steps": preview(host, request.body)}, ()
+    call = request.body
+    if call.mutating:
+        return ops.accept(host, request.id, call), ()
+    if call.verb == "hello":
+        return hello(host), ()
+    if call.verb == "inventory":
+        return inventory(host, load(host)), ()
+    if call.verb == "sample":
+        data, warnings = sample(host)
+        return data, tuple(warnings)
+    if call.verb == "op.get":
+        return ops.get(host, call.args["op"], call.args["after"]), ()
+    return ops.listing(host), ()
+
+
+def host_block(host: Host) -> "dict[str, Any]":
+    return protocol.host_block(ops.boot_id(host), host.boottime_ns(), host.wall_ns())

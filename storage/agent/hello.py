@@ -1,0 +1,206 @@
+"""What this host is, which tools it has, and what is wrong with it."""
+
+from __future__ import annotations
+
+import platform
+import re
+from typing import Any, Iterable, Optional, Tuple
+
+from . import PROTOCOL, VERSION, inventory, policy
+from .dm import text
+from .errors import Refusal
+from .host import Host, MissingTool, TimedOut
+
+TOOLS = (
+    "lvs", "lvcreate", "lvconvert", "lvchange", "lvremove", "dmsetup", "cache_check",
+    "make-bcache", "bcache-super-show", "blkdiscard", "wipefs", "lsblk", "modprobe",
+    "systemd-run", "mdadm",
+)
+# Before 4.12 the smq policy and the write-back of dm-cache stalled under load.
+LEAST_KERNEL = (4, 12)
+CONFIG = ("lvmconfig", "--type", "full", "devices/scan_lvs", "devices/global_filter", "devices/filter")
+
+Problem = dict[str, str]
+
+
+def hello(host: Host) -> dict[str, Any]:
+    """Never fails for what is missing on the host: it is reported as a problem."""
+    tools = {tool: host.has_tool(tool) for tool in TOOLS}
+    kernel = text(host, "/proc/sys/kernel/osrelease")
+    facts, failure = _facts(host)
+    problems = [
+        *_tool_problems(tools), *_kernel_problems(kernel), *_config_problems(host),
+        *_facts_problems(host, facts),
+    ]
+    if failure is not None:
+        problems.append(_problem(failure.code, "error", failure.message, failure.correction))
+    return {
+        "agent": VERSION,
+        "protocol": PROTOCOL,
+        "hostname": host.hostname(),
+        "machine_id": text(host, "/etc/machine-id"),
+        "boot_id": text(host, "/proc/sys/kernel/random/boot_id"),
+        "kernel": kernel,
+        "os": _os_name(text(host, "/etc/os-release")),
+        "python": platform.python_version(),
+        "lvm2": _lvm_version(host),
+        "tools": tools,
+        "modules": {
+            "dm_cache": _module(host, kernel, "dm_cache", "dm-cache"),
+            "bcache": _module(host, kernel, "bcache", "bcache"),
+        },
+        "policy": policy.load(host).to_json(),
+        "problems": problems,
+    }
+
+
+def _problem(code: str, severity: str, message: str, correction: str) -> Problem:
+    return {"code": code, "severity": severity, "message": message, "correction": correction}
+
+
+def _facts(host: Host) -> Tuple[Optional[dict[str, Any]], Optional[Refusal]]:
+    if not host.has_tool("lvs"):
+        return None, None
+    try:
+        return inventory.storage(host, policy.load(host)), None
+    except Refusal as refusal:
+        return None, refusal
+
+
+def _tool_problems(tools: dict[str, bool]) -> Iterable[Problem]:
+    if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
+        yield _problem(
+            "no_lvm2", "error", "lvm2 is not installed: there is nothing to manage here.",
+            "Install the package lvm2.",
+        )
+    if not tools["cache_check"]:
+        yield _problem(
+            "no_thin_provisioning_tools", "error",
+            "cache_check is missing: LVM could not check or repair a cache pool.",
+            "Install the package thin-provisioning-tools.",
+        )
+    if not (tools["make-bcache"] and tools["bcache-super-show"]):
+        yield _problem(
+            "no_bcache_tools", "info", "make-bcache is missing: no bcache volumes can be made.",
+            "Install the package bcache-tools, if you want bcache volumes.",
+        )
+    if not tools["systemd-run"]:
+        yield _problem(
+            "no_systemd", "error", "systemd-run is missing: no operation can be started.",
+            "The agent needs a host that systemd runs.",
+        )
+
+
+def _kernel_problems(kernel: str) -> Iterable[Problem]:
+    match = re.match(r"(\d+)\.(\d+)", kernel)
+    if match is not None and (int(match.group(1)), int(match.group(2))) < LEAST_KERNEL:
+        yield _problem(
+            "kernel_old", "error",
+            f"Kernel {kernel} is older than 4.12: its dm-cache stalls when it moves blocks.",
+            "Upgrade the kernel; any of a supported distribution is new enough.",
+        )
+
+
+def _config_problems(host: Host) -> Iterable[Problem]:
+    try:
+        result = host.run(CONFIG, timeout=10.0)
+    except (MissingTool, TimedOut):
+        return
+    if re.search(r"(?m)^\s*scan_lvs=1\s*$", result.stdout):
+        yield _problem(
+            "scan_lvs", "error",
+            "LVM looks inside logical volumes (scan_lvs=1): it can take a guest's own VG for the "
+            "host's.", "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
+        )
+    if host.exists("/sys/fs/bcache") and not re.search(r"filter=\[.*bcache", result.stdout):
+        yield _problem(
+            "bcache_scanned", "warning",
+            "LVM scans /dev/bcache*: a guest's PV on a bcache volume would become a VG of the host.",
+            'Set devices/global_filter=["r|^/dev/bcache.*|"] in /etc/lvm/lvm.conf.',
+        )
+
+
+def _facts_problems(host: Host, facts: Optional[dict[str, Any]]) -> Iterable[Problem]:
+    if facts is None:
+        return
+    for array in facts["arrays"]:
+        if array["degraded_count"]:
+            yield _problem(
+                "array_degraded", "error",
+                f"{array['name']} ({array['level']}) misses {array['degraded_count']} disk(s).",
+                f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
+            )
+    yield from _split_vgs(facts)
+    guests = {lv["dev"] for lv in facts["lvs"] if lv["dev"] is not None}
+    names = {f"dm-{dev.partition(':')[2]}" for dev in guests}
+    for pv in facts["pvs"]:
+        real = host.real(f"/dev/{pv['name']}")
+        kname = "" if real is None else real.rsplit("/", 1)[-1]
+        if kname.startswith("bcache") or kname in names:
+            yield _problem(
+                "foreign_vg_on_guest_disk", "error",
+                f"VG {pv['vg_name'] or '(none)'} lies on {pv['name']}, which is a guest's disk.",
+                "Exclude guests' disks with devices/global_filter in /etc/lvm/lvm.conf.",
+            )
+    for lv in facts["lvs"]:
+        yield from _single_writeback(lv, facts)
+
+
+def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
+    tiers: dict[str, set[str]] = {vg["uuid"]: set() for vg in facts["vgs"]}
+    for pv in facts["pvs"]:
+        if pv["vg_uuid"] in tiers:
+            tiers[pv["vg_uuid"]].add(pv["tier"])
+    every = set().union(*tiers.values()) if tiers else set()
+    if every == {"fast", "slow"} and not any(found == every for found in tiers.values()):
+        yield _problem(
+            "split_vgs", "warning",
+            "SSD and HDD are in different VGs: an LVM cache must be in the VG of its volume.",
+            "Add an SSD (or a part of one) to the HDDs' VG with vgextend, merge the VGs with "
+            "vgmerge, or use bcache volumes, which may span VGs.",
+        )
+
+
+def _single_writeback(lv: dict[str, Any], facts: dict[str, Any]) -> Iterable[Problem]:
+    by_name = {pv["name"]: pv for pv in facts["pvs"]}
+    pvs: list[str] = []
+    if lv["cache"] is not None and lv["cache"]["mode"] == "writeback":
+        pvs = lv["cache"]["pvs"]
+    elif lv["bcache"] is not None and lv["bcache"]["cache_mode"] == "writeback":
+        csets = {cset["uuid"]: cset["lv_uuid"] for cset in facts["csets"]}
+        on = csets.get(lv["bcache"]["cset_uuid"])
+        pvs = [
+            pv for each in facts["lvs"] if each["uuid"] == on
+            for segment in each["segments"] for pv in segment["pvs"]
+        ]
+    if any(name in by_name and not by_name[name]["redundant"] for name in pvs):
+        yield _problem(
+            "writeback_single_ssd", "warning",
+            f"{lv['vg_name']}/{lv['name']} uses writeback on an SSD without a mirror: if it dies, "
+            "new data is lost.", "Change its mode to writethrough, or mirror the SSD.",
+        )
+
+
+def _os_name(release: str) -> str:
+    match = re.search(r'(?m)^PRETTY_NAME="?([^"\n]*)', release)
+    return match.group(1) if match else ""
+
+
+def _lvm_version(host: Host) -> Optional[str]:
+    try:
+        result = host.run(("lvm", "version"), timeout=10.0)
+    except (MissingTool, TimedOut):
+        return None
+    match = re.search(r"LVM version:\s+([0-9.]+)", result.stdout)
+    return match.group(1) if match else None
+
+
+def _module(host: Host, kernel: str, name: str, file: str) -> bool:
+    """Loaded, built in, or there to be loaded."""
+    if host.exists(f"/sys/module/{name}"):
+        return True
+    for listing in ("modules.dep", "modules.builtin"):
+        found = text(host, f"/lib/modules/{kernel}/{listing}")
+        if re.search(rf"(?m)/{re.escape(file)}\.ko", found):
+            return True
+    return False

@@ -1,0 +1,139 @@
+"""Conditions that take time: what a command is watched for, and what must hold after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Mapping, Optional
+
+from . import bcache, dm
+from .commands import Args, device
+from .host import Host
+
+SECTOR = 512
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`total_bytes` 0 = unknown."""
+
+    label: str
+    done_bytes: int
+    total_bytes: int
+    met: bool
+
+    def to_json(self) -> "dict[str, object]":
+        return {
+            "label": self.label, "done_bytes": self.done_bytes, "total_bytes": self.total_bytes
+        }
+
+
+@dataclass(frozen=True)
+class Wait:
+    """`begin` makes the question, told once what to compare with. `seconds` after which a wait
+    has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
+
+    begin: Callable[[Host, Args], Callable[[], Progress]]
+    seconds: Optional[float]
+
+
+def kname(host: Host, args: Args) -> str:
+    """dm-N of the verb's LV; "" when its node is gone."""
+    real = host.real(device(args["vg"], args["lv"] if "lv" in args else args["name"]))
+    return "" if real is None else real.rsplit("/", 1)[-1]
+
+
+def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+    """Sectors written by dm-N since the start: field 7 of its stat file."""
+    stat = f"/sys/block/{kname(host, args)}/stat"
+    total = args["size_bytes"]
+    first = _written(host, stat)
+
+    def ask() -> Progress:
+        done = min(total, (_written(host, stat) - first) * SECTOR)
+        return Progress("zeroed", done, total, done >= total)
+
+    return ask
+
+
+def _written(host: Host, stat: str) -> int:
+    words = dm.text(host, stat).split()
+    return int(words[6]) if len(words) > 6 else 0
+
+
+def _falling(dirty: Callable[[], Optional[int]], limit: int) -> Callable[[], Progress]:
+    """Flushing from what is dirty now down to a limit; None dirty = the cache is gone."""
+    first = dirty() or 0
+
+    def ask() -> Progress:
+        now = dirty()
+        if now is None:
+            return Progress("flushed", first, first, True)
+        # Writes go on meanwhile, so what is dirty may rise above where it began.
+        return Progress("flushed", max(0, first - now), first, now <= limit)
+
+    return ask
+
+
+def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
+    name = dm.text(host, f"/sys/block/{kname(host, args)}/dm/name")
+
+    def dirty() -> Optional[int]:
+        status = dm.caches(host).get(name)
+        return None if status is None else status.dirty * status.chunk_sectors * SECTOR
+
+    return _falling(dirty, args["dirty_limit_bytes"])
+
+
+def _detached(host: Host, args: Args) -> Callable[[], Progress]:
+    """The kernel writes dirty data back and then lets the cache go by itself."""
+
+    def dirty() -> Optional[int]:
+        found = bcache.backing(host, kname(host, args))
+        if found is None or found.state == "no cache":
+            return None
+        return found.dirty_bytes
+
+    return _falling(dirty, -1)
+
+
+def _once(label: str, met: Callable[[Host, Args], bool]) -> Callable[..., Callable[[], Progress]]:
+    def begin(host: Host, args: Args) -> Callable[[], Progress]:
+        return lambda: Progress(label, 0, 0, met(host, args))
+
+    return begin
+
+
+def _attached(host: Host, args: Args) -> bool:
+    found = bcache.backing(host, kname(host, args))
+    return found is not None and found.cset_uuid == args["cset_uuid"]
+
+
+def _backing_registered(host: Host, args: Args) -> bool:
+    found = bcache.backing(host, kname(host, args))
+    return found is not None and found.device is not None
+
+
+def _cset_registered(host: Host, args: Args) -> bool:
+    return bcache.cache_set_of(host, kname(host, args)) == args["cset_uuid"]
+
+
+def _cset_gone(host: Host, args: Args) -> bool:
+    """Gone as a set and let go of its device: until then LVM could not remove the volume."""
+    held = host.exists(bcache.folder(kname(host, args)))
+    return not held and not host.exists(f"{bcache.FS}/{args['cset_uuid']}")
+
+
+def _stopped(host: Host, args: Args) -> bool:
+    return not host.exists(bcache.folder(kname(host, args)))
+
+
+WAITS: Mapping[str, Wait] = {
+    "zeroed": Wait(_zeroed, None),
+    "flushed": Wait(_flushed, None),
+    "detached": Wait(_detached, None),
+    "attached": Wait(_once("attached", _attached), 60.0),
+    "backing_registered": Wait(_once("registered", _backing_registered), 60.0),
+    "cset_registered": Wait(_once("registered", _cset_registered), 60.0),
+    "cset_gone": Wait(_once("unregistered", _cset_gone), 60.0),
+    "stopped": Wait(_once("stopped", _stopped), 60.0),
+}
