@@ -29,7 +29,6 @@ MOVES = frozenset(
         (State.RUNNING, State.NEEDS_ATTENTION),
         (State.WAITING, State.RUNNING),
         (State.WAITING, State.CANCELLED),
-        (State.NEEDS_ATTENTION, State.QUEUED),
         (State.NEEDS_ATTENTION, State.CANCELLED),
     }
 )

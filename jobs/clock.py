@@ -1,0 +1,15 @@
+"""The database's clock: the only one that leases, due times and sample times are compared by."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+
+from django.db import connection
+
+
+def database_now() -> datetime:
+    """The time on the database server, also inside a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cast("datetime", cursor.fetchone()[0])

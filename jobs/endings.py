@@ -1,0 +1,70 @@
+"""How a worker lets go of a job: for a while, or for good."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from jobs.models import Job, State
+from jobs.moves import LostLease, move
+from jobs.trouble import BadReply, NoAnswer, TransportError, Unreachable
+from storage.plan import Refused
+
+TRIES = 3
+REST_SECONDS = 2
+LONGEST_BACKOFF_SECONDS = 300
+PATIENCE_TRIES = 24
+"""With the longest back-off about an hour and a half."""
+
+PASSING = (Unreachable, NoAnswer, BadReply)
+"""Troubles that may go by themselves; the others need a person."""
+
+
+def end(job: Job, to: State, **fields: Any) -> None:
+    """Leave `running`; raises `LostLease` where that is not ours to do."""
+    if not move(job, State.RUNNING, to, **fields):
+        raise LostLease(f"job {job.key}")
+
+
+def fail(job: Job, error: dict[str, Any]) -> None:
+    end(job, State.FAILED, error=error)
+
+
+def refuse(job: Job, refused: Refused) -> None:
+    """Fail with the reason why there is no safe plan."""
+    fail(
+        job,
+        {"code": refused.code, "message": refused.message, "correction": refused.correction},
+    )
+
+
+def wait(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
+    """Go on in `seconds`, without a worker until then."""
+    not_before = Now() + timedelta(seconds=seconds)
+    end(job, State.WAITING, not_before=not_before, explanation=explanation[:500], **fields)
+
+
+def wait_for_contact(job: Job, error: TransportError) -> None:
+    """The host did not answer. Before anything was sent: a few tries, then the job fails and
+    nothing has changed. With an operation under way: its outcome is unknown, so the volume stays
+    locked and the host is asked until it answers, or, after long, until a person decides."""
+    attempts = job.attempts + 1
+    in_flight = job.running_step is not None
+    if not in_flight and (attempts >= TRIES or not isinstance(error, PASSING)):
+        fail(job, error.to_json())
+    elif attempts >= PATIENCE_TRIES:
+        unknown = (
+            "A step was under way and its outcome is unknown. Bring the host back and look at it "
+            "before you cancel this job, which frees the volume."
+        )
+        end(
+            job,
+            State.NEEDS_ATTENTION,
+            attempts=attempts,
+            error=error.to_json() | {"correction": f"{error.correction} {unknown}"},
+        )
+    else:
+        seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
+        wait(job, seconds, error.message, attempts=attempts, error=error.to_json())

@@ -1,0 +1,124 @@
+"""What contacts do to host records: trust, quarantine, and why the last contact failed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs import nudge, transport
+from jobs.replies import Reply
+from jobs.transport import DEADLINE_SECONDS
+from jobs.trouble import HostKeyChanged, NotActive, TransportError
+from storage.models import Host
+from storage.models.host import HostState
+from storage.plan import Refused
+
+log = logging.getLogger(__name__)
+
+
+def fingerprint(openssh_key: str) -> str:
+    """`SHA256:…` of a public key line, as `ssh-keygen -l` prints it; ValueError otherwise."""
+    words = openssh_key.split()
+    try:
+        blob = base64.b64decode(words[1], validate=True)
+    except (IndexError, binascii.Error) as error:
+        raise ValueError("not an OpenSSH public key") from error
+    digest = base64.b64encode(hashlib.sha256(blob).digest()).decode()
+    return f"SHA256:{digest.rstrip('=')}"
+
+
+@transaction.atomic
+def accept_fingerprint(host: Host, fingerprint_seen: str, actor: AbstractBaseUser | None) -> None:
+    """Pin the key that the host showed, once a person says that its fingerprint is the right one.
+
+    Raises `Refused` where that is not the waiting key's fingerprint.
+    """
+    row = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
+    if not row.host_key_seen:
+        raise Refused(
+            "not_found",
+            f"No key of {row} waits to be accepted.",
+            "Run the enrolment line on the host first.",
+        )
+    expected = fingerprint(row.host_key_seen)
+    given = fingerprint_seen.strip()
+    if not hmac.compare_digest(expected.encode(), given.encode()):
+        raise Refused(
+            "fingerprint_mismatch",
+            f"{row} showed {expected}, not {given[:100]}.",
+            "Read the fingerprint on the host's console: "
+            "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
+        )
+    row.host_key, row.host_key_seen = row.host_key_seen, ""
+    row.state, row.error = HostState.ACTIVE, {}
+    row.save(update_fields=["host_key", "host_key_seen", "state", "error"])
+    log.info("host %s: %s accepted by %s", row.name, expected, actor)
+    host.refresh_from_db()
+    nudge.host(host.pk)
+
+
+def ask(
+    host: Host,
+    verb: str,
+    args: Mapping[str, Any] | None = None,
+    expect: Mapping[str, Any] | None = None,
+    *,
+    request_id: str | None = None,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> Reply:
+    """`transport.call` for an active host; what comes of it is noted on the host's record."""
+    must_be_active(host)
+    try:
+        reply = transport.call(
+            host, verb, args, expect, request_id=request_id, deadline_seconds=deadline_seconds
+        )
+    except TransportError as error:
+        note_failure(host, error)
+        raise
+    note_contact(host)
+    return reply
+
+
+def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
+    """`transport.dry_run` with the same care."""
+    must_be_active(host)
+    try:
+        reply = transport.dry_run(host, steps)
+    except TransportError as error:
+        note_failure(host, error)
+        raise
+    note_contact(host)
+    return reply
+
+
+def must_be_active(host: Host) -> None:
+    """Raise `NotActive` unless the host's key is pinned and nothing speaks against it now."""
+    state = Host.objects.values_list("state", flat=True).get(pk=host.pk)
+    if state != HostState.ACTIVE:
+        raise NotActive(host.name, HostState(state).label)
+
+
+def note_contact(host: Host) -> None:
+    """It answered: whatever was wrong with reaching it is over."""
+    Host.objects.filter(pk=host.pk).update(last_seen_at=Now(), error={})
+
+
+def note_failure(host: Host, error: TransportError) -> None:
+    """Keep the reason; a changed key quarantines the host at once."""
+    changes: dict[str, Any] = {"error": error.to_json()}
+    if isinstance(error, HostKeyChanged):
+        changes |= {"state": HostState.QUARANTINED, "host_key_seen": error.seen_key}
+        log.warning("host %s is quarantined: %s", host.name, error)
+    # The key it was judged by: after a person accepted another one, a late failure is void.
+    Host.objects.filter(pk=host.pk, host_key=host.host_key, state=HostState.ACTIVE).update(
+        **changes
+    )

@@ -1,0 +1,37 @@
+"""Messages to workers. They are hints: losing, repeating or forging one is harmless, because the
+sweeper sends again what was lost and a claim decides who works."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+log = logging.getLogger(__name__)
+
+EXPIRES_SECONDS = 60
+"""Without a worker, messages must not pile up for ever."""
+
+
+def send(task: str, *args: int) -> bool:
+    """Publish now, at most once; False (and a line in the log) where the broker is away."""
+    try:
+        current_app.send_task(task, args=args, expires=EXPIRES_SECONDS, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("%s%s was not announced, the sweeper will: %s", task, args, error)
+        return False
+    return True
+
+
+def job(job_id: int) -> None:
+    """Tell a worker of a job once this transaction is committed."""
+    transaction.on_commit(partial(send, "jobs.tasks.run_job", job_id), robust=True)
+
+
+def host(host_id: int) -> None:
+    """Ask for a fresh hello and inventory once this transaction is committed."""
+    transaction.on_commit(partial(send, "jobs.tasks.refresh_host", host_id), robust=True)

@@ -1,0 +1,128 @@
+"""One operation on the host: sent once, then asked for by its id until it is over."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from jobs import hosts, steps
+from jobs.clock import database_now
+from jobs.endings import PASSING, REST_SECONDS, TRIES, fail, wait, wait_for_contact
+from jobs.models import Job, Step, StepState
+from jobs.moves import renew
+from jobs.outcome import decode_outcome
+from jobs.replies import BadLine
+from jobs.trouble import BadReply, TransportError
+
+POLL_SECONDS = (0.2, 1.0)
+BUSY_PATIENCE = timedelta(hours=1)
+
+WORTH_A_NEW_PLAN = frozenset(
+    {
+        "already_exists",
+        "cmd_failed",
+        "dirty",
+        "internal",
+        "interrupted",
+        "not_found",
+        "not_started",
+        "op_conflict",
+        "stale",
+        "timeout",
+    }
+)
+"""Agent errors after which fresh facts may give another plan, or the same one may succeed."""
+
+
+def send(job: Job, step: Step) -> bool:
+    """Send an intended step; False where the job moved on. A lost connection says nothing: the
+    host may have the request, and is asked for the operation next."""
+    try:
+        reply = hosts.ask(job.host, step.verb, step.args, step.expect, request_id=str(step.op_id))
+    except TransportError as error:
+        steps.note(job, f"{error.message}. Asking for operation {step.op_id}.")
+        return True
+    if reply.error is None:
+        return True
+    if reply.error.code == "busy":
+        return _stand_back(job, step, reply.error.to_json())
+    steps.fail(job, step, reply.error.to_json())
+    return may_go_on(job, step)
+
+
+def watch(job: Job, step: Step, hold_seconds: float) -> bool:
+    """Follow a sent step for up to `hold_seconds`; True once it is over and the job goes on,
+    False where the job was let go."""
+    deadline = time.monotonic() + hold_seconds
+    pause, failures = POLL_SECONDS[0], 0
+    while True:
+        renew(job)
+        try:
+            _poll(job, step)
+        except TransportError as error:
+            failures += 1
+            if failures >= TRIES or not isinstance(error, PASSING):
+                wait_for_contact(job, error)
+                return False
+            time.sleep(2**failures * POLL_SECONDS[0])
+            continue
+        if step.state != StepState.RUNNING:
+            return step.state == StepState.DONE or may_go_on(job, step)
+        if time.monotonic() >= deadline:
+            wait(job, REST_SECONDS, step.title)
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, POLL_SECONDS[1])
+
+
+def may_go_on(job: Job, step: Step) -> bool:
+    """After a failed step: plan anew, wait, or end the job with the agent's own words."""
+    code = step.error.get("code")
+    if code == "busy":
+        return _stand_back(job, step, step.error)
+    if code not in WORTH_A_NEW_PLAN:
+        fail(job, step.error)
+        return False
+    return True
+
+
+def _poll(job: Job, step: Step) -> None:
+    """Ask once what became of an operation; raises `TransportError` where that stays unknown."""
+    args = {"op": str(step.op_id), "after": step.output_seen}
+    reply = hosts.ask(job.host, "op.get", args)
+    if reply.error is not None:
+        if reply.error.code != "not_found":
+            raise BadReply(job.host.name, f"{reply.error.code}: {reply.error.message}")
+        steps.fail(
+            job,
+            step,
+            {
+                "code": "not_started",
+                "message": f"The request for “{step.title}” did not reach the host.",
+                "correction": "Check the network between panel and host.",
+            },
+        )
+        return
+    try:
+        outcome = decode_outcome(reply.data)
+    except BadLine as error:
+        raise BadReply(job.host.name, str(error)) from None
+    steps.follow(job, step, outcome)
+    if outcome.state in ("failed", "interrupted"):
+        interrupted = {
+            "code": "interrupted",
+            "message": f"“{step.title}” was interrupted on the host.",
+            "correction": "Ask again: a new job starts from what is there now.",
+        }
+        steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
+
+
+def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
+    """Something else works on the volume group: wait for it, without counting tries."""
+    steps.put_back(job, step, error)
+    if step.started_at is not None and database_now() - step.started_at > BUSY_PATIENCE:
+        fail(job, error)
+    else:
+        wait(job, REST_SECONDS, str(error["message"]))
+    return False

@@ -1,0 +1,96 @@
+"""Previews: dry-run jobs, filled by any worker. Nothing on the host changes and nothing is locked.
+
+The steps and their exact commands are the agent's own answer, so what a person confirms is what
+would run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from jobs import hosts
+from jobs.contact import placement_of, read_facts, target_of
+from jobs.endings import end, fail, refuse
+from jobs.models import Job, State, Step
+from jobs.moves import renew
+from jobs.outcome import decode_commands
+from jobs.replies import BadLine, decode_error, text
+from jobs.trouble import BadReply, TransportError
+from storage.plan import Refused, plan
+from storage.plan import Step as Planned
+from storage.wish import Wish
+
+NOTHING = "Nothing would have to be done: the volume is as wished."
+
+
+def fill(job: Job) -> None:
+    """Fill a claimed dry-run job with its steps and end it; raises `LostLease`."""
+    try:
+        facts = read_facts(job.host)
+        placement = placement_of(job)
+        planned = plan(facts, target_of(placement), Wish.from_json(job.wish))
+        if not planned:
+            end(job, State.SUCCEEDED, explanation=NOTHING)
+            return
+        answers = _ask(job, planned)
+    except TransportError as error:
+        fail(job, error.to_json())
+        return
+    except Refused as refused:
+        refuse(job, refused)
+        return
+    _store(job, planned, answers)
+
+
+def _ask(job: Job, planned: tuple[Planned, ...]) -> list[dict[str, Any]]:
+    requests = [{"verb": p.verb, "args": p.args, "expect": p.expect} for p in planned]
+    reply = hosts.dry_run(job.host, requests)
+    if reply.error is not None:
+        raise Refused(reply.error.code, reply.error.message, reply.error.correction)
+    answers = reply.data.get("steps")
+    try:
+        if not isinstance(answers, list) or len(answers) != len(planned):
+            raise BadLine("a preview has another number of steps than asked for")
+        return [_checked(answer) for answer in answers]
+    except BadLine as error:
+        raise BadReply(job.host.name, str(error)) from None
+
+
+def _checked(answer: object) -> dict[str, Any]:
+    if not isinstance(answer, dict) or not isinstance(answer.get("deferred"), list):
+        raise BadLine("a step of the preview is not an object with deferred checks")
+    error = answer.get("error")
+    return {
+        "commands": decode_commands(answer.get("commands")),
+        "deferred": [
+            {"code": text(check, "code"), "message": text(check, "message")}
+            for check in answer["deferred"]
+            if isinstance(check, dict)
+        ],
+        "error": {} if error is None else decode_error(error).to_json(),
+    }
+
+
+@transaction.atomic
+def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]) -> None:
+    renew(job)
+    job.step_set.all().delete()
+    Step.objects.bulk_create(
+        Step(
+            job=job,
+            n=n,
+            verb=step.verb,
+            args=step.args,
+            expect=step.expect,
+            title=step.title[:300],
+            **answer,
+        )
+        for n, (step, answer) in enumerate(zip(planned, answers, strict=True), 1)
+    )
+    errors = [answer["error"] for answer in answers if answer["error"]]
+    if errors:
+        fail(job, errors[0])
+    else:
+        end(job, State.SUCCEEDED, explanation=f"Ready: {len(planned)} step(s) would run.")

@@ -1,0 +1,122 @@
+"""Accepting and withdrawing jobs. The Job table is the queue."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
+
+from jobs import nudge
+from jobs.contact import target_of
+from jobs.models import Job, Kind, State, StepState
+from jobs.moves import move
+from storage.facts import HostFacts
+from storage.models import Host, Volume
+from storage.models.host import HostState
+from storage.plan import Refused, Target, plan
+from storage.wish import Wish
+
+CONSTRAINT = "job_one_per_volume"
+SETTLED_AT_BIRTH = frozenset({"not_fresh"})
+"""Refusals that no change on the host can lift, so that last minute's facts suffice for them.
+Everything else is judged by the runner, on facts it has just read."""
+
+
+class Busy(Exception):
+    """Another job holds the volume; it is `job`."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(
+            f"The job {job.key} ({job.get_kind_display()}, {job.get_state_display()}) holds "
+            f"{job.volume}. Wait until it has ended, or cancel it."
+        )
+        self.job = job
+
+
+@transaction.atomic
+def submit(
+    *,
+    kind: str,
+    volume: Volume,
+    wish: Wish,
+    actor: AbstractBaseUser | None,
+    dry_run: bool = False,
+) -> Job:
+    """Accept a job for `volume` to become `wish`, and tell a worker after commit.
+
+    Raises `Refused` for what is known to be impossible and `Busy` where another job holds the
+    volume (a dry run holds nothing and waits for nobody).
+    """
+    placement = volume.placed
+    if placement is None:
+        raise Refused(
+            "not_found",
+            f"{volume} lies on no host.",
+            "Refresh the hosts; if its disk is gone for good, restore it from a backup.",
+        )
+    _contactable(placement.host)
+    facts = placement.host.inventory
+    if facts is not None:
+        _settled(facts, target_of(placement), wish)
+    fields = {
+        "kind": Kind(kind),
+        "volume": volume,
+        "host": placement.host,
+        "wish": wish.to_json(),
+        "dry_run": dry_run,
+        "actor": actor,
+    }
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(**fields)
+    except IntegrityError as error:
+        if CONSTRAINT not in str(error):
+            raise
+        holder = Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
+        if holder is None:  # it ended between the two statements: the volume is free now
+            job = Job.objects.create(**fields)
+        else:
+            raise Busy(holder) from None
+    nudge.job(job.pk)
+    return job
+
+
+def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
+    """Withdraw a job; True when it ended at once.
+
+    A step that runs on the host is never killed: the job then ends before its next step. What is
+    done stays done. Only a job that needs attention ends with a step of unknown outcome.
+    """
+    who = f"cancelled by {actor}" if actor is not None else "cancelled"
+    untouched = not job.step_set.filter(state=StepState.RUNNING).exists()
+    if job.state == State.NEEDS_ATTENTION:
+        return move(job, State.NEEDS_ATTENTION, State.CANCELLED, explanation=who)
+    for state in (State.QUEUED, State.WAITING):
+        if untouched and job.state == state and move(job, state, State.CANCELLED, explanation=who):
+            return True
+    Job.objects.unfinished().filter(pk=job.pk).update(cancel_requested=True)
+    job.refresh_from_db()
+    return job.is_over
+
+
+def _contactable(host: Host) -> None:
+    if host.state == HostState.ACTIVE:
+        return
+    if host.state == HostState.QUARANTINED:
+        raise Refused(
+            "host_key_changed",
+            f"{host} is quarantined: it showed another host key than the accepted one.",
+            "Compare the new fingerprint on the host page with the host's console first.",
+        )
+    raise Refused(
+        "not_active",
+        f"{host} is not in use yet: {HostState(host.state).label}.",
+        "Finish its enrolment and accept its fingerprint on the host page.",
+    )
+
+
+def _settled(facts: HostFacts, target: Target, wish: Wish) -> None:
+    try:
+        plan(facts, target, wish)
+    except Refused as refused:
+        if refused.code in SETTLED_AT_BIRTH:
+            raise

@@ -1,0 +1,71 @@
+"""SSH to storage hosts: the only importer of asyncssh.
+
+One connection per host and process, shared by the process's threads; on it a few channels, each
+with a resident agent that answers one JSON line per request line. A channel that misbehaves in any
+way is closed and never reused; a closed one is replaced at the next call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import asyncssh
+
+from jobs import sshloop
+from jobs.replies import PROTOCOL, Reply
+from jobs.transport.connection import Destination, hub
+from jobs.trouble import NoAnswer
+from storage.models import Host
+
+__all__ = ["DEADLINE_SECONDS", "Destination", "ask", "call", "dry_run", "new_key_pair"]
+
+DEADLINE_SECONDS = 30.0
+
+
+def call(
+    host: Host,
+    verb: str,
+    args: Mapping[str, Any] | None = None,
+    expect: Mapping[str, Any] | None = None,
+    *,
+    request_id: str | None = None,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> Reply:
+    """Ask the agent of `host` and wait; raises `TransportError`. For threads, never for the loop.
+
+    A refusal of the agent is a reply with `error`, not an exception. Repeating a call with the
+    same `request_id` is harmless: the agent runs an operation id once.
+    """
+    request = {"verb": verb, "args": dict(args or {}), "expect": dict(expect or {})}
+    return sshloop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
+
+
+def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
+    """Ask what the steps `{verb, args, expect}` would run; raises `TransportError`."""
+    return sshloop.run(ask(Destination.of(host), {"dry_run": list(steps)}))
+
+
+async def ask(
+    destination: Destination,
+    request: Mapping[str, Any],
+    request_id: str | None = None,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> Reply:
+    """The same on the loop: one request, one checked reply."""
+    request_id = request_id or str(uuid.uuid4())
+    line = json.dumps({"v": PROTOCOL, "id": request_id, **request}, allow_nan=False)
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            return await hub().to(destination).exchange(line.encode() + b"\n", request_id)
+    except TimeoutError:
+        raise NoAnswer(destination.where, deadline_seconds) from None
+
+
+def new_key_pair() -> tuple[bytes, str]:
+    """A fresh ed25519 pair: private half (OpenSSH format) and public line."""
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    return key.export_private_key(), key.export_public_key().decode().strip()

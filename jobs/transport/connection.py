@@ -1,0 +1,232 @@
+"""One connection per host and process, opened when first needed and again after every loss.
+
+No ssh_config, no agent, no known_hosts file is read: the pinned key and the host's own key pair
+are all there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import asyncssh
+
+from jobs.replies import BadLine, Reply, decode
+from jobs.sealing import unseal
+from jobs.transport.channel import Channel, Ended
+from jobs.trouble import (
+    AGENT_PATH,
+    AuthRefused,
+    BadReply,
+    HostKeyChanged,
+    TotpDemanded,
+    TransportError,
+    Unreachable,
+    refused_start,
+)
+from storage.models import Host
+
+CONNECT_SECONDS = 10
+KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 15, 3
+CHANNELS = 4
+"""Below sshd's default MaxSessions (10), so that a person can still log in beside us."""
+HANDSHAKES = 20
+COMMAND = f"sudo -n {AGENT_PATH}"
+"""The forced command is the same; asking for it keeps hosts without one working too."""
+KEY_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256")
+"""ed25519 first, because that is the pinned one; the others so that a changed host can be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """All that a connection needs, without the record. `sealed_key` is opened at connecting."""
+
+    host_id: int
+    name: str
+    address: str
+    port: int
+    account: str
+    host_key: str
+    sealed_key: bytes
+
+    @classmethod
+    def of(cls, host: Host) -> Destination:
+        return cls(
+            host.pk, host.name, host.address, host.port, host.account, host.host_key,
+            bytes(host.sealed_key),
+        )  # fmt: skip
+
+    @property
+    def where(self) -> str:
+        return f"{self.name} ({self.address}:{self.port})"
+
+
+class Connection:
+    """The connection to one host, opened when first needed and whenever it was lost."""
+
+    def __init__(self, hub: Hub, destination: Destination) -> None:
+        self.destination = destination
+        self._hub = hub
+        self._opening = asyncio.Lock()
+        self._slots = asyncio.Semaphore(CHANNELS)
+        self._idle: list[Channel] = []
+        self._ssh: asyncssh.SSHClientConnection | None = None
+
+    async def exchange(self, line: bytes, request_id: str) -> Reply:
+        async with self._slots:
+            self._idle = [channel for channel in self._idle if not channel.is_closed]
+            if self._idle:
+                try:
+                    return await self._on(self._idle.pop(), line, request_id)
+                except Ended:
+                    pass  # it died while idle (agent replaced, sshd restarted): try a new one
+            channel = await self._open()
+            try:
+                return await self._on(channel, line, request_id)
+            except Ended as ended:
+                raise await self._diagnose(channel, ended) from None
+
+    async def _on(self, channel: Channel, line: bytes, request_id: str) -> Reply:
+        try:
+            reply = decode(await channel.exchange(line), request_id)
+        except BadLine as error:
+            channel.close()
+            raise BadReply(self.destination.where, str(error)) from None
+        except Ended:
+            raise  # left as it is: its exit status is still to be read
+        except BaseException:
+            channel.close()
+            raise
+        self._idle.append(channel)
+        return reply
+
+    async def _open(self) -> Channel:
+        where = self.destination.where
+        try:
+            ssh = await self._connected()
+            return Channel(await ssh.create_process(COMMAND, encoding=None, request_pty=False))
+        except asyncssh.ChannelOpenError as error:
+            raise Unreachable(where, f"no channel: {error.reason}") from None
+        except (asyncssh.Error, OSError) as error:
+            self.close()
+            raise Unreachable(where, str(error) or type(error).__name__) from None
+
+    async def _connected(self) -> asyncssh.SSHClientConnection:
+        async with self._opening:
+            if self._ssh is None or self._ssh.is_closed():
+                async with self._hub.handshakes:
+                    self._ssh = await connect(self.destination)
+            return self._ssh
+
+    async def _diagnose(self, channel: Channel, ended: Ended) -> TransportError:
+        where, account = self.destination.where, self.destination.account
+        if ended.garbage:
+            return BadReply(where, ended.garbage)
+        exit_status = await channel.exit_status()
+        if exit_status is None:
+            self.close()
+            return Unreachable(where, "the connection was cut during a request")
+        return refused_start(where, account, channel.stderr)
+
+    def close(self) -> None:
+        """Drop the connection and all its channels."""
+        ssh, self._ssh, self._idle = self._ssh, None, []
+        if ssh is not None:
+            ssh.abort()
+
+
+class Hub:
+    """All connections of a process; lives on the loop."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.handshakes = asyncio.Semaphore(HANDSHAKES)
+        self._connections: dict[int, Connection] = {}
+
+    def to(self, destination: Destination) -> Connection:
+        """The connection of this host; another address, key or account means another connection."""
+        known = self._connections.get(destination.host_id)
+        if known is not None and known.destination == destination:
+            return known
+        if known is not None:
+            known.close()
+        made = self._connections[destination.host_id] = Connection(self, destination)
+        return made
+
+
+class Client(asyncssh.SSHClient):
+    """Notes what asyncssh's exceptions do not say: the key seen, and what else sshd wants."""
+
+    def __init__(self) -> None:
+        self.seen: asyncssh.SSHKey | None = None
+        self.is_key_refused = False
+        self.is_more_wanted = False
+
+    def validate_host_public_key(
+        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
+    ) -> bool:
+        """Called for a key that is not the pinned one."""
+        self.seen = key
+        return False
+
+    def public_key_auth_requested(self) -> None:
+        """Called when our key was offered and sshd still asks for one: it was refused."""
+        self.is_key_refused = True
+
+    def kbdint_auth_requested(self) -> None:
+        self._asked_for_more()
+
+    def password_auth_requested(self) -> None:
+        self._asked_for_more()
+
+    def _asked_for_more(self) -> None:
+        # Reached without a refused key only when the key was a partial success, or was not asked.
+        self.is_more_wanted = self.is_more_wanted or not self.is_key_refused
+
+
+async def connect(destination: Destination) -> asyncssh.SSHClientConnection:
+    """A fresh connection with every default of asyncssh that reads files or agents turned off."""
+    client, where = Client(), destination.where
+    pinned = asyncssh.import_public_key(destination.host_key)
+    try:
+        return await asyncssh.connect(
+            destination.address,
+            destination.port,
+            username=destination.account,
+            client_factory=lambda: client,
+            client_keys=[asyncssh.import_private_key(unseal(destination.sealed_key))],
+            known_hosts=asyncssh.import_known_hosts(f"* {destination.host_key}\n"),
+            server_host_key_algs=KEY_ALGORITHMS,
+            preferred_auth=("publickey", "keyboard-interactive", "password"),
+            config=None,
+            agent_path=None,
+            connect_timeout=CONNECT_SECONDS,
+            login_timeout=CONNECT_SECONDS,
+            keepalive_interval=KEEPALIVE_SECONDS,
+            keepalive_count_max=KEEPALIVE_COUNT,
+        )
+    except asyncssh.HostKeyNotVerifiable:
+        if client.seen is None:
+            raise
+        raise HostKeyChanged(
+            where,
+            pinned.get_fingerprint(),
+            client.seen.get_fingerprint(),
+            client.seen.export_public_key().decode().strip(),
+        ) from None
+    except asyncssh.PermissionDenied:
+        if client.is_more_wanted:
+            raise TotpDemanded(where, destination.account) from None
+        raise AuthRefused(where, destination.account) from None
+    except TimeoutError:
+        raise Unreachable(where, f"no connection within {CONNECT_SECONDS} s") from None
+
+
+_hubs: list[Hub] = []
+
+
+def hub() -> Hub:
+    """The hub of the running loop; a fork or a restarted loop gets a new one."""
+    if not _hubs or _hubs[0].loop is not asyncio.get_running_loop():
+        _hubs[:] = [Hub()]
+    return _hubs[0]
