@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Sequence
+from collections.abc import Sequence
 
 from . import admin, names
 from .errors import Refusal

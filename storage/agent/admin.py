@@ -21,7 +21,8 @@ def allow_vg(host: Host, name: str) -> str:
         known = False
     if not known:
         raise Refusal(
-            "not_found", f"There is no VG {name!r} on this host.",
+            "not_found",
+            f"There is no VG {name!r} on this host.",
             f"VGs here: {', '.join(present) or 'none'}.",
         )
     policy.save(host, policy.with_vg(current, name))
@@ -39,7 +40,8 @@ def show(host: Host) -> str:
     if current.broken:
         return f"{policy.PATH} cannot be used: {current.broken}. Nothing may be changed."
     meaning = (
-        f"The panel may change: {', '.join(current.vgs)}." if current.vgs
+        f"The panel may change: {', '.join(current.vgs)}."
+        if current.vgs
         else "Observe-only: the panel may change nothing."
     )
     return f"{json.dumps(current.to_json())}\n{meaning}"
@@ -49,7 +51,8 @@ def _usable(host: Host) -> policy.Policy:
     current = policy.load(host)
     if current.broken:
         raise Refusal(
-            "unsupported", f"{policy.PATH} cannot be used: {current.broken}.",
+            "unsupported",
+            f"{policy.PATH} cannot be used: {current.broken}.",
             "Correct or remove the file first.",
         )
     return current

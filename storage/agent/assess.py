@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable
 
 from .commands import Command, commands
 from .errors import Refusal
@@ -13,15 +14,21 @@ from .verbs.base import Verb
 from .view import Planned, View
 
 PACKAGES = {
-    "lvcreate": "lvm2", "lvchange": "lvm2", "lvconvert": "lvm2", "lvremove": "lvm2",
-    "make-bcache": "bcache-tools", "blkdiscard": "util-linux", "wipefs": "util-linux",
-    "modprobe": "kmod", "cache_check": "thin-provisioning-tools",
+    "lvcreate": "lvm2",
+    "lvchange": "lvm2",
+    "lvconvert": "lvm2",
+    "lvremove": "lvm2",
+    "make-bcache": "bcache-tools",
+    "blkdiscard": "util-linux",
+    "wipefs": "util-linux",
+    "modprobe": "kmod",
+    "cache_check": "thin-provisioning-tools",
 }
 # lvconvert and lvcreate run it to check a pool's metadata, and go on without it if they must.
 NEEDS_CACHE_CHECK = frozenset(("pool.create", "cache.attach"))
 
 
-def assess(view: View, call: Call) -> Tuple[Command, ...]:
+def assess(view: View, call: Call) -> tuple[Command, ...]:
     """The commands that bring the wished state; () when it is already so. Raises the first
     Refusal."""
     verb = VERBS[call.verb]
@@ -43,12 +50,13 @@ def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
     for tool in needed:
         if not host.has_tool(tool):
             raise Refusal(
-                "missing_tool", f"{tool} is not installed on this host.",
+                "missing_tool",
+                f"{tool} is not installed on this host.",
                 f"Install the package {PACKAGES[tool]}.",
             )
 
 
-def preview(host: Host, calls: Sequence[Call]) -> "list[dict[str, Any]]":
+def preview(host: Host, calls: Sequence[Call]) -> list[dict[str, Any]]:
     """Each step of a dry run: its commands, the checks an earlier step will satisfy, or its
     error. Nothing is changed."""
     planned = Planned()
@@ -56,7 +64,7 @@ def preview(host: Host, calls: Sequence[Call]) -> "list[dict[str, Any]]":
     steps = []
     for call in calls:
         deferred: list[Refusal] = []
-        error: Optional[Refusal] = None
+        error: Refusal | None = None
         todo = commands(call.verb, call.args)
         try:
             todo = _foresee(view, call, deferred)
@@ -67,13 +75,14 @@ def preview(host: Host, calls: Sequence[Call]) -> "list[dict[str, Any]]":
                 "verb": call.verb,
                 "commands": [command.to_json() for command in todo],
                 "deferred": [
-                    {"code": code, "message": message} for code, message in dict.fromkeys(
+                    {"code": code, "message": message}
+                    for code, message in dict.fromkeys(
                         (refusal.code, refusal.message) for refusal in deferred
                     )
                 ],
-                "error": None if error is None else {
-                    "code": error.code, "message": error.message, "correction": error.correction
-                },
+                "error": None
+                if error is None
+                else {"code": error.code, "message": error.message, "correction": error.correction},
             }
         )
         verb = VERBS[call.verb]
@@ -82,7 +91,7 @@ def preview(host: Host, calls: Sequence[Call]) -> "list[dict[str, Any]]":
     return steps
 
 
-def _foresee(view: View, call: Call, deferred: "list[Refusal]") -> Tuple[Command, ...]:
+def _foresee(view: View, call: Call, deferred: list[Refusal]) -> tuple[Command, ...]:
     verb = VERBS[call.verb]
     todo = commands(call.verb, call.args)
 
@@ -106,7 +115,7 @@ def _foresee(view: View, call: Call, deferred: "list[Refusal]") -> Tuple[Command
     return todo
 
 
-def _remaining(names: "Optional[frozenset[str]]", call: Call) -> Tuple[Command, ...]:
+def _remaining(names: frozenset[str] | None, call: Call) -> tuple[Command, ...]:
     every = commands(call.verb, call.args)
     if names is None:
         return every

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from .dm import text
 from .host import Host
@@ -24,8 +23,8 @@ class Backing:
 
     kname: str
     uuid: str
-    device: Optional[str]
-    cset_uuid: Optional[str]
+    device: str | None
+    cset_uuid: str | None
     state: str
     cache_mode: str
     sequential_cutoff_bytes: int
@@ -38,11 +37,11 @@ class CacheSet:
     """A registered cache set with the kname of its cache device."""
 
     uuid: str
-    kname: Optional[str]
+    kname: str | None
     bucket_bytes: int
     bucket_count: int
-    available_percent: Optional[int]
-    backing: Tuple[str, ...]
+    available_percent: int | None
+    backing: tuple[str, ...]
 
 
 def human(value: str) -> int:
@@ -51,7 +50,7 @@ def human(value: str) -> int:
     if match is None:
         return 0
     sign, whole, tenth, unit = match.groups()
-    scale = 1024 ** (" kMGTPEZY".index(unit) if unit else 0)
+    scale: int = 1024 ** (" kMGTPEZY".index(unit) if unit else 0)
     size = int(whole) * scale + int(tenth or 0) * scale // 10
     return -size if sign else size
 
@@ -66,7 +65,7 @@ def folder(kname: str) -> str:
     return f"/sys/block/{kname}/bcache"
 
 
-def backing(host: Host, kname: str) -> Optional[Backing]:
+def backing(host: Host, kname: str) -> Backing | None:
     """The backing device on `kname`; None when it is none, or is not registered."""
     here = folder(kname)
     state = text(host, f"{here}/state")
@@ -88,7 +87,7 @@ def backing(host: Host, kname: str) -> Optional[Backing]:
     )
 
 
-def cache_sets(host: Host) -> Tuple[CacheSet, ...]:
+def cache_sets(host: Host) -> tuple[CacheSet, ...]:
     """Every registered cache set."""
     return tuple(
         cache_set(host, uuid) for uuid in host.list(FS) if _UUID.fullmatch(uuid) is not None
@@ -112,13 +111,13 @@ def cache_set(host: Host, uuid: str) -> CacheSet:
     )
 
 
-def cache_set_of(host: Host, kname: str) -> Optional[str]:
+def cache_set_of(host: Host, kname: str) -> str | None:
     """uuid of the registered cache set whose cache device is `kname`."""
     link = host.link(f"{folder(kname)}/set")
     return None if link is None else link.rsplit("/", 1)[-1]
 
 
 def _owner(link: str) -> str:
-    """"../../../devices/virtual/block/dm-7/bcache" -> "dm-7"."""
+    """ "../../../devices/virtual/block/dm-7/bcache" -> "dm-7"."""
     parts = link.rstrip("/").split("/")
     return parts[-2] if len(parts) > 1 else ""

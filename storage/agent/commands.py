@@ -6,8 +6,9 @@ A preview shows these very objects, so nothing here may depend on the state of t
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Tuple
+from typing import Any, Callable
 
 Args = Mapping[str, Any]
 
@@ -30,7 +31,7 @@ class Command:
     """
 
     name: str
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     shell: str
     watch: str = ""
     wait: str = ""
@@ -53,14 +54,12 @@ def lv_attribute(vg: str, lv: str, attribute: str) -> str:
     return f"/sys/block/<{vg}/{lv}>/bcache/{attribute}"
 
 
-def commands(verb: str, args: Args) -> Tuple[Command, ...]:
+def commands(verb: str, args: Args) -> tuple[Command, ...]:
     """The commands of a mutating verb; KeyError for any other verb."""
     return BUILDERS[verb](args)
 
 
-def _run(
-    name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True
-) -> Command:
+def _run(name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True) -> Command:
     return Command(name, argv, shlex.join(argv), watch, wait, locked)
 
 
@@ -83,40 +82,67 @@ def _devices(args: Args) -> list[str]:
     return [f"/dev/{pv}" for pv in args["pvs"]]
 
 
-def _volume_create(args: Args) -> Tuple[Command, ...]:
+def _volume_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     tags = [OURS, volume_tag(args["volume_key"]), ZEROING]
     if args["layout"] == "bcache":
         tags.append(FORMAT_BCACHE)
     return (
         _run(
-            "create", "lvcreate", "-y", "-Wy", "-Zy", "-n", name, "-L", f"{args['size_bytes']}b",
-            *_tags(*tags), vg, *_devices(args),
+            "create",
+            "lvcreate",
+            "-y",
+            "-Wy",
+            "-Zy",
+            "-n",
+            name,
+            "-L",
+            f"{args['size_bytes']}b",
+            *_tags(*tags),
+            vg,
+            *_devices(args),
         ),
         _run(
-            "zero", "blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, name),
-            watch="zeroed", locked=False,
+            "zero",
+            "blkdiscard",
+            "--zeroout",
+            "--step",
+            ZERO_STEP,
+            device(vg, name),
+            watch="zeroed",
+            locked=False,
         ),
         _run("zeroed", "lvchange", "--deltag", ZEROING, f"{vg}/{name}"),
     )
 
 
-def _volume_tag(args: Args) -> Tuple[Command, ...]:
+def _volume_tag(args: Args) -> tuple[Command, ...]:
     tags = _tags(OURS, volume_tag(args["volume_key"]))
     return (_run("tag", "lvchange", *tags, f"{args['vg']}/{args['lv']}"),)
 
 
-def _pool_create(args: Args) -> Tuple[Command, ...]:
+def _pool_create(args: Args) -> tuple[Command, ...]:
     return (
         _run(
-            "create", "lvcreate", "-y", "--type", "cache-pool", "-n", args["name"],
-            "-L", f"{args['size_bytes']}b", "--chunksize", f"{args['chunk_kib']}k",
-            *_tags(OURS, volume_tag(args["volume_key"])), args["vg"], *_devices(args),
+            "create",
+            "lvcreate",
+            "-y",
+            "--type",
+            "cache-pool",
+            "-n",
+            args["name"],
+            "-L",
+            f"{args['size_bytes']}b",
+            "--chunksize",
+            f"{args['chunk_kib']}k",
+            *_tags(OURS, volume_tag(args["volume_key"])),
+            args["vg"],
+            *_devices(args),
         ),
     )
 
 
-def _pool_remove(args: Args) -> Tuple[Command, ...]:
+def _pool_remove(args: Args) -> tuple[Command, ...]:
     return (_run("remove", "lvremove", "-y", f"{args['vg']}/{args['pool']}"),)
 
 
@@ -126,18 +152,28 @@ def _threshold(args: Args) -> list[str]:
     return ["--cachesettings", f"migration_threshold={args['migration_threshold']}"]
 
 
-def _cache_attach(args: Args) -> Tuple[Command, ...]:
+def _cache_attach(args: Args) -> tuple[Command, ...]:
     vg = args["vg"]
     return (
         _run(
-            "attach", "lvconvert", "-y", "--type", "cache", "--cachepool", f"{vg}/{args['pool']}",
-            "--cachemode", args["mode"], "--cachepolicy", "smq", *_threshold(args),
+            "attach",
+            "lvconvert",
+            "-y",
+            "--type",
+            "cache",
+            "--cachepool",
+            f"{vg}/{args['pool']}",
+            "--cachemode",
+            args["mode"],
+            "--cachepolicy",
+            "smq",
+            *_threshold(args),
             f"{vg}/{args['lv']}",
         ),
     )
 
 
-def _cache_set(args: Args) -> Tuple[Command, ...]:
+def _cache_set(args: Args) -> tuple[Command, ...]:
     target = f"{args['vg']}/{args['lv']}"
     steps = []
     if args.get("policy") is not None:
@@ -149,34 +185,50 @@ def _cache_set(args: Args) -> Tuple[Command, ...]:
     return tuple(steps)
 
 
-def _cache_flush(args: Args) -> Tuple[Command, ...]:
+def _cache_flush(args: Args) -> tuple[Command, ...]:
     target = f"{args['vg']}/{args['lv']}"
     cleaner = ("lvchange", "-y", "--cachepolicy", "cleaner", target)
     return (_run("cleaner", *cleaner, wait="flushed"),)
 
 
-def _cache_detach(args: Args) -> Tuple[Command, ...]:
+def _cache_detach(args: Args) -> tuple[Command, ...]:
     target = f"{args['vg']}/{args['lv']}"
     return (_run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),)
 
 
-def _cset_create(args: Args) -> Tuple[Command, ...]:
+def _cset_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     return (
         _run(
-            "create", "lvcreate", "-y", "-Wy", "-Zy", "-n", name, "-L", f"{args['size_bytes']}b",
-            *_tags(OURS, volume_tag(args["volume_key"])), vg, *_devices(args),
+            "create",
+            "lvcreate",
+            "-y",
+            "-Wy",
+            "-Zy",
+            "-n",
+            name,
+            "-L",
+            f"{args['size_bytes']}b",
+            *_tags(OURS, volume_tag(args["volume_key"])),
+            vg,
+            *_devices(args),
         ),
         _run("module", "modprobe", "bcache"),
         _run(
-            "format", "make-bcache", "--cset-uuid", args["cset_uuid"],
-            "--bucket", f"{args['bucket_kib']}k", "-C", device(vg, name),
+            "format",
+            "make-bcache",
+            "--cset-uuid",
+            args["cset_uuid"],
+            "--bucket",
+            f"{args['bucket_kib']}k",
+            "-C",
+            device(vg, name),
         ),
         _write("register", REGISTER, device(vg, name), wait="cset_registered"),
     )
 
 
-def _cset_remove(args: Args) -> Tuple[Command, ...]:
+def _cset_remove(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     unregister = f"/sys/fs/bcache/{args['cset_uuid']}/unregister"
     return (
@@ -186,12 +238,16 @@ def _cset_remove(args: Args) -> Tuple[Command, ...]:
     )
 
 
-def _bcache_format(args: Args) -> Tuple[Command, ...]:
+def _bcache_format(args: Args) -> tuple[Command, ...]:
     vg, lv = args["vg"], args["lv"]
     return (
         _run("module", "modprobe", "bcache"),
         _run(
-            "format", "make-bcache", "--data-offset", str(DATA_OFFSET_SECTORS), "-B",
+            "format",
+            "make-bcache",
+            "--data-offset",
+            str(DATA_OFFSET_SECTORS),
+            "-B",
             device(vg, lv),
         ),
         _write("register", REGISTER, device(vg, lv), wait="backing_registered"),
@@ -199,7 +255,7 @@ def _bcache_format(args: Args) -> Tuple[Command, ...]:
     )
 
 
-def _bcache_attach(args: Args) -> Tuple[Command, ...]:
+def _bcache_attach(args: Args) -> tuple[Command, ...]:
     # The mode goes first: a mode left from an earlier cache must not hold for one moment.
     return (
         _lv_write(args, "cache_mode", args["cache_mode"]),
@@ -208,11 +264,11 @@ def _bcache_attach(args: Args) -> Tuple[Command, ...]:
     )
 
 
-def _bcache_detach(args: Args) -> Tuple[Command, ...]:
+def _bcache_detach(args: Args) -> tuple[Command, ...]:
     return (_lv_write(args, "detach", "1", wait="detached"),)
 
 
-def _bcache_set(args: Args) -> Tuple[Command, ...]:
+def _bcache_set(args: Args) -> tuple[Command, ...]:
     steps = []
     if args.get("cache_mode") is not None:
         steps.append(_lv_write(args, "cache_mode", args["cache_mode"]))
@@ -222,11 +278,11 @@ def _bcache_set(args: Args) -> Tuple[Command, ...]:
     return tuple(steps)
 
 
-def _bcache_stop(args: Args) -> Tuple[Command, ...]:
+def _bcache_stop(args: Args) -> tuple[Command, ...]:
     return (_lv_write(args, "stop", "1", wait="stopped"),)
 
 
-BUILDERS: Mapping[str, Callable[[Args], Tuple[Command, ...]]] = {
+BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     "volume.create": _volume_create,
     "volume.tag": _volume_tag,
     "pool.create": _pool_create,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from .dm import text
 from .host import Host, MissingTool, TimedOut
 
 LSBLK = (
-    "lsblk", "-J", "-b", "-d", "-o",
+    "lsblk",
+    "-J",
+    "-b",
+    "-d",
+    "-o",
     "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO",
 )
 REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
@@ -41,10 +45,11 @@ def disks(host: Host) -> list[dict[str, Any]]:
     return found
 
 
-def disk_names(host: Host) -> Tuple[str, ...]:
+def disk_names(host: Host) -> tuple[str, ...]:
     """The same disks by sysfs alone, for samples: only a real device has `device`."""
     return tuple(
-        name for name in host.list("/sys/block")
+        name
+        for name in host.list("/sys/block")
         if not name.startswith(_VIRTUAL) and host.exists(f"/sys/block/{name}/device")
     )
 
@@ -66,13 +71,13 @@ def whole(host: Host, kname: str) -> str:
     return kname if real is None else real.split("/")[-2]
 
 
-def kname_of(host: Host, dev: str) -> Optional[str]:
-    """"9:0" -> "md0"."""
+def kname_of(host: Host, dev: str) -> str | None:
+    """ "9:0" -> "md0"."""
     link = host.link(f"/sys/dev/block/{dev}")
     return None if link is None else link.rsplit("/", 1)[-1]
 
 
-def rotational(host: Host, kname: str) -> Optional[bool]:
+def rotational(host: Host, kname: str) -> bool | None:
     value = text(host, f"/sys/block/{whole(host, kname)}/queue/rotational")
     return {"0": False, "1": True}.get(value)
 
@@ -82,7 +87,7 @@ def logical_sector_bytes(host: Host, kname: str) -> int:
     return int(value) if value.isdecimal() else 512
 
 
-def redundancy(host: Host, kname: str, depth: int = 8) -> Tuple[bool, bool]:
+def redundancy(host: Host, kname: str, depth: int = 8) -> tuple[bool, bool]:
     """(redundant, healthy) of a device. md decides; a dm device (LUKS, linear) is what all its
     parts are. Two paths of one multipath disk are not redundancy: neither path is."""
     base = whole(host, kname)
@@ -105,7 +110,7 @@ def _array(host: Host, name: str) -> dict[str, Any]:
     for entry in host.list(here):
         if entry.startswith("dev-"):
             state = text(host, f"{here}/{entry}/state")
-            members.append({"name": entry[len("dev-"):].replace("!", "/"), "state": state})
+            members.append({"name": entry[len("dev-") :].replace("!", "/"), "state": state})
     return {
         "name": name,
         "dev": text(host, f"/sys/block/{name}/dev"),
@@ -128,7 +133,9 @@ def _lsblk(host: Host) -> list[dict[str, Any]]:
     except (MissingTool, TimedOut, ValueError, LookupError, TypeError):
         return [
             {
-                "name": name, "type": "disk", "maj:min": text(host, f"/sys/block/{name}/dev"),
+                "name": name,
+                "type": "disk",
+                "maj:min": text(host, f"/sys/block/{name}/dev"),
                 "size": _number(text(host, f"/sys/block/{name}/size")) * 512,
                 "rota": text(host, f"/sys/block/{name}/queue/rotational"),
                 "model": text(host, f"/sys/block/{name}/device/model"),

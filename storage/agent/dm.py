@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
@@ -46,12 +45,21 @@ class CacheStatus:
     dirty: int
     mode: str
     policy: str
-    migration_threshold: Optional[int]
+    migration_threshold: int | None
     read_only: bool
     needs_check: bool
     failed: bool
 
 
+COUNTERS = (
+    "read_hits",
+    "read_misses",
+    "write_hits",
+    "write_misses",
+    "demotions",
+    "promotions",
+    "dirty",
+)
 FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
 
 
@@ -61,7 +69,7 @@ def text(host: Host, path: str) -> str:
     return "" if data is None else data.decode("utf-8", "replace").strip()
 
 
-def devices(host: Host) -> Tuple[Device, ...]:
+def devices(host: Host) -> tuple[Device, ...]:
     """Every device that LVM made, hidden layers too."""
     found = []
     for kname in host.list("/sys/block"):
@@ -90,19 +98,26 @@ def caches(host: Host) -> dict[str, CacheStatus]:
         result = host.run(STATUS, timeout=10.0)
     except MissingTool:
         raise Refusal(
-            "missing_tool", "dmsetup is not installed on this host.",
-            "Install the package dmsetup.", argv=STATUS,
+            "missing_tool",
+            "dmsetup is not installed on this host.",
+            "Install the package dmsetup.",
+            argv=STATUS,
         ) from None
     except TimedOut:
         raise Refusal(
-            "timeout", "dmsetup did not answer within 10 seconds.",
-            "A device may hang: look at `dmesg`.", argv=STATUS,
+            "timeout",
+            "dmsetup did not answer within 10 seconds.",
+            "A device may hang: look at `dmesg`.",
+            argv=STATUS,
         ) from None
     if result.rc != 0:
         raise Refusal(
-            "cmd_failed", f"dmsetup failed with exit code {result.rc}.",
+            "cmd_failed",
+            f"dmsetup failed with exit code {result.rc}.",
             "Run the command on the host by hand and read what it says.",
-            argv=STATUS, rc=result.rc, stderr=result.stderr,
+            argv=STATUS,
+            rc=result.rc,
+            stderr=result.stderr,
         )
     found = {}
     for line in result.stdout.splitlines():
@@ -119,7 +134,7 @@ def parse_cache(rest: str) -> CacheStatus:
     try:
         metadata_used, metadata_total = _pair(words[1])
         used, total = _pair(words[3])
-        counters = [int(word) for word in words[4:11]]
+        counters = dict(zip(COUNTERS, map(int, words[4:11])))
         at = 11
         features = words[at + 1 : at + 1 + int(words[at])]
         at += 1 + int(words[at])
@@ -133,18 +148,23 @@ def parse_cache(rest: str) -> CacheStatus:
         threshold = settings.get("migration_threshold")
         modes = [word for word in features if word in ("writethrough", "writeback", "passthrough")]
         return CacheStatus(
-            metadata_used, metadata_total, int(words[2]), used, total, *counters,
+            metadata_used,
+            metadata_total,
+            int(words[2]),
+            used,
+            total,
             mode=modes[0] if modes else "writeback",
             policy=policy,
             migration_threshold=None if threshold is None else int(threshold),
             read_only=access == "ro",
             needs_check=check == "needs_check",
             failed=False,
+            **counters,
         )
     except (IndexError, ValueError):
         return FAILED
 
 
-def _pair(word: str) -> Tuple[int, int]:
+def _pair(word: str) -> tuple[int, int]:
     used, _, total = word.partition("/")
     return int(used), int(total)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 STDERR_LIMIT = 4096
 
 CODES = frozenset(
-    "bad_request unknown_verb too_large observe_only vg_not_allowed not_ours not_found "
-    "already_exists stale in_use busy no_space unsupported missing_tool dirty not_redundant "
-    "not_fresh degraded timeout cmd_failed op_conflict internal".split()
+    (
+        *("bad_request", "unknown_verb", "too_large", "observe_only", "vg_not_allowed"),
+        *("not_ours", "not_found", "already_exists", "stale", "in_use", "busy", "no_space"),
+        *("unsupported", "missing_tool", "dirty", "not_redundant", "not_fresh", "degraded"),
+        *("timeout", "cmd_failed", "op_conflict", "internal"),
+    )
 )
 
 
@@ -28,8 +32,8 @@ class Refusal(Exception):
         correction: str,
         *,
         subject: str = "",
-        argv: Optional[Sequence[str]] = None,
-        rc: Optional[int] = None,
+        argv: Sequence[str] | None = None,
+        rc: int | None = None,
         stderr: str = "",
     ) -> None:
         if code not in CODES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from .assess import assess, settled
 from .commands import Args, Command
@@ -47,7 +47,7 @@ class Execution:
         self._op = op
         self._record = record
         self._call: Call = call_from_json(record["call"])
-        self._lock: "Optional[AbstractContextManager[None]]" = None
+        self._lock: AbstractContextManager[None] | None = None
         self._lv_uuid = self._call.expect.get("lv_uuid", "")
         self._saved_ns = 0
 
@@ -61,7 +61,8 @@ class Execution:
             state, error = "failed", self._busy()
         except Exception as problem:
             error = Refusal(
-                "internal", f"The agent failed: {type(problem).__name__}: {problem}.",
+                "internal",
+                f"The agent failed: {type(problem).__name__}: {problem}.",
                 "Report this with the agent's version; read the host's facts before going on.",
             )
             state = "failed"
@@ -85,11 +86,12 @@ class Execution:
         view = View(self._host)
         if not settled(view, self._call):
             raise Refusal(
-                "cmd_failed", "Every command succeeded, but the host does not show the result.",
+                "cmd_failed",
+                "Every command succeeded, but the host does not show the result.",
                 "Look at the output and at the host; then plan anew.",
             )
 
-    def _assess(self) -> "tuple[Command, ...]":
+    def _assess(self) -> tuple[Command, ...]:
         """The checks once more, under the lock. Another LVM command may be at work for a moment:
         that is waited for."""
         end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
@@ -125,7 +127,7 @@ class Execution:
             self._recheck()
         self._save()
 
-    def _program(self, command: Command, watch: Optional[Callable[[], Progress]]) -> int:
+    def _program(self, command: Command, watch: Callable[[], Progress] | None) -> int:
         def tick() -> None:
             if watch is not None:
                 self._show(watch())
@@ -134,8 +136,10 @@ class Execution:
             result = self._host.run(command.argv, timeout=None, tick=tick)
         except MissingTool:
             raise Refusal(
-                "missing_tool", f"{command.argv[0]} is not installed on this host.",
-                "Install it and plan anew.", argv=command.argv,
+                "missing_tool",
+                f"{command.argv[0]} is not installed on this host.",
+                "Install it and plan anew.",
+                argv=command.argv,
             ) from None
         for line in (result.stdout + result.stderr).splitlines():
             self._say(line)
@@ -152,13 +156,16 @@ class Execution:
             meaning = _SYSFS_MEANINGS.get(error.errno or 0, str(error.strerror))
             self._say(f"{path}: {error.strerror}")
             raise Refusal(
-                "cmd_failed", f"Writing {value} to {path} failed: {meaning}.",
+                "cmd_failed",
+                f"Writing {value} to {path} failed: {meaning}.",
                 "Look at the last lines of `dmesg` on the host; then plan anew.",
-                argv=command.argv, rc=error.errno, stderr=str(error.strerror),
+                argv=command.argv,
+                rc=error.errno,
+                stderr=str(error.strerror),
             ) from None
         return 0
 
-    def _question(self, name: str) -> Optional[Callable[[], Progress]]:
+    def _question(self, name: str) -> Callable[[], Progress] | None:
         return WAITS[name].begin(self._host, self._call.args) if name else None
 
     def _wait(self, command: Command) -> None:
@@ -178,7 +185,8 @@ class Execution:
             waited = (self._host.boottime_ns() - start) / 1e9
             if wait.seconds is not None and waited > wait.seconds:
                 raise Refusal(
-                    "timeout", f"Not {progress.label} after {wait.seconds:.0f} seconds.",
+                    "timeout",
+                    f"Not {progress.label} after {wait.seconds:.0f} seconds.",
                     "Look at the last lines of `dmesg` on the host; then plan anew.",
                     argv=command.argv,
                 )
@@ -206,11 +214,12 @@ class Execution:
         found = self._find()
         if found["uuid"] != self._lv_uuid:
             raise Refusal(
-                "stale", f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",
+                "stale",
+                f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",
                 "Read the host's facts again and plan anew.",
             )
 
-    def _find(self) -> "dict[str, Any]":
+    def _find(self) -> dict[str, Any]:
         end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
         while True:
             try:
@@ -237,7 +246,8 @@ class Execution:
 
     def _busy(self) -> Refusal:
         return Refusal(
-            "busy", f"Another operation holds VG {self._call.args['vg']}.",
+            "busy",
+            f"Another operation holds VG {self._call.args['vg']}.",
             "Wait until it ends (op.list shows it); then try again.",
         )
 
@@ -250,7 +260,8 @@ def resolve(host: Host, target: str, args: Args) -> str:
     name = kname(host, args)
     if not name:
         raise Refusal(
-            "not_found", f"{rest.partition('>')[0]} has no device node.",
+            "not_found",
+            f"{rest.partition('>')[0]} has no device node.",
             f"Activate it: lvchange -ay {rest.partition('>')[0]}",
         )
     return f"{head}{name}{rest.partition('>')[2]}"
@@ -266,6 +277,10 @@ def _failure(command: Command, rc: int, stderr: str) -> Refusal:
     said = stderr.strip().splitlines()
     last = f": {said[-1].strip()}" if said else "."
     return Refusal(
-        code, f"{command.argv[0]} failed with exit code {rc}{last}", correction,
-        argv=command.argv, rc=rc, stderr=stderr,
+        code,
+        f"{command.argv[0]} failed with exit code {rc}{last}",
+        correction,
+        argv=command.argv,
+        rc=rc,
+        stderr=stderr,
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Iterator, Mapping, Optional, Sequence, Tuple
 
 from .dm import text
 from .host import Host, MissingTool, TimedOut
@@ -51,7 +51,7 @@ def configured(host: Host) -> Iterator[Guest]:
 def libvirt(document: bytes) -> Iterator[Guest]:
     """A domain's XML; a status file of a running one wraps it in <domstatus>."""
     try:
-        root = ElementTree.fromstring(document)
+        root = ElementTree.fromstring(document)  # noqa: S314 (root's own files)
     except ElementTree.ParseError:
         return
     domain = root if root.tag == "domain" else root.find("domain")
@@ -104,7 +104,7 @@ def xen_config(config: str) -> Iterator[Guest]:
     name = re.search(r"(?m)^\s*name\s*=\s*[\"']([^\"']+)", config)
     for entry in re.findall(r"[\"']([^\"']*/dev/[^\"']+)[\"']", config):
         fields = [field.strip() for field in entry.split(",")]
-        path = next(field[field.index("/dev/"):] for field in fields if "/dev/" in field)
+        path = next(field[field.index("/dev/") :] for field in fields if "/dev/" in field)
         disk = next((field for field in fields if re.fullmatch(r"(xvd|hd|sd)[a-z]+\d*", field)), "")
         yield Guest("xen", name.group(1) if name else "", disk, path)
 
@@ -149,19 +149,19 @@ def _xen_name(host: Host, domain: str) -> str:
     return result.stdout.strip() if result.rc == 0 else f"domain {domain}"
 
 
-def qemu_name(words: Sequence[str]) -> Optional[str]:
+def qemu_name(words: Sequence[str]) -> str | None:
     """Name after `-name` of a QEMU command line: "web12", "guest=web12,debug-threads=on"."""
     for word, value in zip(words, words[1:]):
         if word in ("-name", "--name"):
             first = value.replace(",,", "\0").split(",", 1)[0].replace("\0", ",")
-            return first[len("guest="):] if first.startswith("guest=") else first
+            return first[len("guest=") :] if first.startswith("guest=") else first
     return None
 
 
-def qemu_disks(words: Sequence[str]) -> Tuple[Tuple[str, str], ...]:
+def qemu_disks(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """(path, disk) of each drive of a QEMU command line; disk is vdX for virtio-blk, else ""."""
     nodes: dict[str, str] = {}
-    drives: list[Tuple[str, str]] = []
+    drives: list[tuple[str, str]] = []
     devices: list[str] = []
     for word, value in zip(words, words[1:]):
         option = word.lstrip("-")
@@ -186,11 +186,11 @@ def qemu_disks(words: Sequence[str]) -> Tuple[Tuple[str, str], ...]:
 
 
 def _fields(value: str) -> dict[str, str]:
-    """"file=/dev/vg/a,if=virtio" with QEMU's ",," for a comma; or the same as JSON."""
+    """ "file=/dev/vg/a,if=virtio" with QEMU's ",," for a comma; or the same as JSON."""
     if value.startswith("{"):
         return {key: item for key, item in _json(value).items() if isinstance(item, str)}
     parts = [part.replace("\0", ",") for part in value.replace(",,", "\0").split(",")]
-    return dict(part.split("=", 1) for part in parts if "=" in part)  # type: ignore[misc]
+    return dict(part.split("=", 1) for part in parts if "=" in part)
 
 
 def _node(value: str, nodes: dict[str, str]) -> None:

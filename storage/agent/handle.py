@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any
 
 from . import ops, protocol
 from .assess import preview
@@ -14,12 +15,12 @@ from .policy import load
 from .protocol import Call, Request
 from .sample import sample
 
-Warnings = Tuple[Mapping[str, str], ...]
+Warnings = tuple[Mapping[str, str], ...]
 
 
 def handle(line: bytes, host: Host) -> bytes:
     """Never raises for anything a request or the host's state can bring."""
-    request_id: Optional[str] = None
+    request_id: str | None = None
     try:
         request = protocol.parse(line)
         request_id = request.id
@@ -28,15 +29,16 @@ def handle(line: bytes, host: Host) -> bytes:
         known = request_id or protocol.id_of(line)
         return protocol.encode(protocol.error_reply(known, refusal, host_block(host)))
     except Exception as problem:
-        refusal = Refusal(
-            "internal", f"The agent failed: {type(problem).__name__}: {problem}.",
+        failure = Refusal(
+            "internal",
+            f"The agent failed: {type(problem).__name__}: {problem}.",
             "Report this with the agent's version.",
         )
-        return protocol.encode(protocol.error_reply(request_id, refusal, host_block(host)))
+        return protocol.encode(protocol.error_reply(request_id, failure, host_block(host)))
     return protocol.encode(protocol.ok_reply(request.id, data, host_block(host), warnings))
 
 
-def answer(request: Request, host: Host) -> Tuple[Mapping[str, Any], Warnings]:
+def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
     """Data and warnings. Raises Refusal."""
     if not isinstance(request.body, Call):
         return {"steps": preview(host, request.body)}, ()
@@ -55,5 +57,5 @@ def answer(request: Request, host: Host) -> Tuple[Mapping[str, Any], Warnings]:
     return ops.listing(host), ()
 
 
-def host_block(host: Host) -> "dict[str, Any]":
+def host_block(host: Host) -> dict[str, Any]:
     return protocol.host_block(ops.boot_id(host), host.boottime_ns(), host.wall_ns())

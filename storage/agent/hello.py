@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import re
-from typing import Any, Iterable, Optional, Tuple
+from collections.abc import Iterable
+from typing import Any
 
 from . import PROTOCOL, VERSION, inventory, policy
 from .dm import text
@@ -12,13 +13,32 @@ from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
 
 TOOLS = (
-    "lvs", "lvcreate", "lvconvert", "lvchange", "lvremove", "dmsetup", "cache_check",
-    "make-bcache", "bcache-super-show", "blkdiscard", "wipefs", "lsblk", "modprobe",
-    "systemd-run", "mdadm",
+    "lvs",
+    "lvcreate",
+    "lvconvert",
+    "lvchange",
+    "lvremove",
+    "dmsetup",
+    "cache_check",
+    "make-bcache",
+    "bcache-super-show",
+    "blkdiscard",
+    "wipefs",
+    "lsblk",
+    "modprobe",
+    "systemd-run",
+    "mdadm",
 )
 # Before 4.12 the smq policy and the write-back of dm-cache stalled under load.
 LEAST_KERNEL = (4, 12)
-CONFIG = ("lvmconfig", "--type", "full", "devices/scan_lvs", "devices/global_filter", "devices/filter")
+CONFIG = (
+    "lvmconfig",
+    "--type",
+    "full",
+    "devices/scan_lvs",
+    "devices/global_filter",
+    "devices/filter",
+)
 
 Problem = dict[str, str]
 
@@ -29,7 +49,9 @@ def hello(host: Host) -> dict[str, Any]:
     kernel = text(host, "/proc/sys/kernel/osrelease")
     facts, failure = _facts(host)
     problems = [
-        *_tool_problems(tools), *_kernel_problems(kernel), *_config_problems(host),
+        *_tool_problems(tools),
+        *_kernel_problems(kernel),
+        *_config_problems(host),
         *_facts_problems(host, facts),
     ]
     if failure is not None:
@@ -58,7 +80,7 @@ def _problem(code: str, severity: str, message: str, correction: str) -> Problem
     return {"code": code, "severity": severity, "message": message, "correction": correction}
 
 
-def _facts(host: Host) -> Tuple[Optional[dict[str, Any]], Optional[Refusal]]:
+def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
     if not host.has_tool("lvs"):
         return None, None
     try:
@@ -70,23 +92,30 @@ def _facts(host: Host) -> Tuple[Optional[dict[str, Any]], Optional[Refusal]]:
 def _tool_problems(tools: dict[str, bool]) -> Iterable[Problem]:
     if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
         yield _problem(
-            "no_lvm2", "error", "lvm2 is not installed: there is nothing to manage here.",
+            "no_lvm2",
+            "error",
+            "lvm2 is not installed: there is nothing to manage here.",
             "Install the package lvm2.",
         )
     if not tools["cache_check"]:
         yield _problem(
-            "no_thin_provisioning_tools", "error",
+            "no_thin_provisioning_tools",
+            "error",
             "cache_check is missing: LVM could not check or repair a cache pool.",
             "Install the package thin-provisioning-tools.",
         )
     if not (tools["make-bcache"] and tools["bcache-super-show"]):
         yield _problem(
-            "no_bcache_tools", "info", "make-bcache is missing: no bcache volumes can be made.",
+            "no_bcache_tools",
+            "info",
+            "make-bcache is missing: no bcache volumes can be made.",
             "Install the package bcache-tools, if you want bcache volumes.",
         )
     if not tools["systemd-run"]:
         yield _problem(
-            "no_systemd", "error", "systemd-run is missing: no operation can be started.",
+            "no_systemd",
+            "error",
+            "systemd-run is missing: no operation can be started.",
             "The agent needs a host that systemd runs.",
         )
 
@@ -95,7 +124,8 @@ def _kernel_problems(kernel: str) -> Iterable[Problem]:
     match = re.match(r"(\d+)\.(\d+)", kernel)
     if match is not None and (int(match.group(1)), int(match.group(2))) < LEAST_KERNEL:
         yield _problem(
-            "kernel_old", "error",
+            "kernel_old",
+            "error",
             f"Kernel {kernel} is older than 4.12: its dm-cache stalls when it moves blocks.",
             "Upgrade the kernel; any of a supported distribution is new enough.",
         )
@@ -108,25 +138,29 @@ def _config_problems(host: Host) -> Iterable[Problem]:
         return
     if re.search(r"(?m)^\s*scan_lvs=1\s*$", result.stdout):
         yield _problem(
-            "scan_lvs", "error",
+            "scan_lvs",
+            "error",
             "LVM looks inside logical volumes (scan_lvs=1): it can take a guest's own VG for the "
-            "host's.", "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
+            "host's.",
+            "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
         )
     if host.exists("/sys/fs/bcache") and not re.search(r"filter=\[.*bcache", result.stdout):
         yield _problem(
-            "bcache_scanned", "warning",
-            "LVM scans /dev/bcache*: a guest's PV on a bcache volume would become a VG of the host.",
+            "bcache_scanned",
+            "warning",
+            "LVM scans /dev/bcache*: a guest's PV on a bcache volume would become the host's.",
             'Set devices/global_filter=["r|^/dev/bcache.*|"] in /etc/lvm/lvm.conf.',
         )
 
 
-def _facts_problems(host: Host, facts: Optional[dict[str, Any]]) -> Iterable[Problem]:
+def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
     for array in facts["arrays"]:
         if array["degraded_count"]:
             yield _problem(
-                "array_degraded", "error",
+                "array_degraded",
+                "error",
                 f"{array['name']} ({array['level']}) misses {array['degraded_count']} disk(s).",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
@@ -138,7 +172,8 @@ def _facts_problems(host: Host, facts: Optional[dict[str, Any]]) -> Iterable[Pro
         kname = "" if real is None else real.rsplit("/", 1)[-1]
         if kname.startswith("bcache") or kname in names:
             yield _problem(
-                "foreign_vg_on_guest_disk", "error",
+                "foreign_vg_on_guest_disk",
+                "error",
                 f"VG {pv['vg_name'] or '(none)'} lies on {pv['name']}, which is a guest's disk.",
                 "Exclude guests' disks with devices/global_filter in /etc/lvm/lvm.conf.",
             )
@@ -154,7 +189,8 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
     every = set().union(*tiers.values()) if tiers else set()
     if every == {"fast", "slow"} and not any(found == every for found in tiers.values()):
         yield _problem(
-            "split_vgs", "warning",
+            "split_vgs",
+            "warning",
             "SSD and HDD are in different VGs: an LVM cache must be in the VG of its volume.",
             "Add an SSD (or a part of one) to the HDDs' VG with vgextend, merge the VGs with "
             "vgmerge, or use bcache volumes, which may span VGs.",
@@ -170,14 +206,19 @@ def _single_writeback(lv: dict[str, Any], facts: dict[str, Any]) -> Iterable[Pro
         csets = {cset["uuid"]: cset["lv_uuid"] for cset in facts["csets"]}
         on = csets.get(lv["bcache"]["cset_uuid"])
         pvs = [
-            pv for each in facts["lvs"] if each["uuid"] == on
-            for segment in each["segments"] for pv in segment["pvs"]
+            pv
+            for each in facts["lvs"]
+            if each["uuid"] == on
+            for segment in each["segments"]
+            for pv in segment["pvs"]
         ]
     if any(name in by_name and not by_name[name]["redundant"] for name in pvs):
         yield _problem(
-            "writeback_single_ssd", "warning",
+            "writeback_single_ssd",
+            "warning",
             f"{lv['vg_name']}/{lv['name']} uses writeback on an SSD without a mirror: if it dies, "
-            "new data is lost.", "Change its mode to writethrough, or mirror the SSD.",
+            "new data is lost.",
+            "Change its mode to writethrough, or mirror the SSD.",
         )
 
 
@@ -186,7 +227,7 @@ def _os_name(release: str) -> str:
     return match.group(1) if match else ""
 
 
-def _lvm_version(host: Host) -> Optional[str]:
+def _lvm_version(host: Host) -> str | None:
     try:
         result = host.run(("lvm", "version"), timeout=10.0)
     except (MissingTool, TimedOut):

@@ -6,8 +6,10 @@ Everything else in this package is a function of a request and a `Host`. `RealHo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Callable, ContextManager, Optional, Protocol, Sequence
+from typing import Any, Callable, Protocol
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Host(Protocol):
         self,
         argv: Sequence[str],
         *,
-        timeout: Optional[float] = 10.0,
-        tick: Optional[Callable[[], None]] = None,
+        timeout: float | None = 10.0,
+        tick: Callable[[], None] | None = None,
     ) -> Result:
         """Run a program to its end, without a shell and with stdin empty.
 
@@ -55,7 +57,7 @@ class Host(Protocol):
     def has_tool(self, name: str) -> bool:
         """Whether `run([name])` would find the program."""
 
-    def read(self, path: str) -> Optional[bytes]:
+    def read(self, path: str) -> bytes | None:
         """Contents of a file of /proc, /sys, /etc or /run; None when missing or unreadable."""
 
     def write(self, path: str, text: str) -> None:
@@ -68,19 +70,19 @@ class Host(Protocol):
     def list(self, path: str) -> Sequence[str]:
         """Sorted names in a folder; empty when it is missing or unreadable."""
 
-    def link(self, path: str) -> Optional[str]:
+    def link(self, path: str) -> str | None:
         """Target of a symbolic link as stored (not resolved); None when it is no link.
         Used on /sys (`/sys/dev/block/8:0`, `/sys/block/dm-4/bcache/cache`) and /proc/*/fd."""
 
-    def real(self, path: str) -> Optional[str]:
+    def real(self, path: str) -> str | None:
         """The path with every link resolved ("/dev/vg/lv" -> "/dev/dm-4",
         "/sys/block/dm-4/bcache" -> "/sys/devices/…"); None when it does not exist."""
 
     def exists(self, path: str) -> bool:
         """Whether the path exists (links followed)."""
 
-    def rdev(self, path: str) -> Optional[str]:
-        """"MAJOR:MINOR" of a block device node; None for anything else."""
+    def rdev(self, path: str) -> str | None:
+        """ "MAJOR:MINOR" of a block device node; None for anything else."""
 
     def exclusive(self, path: str) -> bool:
         """Whether the block device can be opened for exclusive use just now (O_EXCL): another
@@ -102,7 +104,7 @@ class Host(Protocol):
     def hostname(self) -> str:
         """The node name."""
 
-    def lock(self, vg: str, timeout: float) -> ContextManager[None]:
+    def lock(self, vg: str, timeout: float) -> AbstractContextManager[None]:
         """Hold the agent's own lock on a volume group inside a `with`. Waits up to `timeout`
         seconds, then raises LockBusy. Not re-entrant."""
 
@@ -117,7 +119,7 @@ class Host(Protocol):
         """Whether this process was asked to stop (SIGINT): an operation then waits for its
         running command, starts no further one and records `interrupted`."""
 
-    def op_load(self, op: str) -> Optional[dict[str, Any]]:
+    def op_load(self, op: str) -> dict[str, Any] | None:
         """The saved record of an operation, or None."""
 
     def op_save(self, op: str, record: dict[str, Any]) -> None:

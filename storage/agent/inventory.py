@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import bcache, disks, dm, lvm, users
 from .host import Host
@@ -51,21 +52,17 @@ def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
     }
 
 
-def cache_statuses(
-    host: Host, devices: Sequence[dm.Device]
-) -> Mapping[str, dm.CacheStatus]:
+def cache_statuses(host: Host, devices: Sequence[dm.Device]) -> Mapping[str, dm.CacheStatus]:
     """Cache status by LV uuid. With a classic snapshot the cache target sits on the `-real`
     layer of the LV instead of on the LV itself."""
     tops = {device.name: device for device in devices if device.layer in ("", "real")}
     if not tops:
         return {}
-    return {
-        tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops
-    }
+    return {tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops}
 
 
-def top_device(host: Host, lv: Mapping[str, Any]) -> Optional[str]:
-    """"MAJOR:MINOR" of what a guest of this LV opens; None for hidden and inactive LVs."""
+def top_device(host: Host, lv: Mapping[str, Any]) -> str | None:
+    """ "MAJOR:MINOR" of what a guest of this LV opens; None for hidden and inactive LVs."""
     if lv["dev"] is None or "public" not in lv["role"]:
         return None
     if lv["bcache"] is None:
@@ -75,7 +72,7 @@ def top_device(host: Host, lv: Mapping[str, Any]) -> Optional[str]:
     return dm.text(host, f"/sys/block/{lv['bcache']['device']}/dev") or None
 
 
-def _kname(host: Host, row: lvm.Row) -> Optional[str]:
+def _kname(host: Host, row: lvm.Row) -> str | None:
     return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
 
 
@@ -114,7 +111,7 @@ def _vg(policy: Policy, row: lvm.Row) -> Facts:
     }
 
 
-def _bcache_facts(host: Host, kname: str) -> Optional[Facts]:
+def _bcache_facts(host: Host, kname: str) -> Facts | None:
     found = bcache.backing(host, kname)
     if found is None:
         return None

@@ -8,8 +8,9 @@ gives 5 and a valid empty report), so health comes from fields.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence, Tuple
+from typing import Any
 
 from .errors import Refusal
 from .host import Host, MissingTool, Result, TimedOut
@@ -44,10 +45,10 @@ class Report:
     """All four reports. `stale`: a VG was locked and the data was read without its lock.
     `consistent`: no VG changed between the first and the last report."""
 
-    vgs: Tuple[Row, ...]
-    pvs: Tuple[Row, ...]
-    lvs: Tuple[Row, ...]
-    segments: Tuple[Row, ...]
+    vgs: tuple[Row, ...]
+    pvs: tuple[Row, ...]
+    lvs: tuple[Row, ...]
+    segments: tuple[Row, ...]
     stale: bool
     consistent: bool
 
@@ -64,7 +65,7 @@ def read(host: Host, *, allow_stale: bool = True) -> Report:
     will not do."""
     stale = False
 
-    def report(tool: str, kind: str, fields: str) -> Tuple[Row, ...]:
+    def report(tool: str, kind: str, fields: str) -> tuple[Row, ...]:
         nonlocal stale
         every = tool != "vgs"
         if not stale:
@@ -90,7 +91,7 @@ def read(host: Host, *, allow_stale: bool = True) -> Report:
     return Report(vgs, pvs, lvs, segments, stale, _consistent(vgs, segments))
 
 
-def rows(result: Result, kind: str, command: Sequence[str]) -> Tuple[Row, ...]:
+def rows(result: Result, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
     """The rows of one report. LVM may print advisories on stdout around or before the JSON, so
     decoding starts at the first line that opens an object."""
     text = result.report or result.stdout
@@ -101,9 +102,12 @@ def rows(result: Result, kind: str, command: Sequence[str]) -> Tuple[Row, ...]:
         return tuple({str(key): flat(value) for key, value in row.items()} for row in found)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Refusal(
-            "cmd_failed", f"{command[0]} did not print the report that was asked for.",
+            "cmd_failed",
+            f"{command[0]} did not print the report that was asked for.",
             "Run the command on the host by hand and read what it says.",
-            argv=command, rc=result.rc, stderr=result.stderr or text,
+            argv=command,
+            rc=result.rc,
+            stderr=result.stderr or text,
         ) from None
 
 
@@ -149,12 +153,15 @@ def _run(host: Host, command: Sequence[str]) -> Result:
         return host.run(command, timeout=10.0)
     except MissingTool:
         raise Refusal(
-            "missing_tool", f"{command[0]} is not installed on this host.",
-            "Install the package lvm2.", argv=command,
+            "missing_tool",
+            f"{command[0]} is not installed on this host.",
+            "Install the package lvm2.",
+            argv=command,
         ) from None
     except TimedOut:
         raise Refusal(
-            "timeout", f"{command[0]} did not answer within 10 seconds.",
+            "timeout",
+            f"{command[0]} did not answer within 10 seconds.",
             "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
             argv=command,
         ) from None
@@ -162,15 +169,21 @@ def _run(host: Host, command: Sequence[str]) -> Result:
 
 def _busy(command: Sequence[str], result: Result) -> Refusal:
     return Refusal(
-        "busy", "Another LVM command holds the lock of a volume group on this host.",
+        "busy",
+        "Another LVM command holds the lock of a volume group on this host.",
         "Wait until it ends (`ps -ef | grep -E 'lv|vg|pv'` shows it); then try again.",
-        argv=command, rc=result.rc, stderr=result.stderr,
+        argv=command,
+        rc=result.rc,
+        stderr=result.stderr,
     )
 
 
 def _failed(command: Sequence[str], result: Result) -> Refusal:
     return Refusal(
-        "cmd_failed", f"{command[0]} failed with exit code {result.rc}.",
+        "cmd_failed",
+        f"{command[0]} failed with exit code {result.rc}.",
         "Run the command on the host by hand and read what it says.",
-        argv=command, rc=result.rc, stderr=result.stderr,
+        argv=command,
+        rc=result.rc,
+        stderr=result.stderr,
     )

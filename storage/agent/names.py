@@ -7,7 +7,7 @@ are used with fullmatch: `$` would admit a trailing newline.
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Tuple
+from typing import Any, Callable
 
 MAX_BYTES = 1 << 60
 
@@ -15,17 +15,18 @@ _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LVM_UUID = re.compile(r"[0-9A-Za-z]{6}(?:-[0-9A-Za-z]{4}){5}-[0-9A-Za-z]{6}")
 _LVM_NAME = re.compile(r"[A-Za-z0-9+_.][A-Za-z0-9+_.-]{0,126}")
-_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}(?:/[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}){0,2}")
+_PART = r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}"
+_DEVICE = re.compile(rf"{_PART}(?:/{_PART}){{0,2}}")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
 
 # Sub-volumes that LVM makes for itself: touching one of them touches its owner.
-_RESERVED = (
-    "_cdata _cmeta _corig _cpool _cvol _wcorig _mimage _mlog _rimage _rmeta _tdata _tmeta "
-    "_vdata _imeta _iorig _pmspare _vorigin"
-).split()
+_RESERVED = re.compile(
+    r"_(?:cdata|cmeta|corig|cpool|cvol|wcorig|mimage|mlog|rimage|rmeta|tdata|tmeta|vdata|imeta"
+    r"|iorig|pmspare|vorigin)"
+)
 
 
-def _text(value: Any, pattern: "re.Pattern[str]", expected: str) -> str:
+def _text(value: Any, pattern: re.Pattern[str], expected: str) -> str:
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise ValueError(expected)
     return value
@@ -54,7 +55,7 @@ def lv_name(value: Any) -> str:
     """Any LV a person may have made; never one of LVM's own sub-volumes."""
     expected = "a logical volume name that is not one of LVM's own"
     name = _text(value, _LVM_NAME, expected)
-    hidden = any(part in name for part in _RESERVED) or name.startswith(("snapshot", "pvmove"))
+    hidden = _RESERVED.search(name) is not None or name.startswith(("snapshot", "pvmove"))
     if hidden or name in (".", ".."):
         raise ValueError(expected)
     return name
@@ -79,7 +80,7 @@ def device(value: Any) -> str:
     return _text(value, _DEVICE, "a device name below /dev, such as md0 or mapper/x")
 
 
-def devices(value: Any) -> Tuple[str, ...]:
+def devices(value: Any) -> tuple[str, ...]:
     expected = "a list of 1 to 64 different device names below /dev"
     if not isinstance(value, list) or not 1 <= len(value) <= 64:
         raise ValueError(expected)

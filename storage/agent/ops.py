@@ -6,7 +6,8 @@ boot_id, started_ns (wall clock), started_boottime_ns, commands (argv, shell, rc
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .assess import assess
 from .commands import Command
@@ -40,9 +41,7 @@ def accept(host: Host, op: str, call: Call) -> dict[str, str]:
             return {"op": op}
         known = host.op_load(op) or record
     if known["call"] != _plain(call):
-        raise Refusal(
-            "op_conflict", f"The operation {op} was another request.", "Use a new id."
-        )
+        raise Refusal("op_conflict", f"The operation {op} was another request.", "Use a new id.")
     return {"op": op}
 
 
@@ -52,13 +51,15 @@ def get(host: Host, op: str, after: int) -> dict[str, Any]:
     record = host.op_load(op)
     if record is None:
         raise Refusal(
-            "not_found", f"This host knows no operation {op}.",
+            "not_found",
+            f"This host knows no operation {op}.",
             "It never started here: read the host's facts and plan anew.",
         )
     record = _judge(host, op, record)
     lines = [
         {"n": number, "text": line}
-        for number, line in enumerate(host.op_lines(op), start=1) if number > after
+        for number, line in enumerate(host.op_lines(op), start=1)
+        if number > after
     ]
     return {
         "op": op,
@@ -80,7 +81,9 @@ def listing(host: Host) -> dict[str, Any]:
             record = _judge(host, op, record)
             found.append(
                 {
-                    "op": op, "verb": record["call"]["verb"], "state": record["state"],
+                    "op": op,
+                    "verb": record["call"]["verb"],
+                    "state": record["state"],
                     "started_ns": record["started_ns"],
                 }
             )
@@ -117,8 +120,9 @@ def _start(host: Host, op: str, record: Record) -> None:
         host.start_op(op)
     except OSError as error:
         refusal = Refusal(
-            "internal", f"The operation could not be started: {error}.",
-            "The agent needs systemd (systemd-run) to start it; repeat with a new id once it works.",
+            "internal",
+            f"The operation could not be started: {error}.",
+            "The agent needs systemd (systemd-run); repeat with a new id once it works.",
         )
         host.op_save(op, {**record, "state": "failed", "error": refusal.to_json()})
         raise refusal from None
@@ -144,7 +148,7 @@ def _judge(host: Host, op: str, record: Record) -> Record:
 
 def interrupted() -> Refusal:
     return Refusal(
-        "internal", "The operation was interrupted before it ended.",
+        "internal",
+        "The operation was interrupted before it ended.",
         "Read the host's facts: whatever is left to do is planned anew.",
     )
-

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from . import names
 from .errors import Refusal
@@ -22,14 +22,16 @@ class Policy:
     """Allowed VGs by name; PVs whose tier the operator states (else the kernel's `rotational`,
     and hardware RAID lies). `broken` says why the file could not be used: nothing is allowed."""
 
-    vgs: Tuple[str, ...] = ()
-    fast_pvs: Tuple[str, ...] = ()
-    slow_pvs: Tuple[str, ...] = ()
+    vgs: tuple[str, ...] = ()
+    fast_pvs: tuple[str, ...] = ()
+    slow_pvs: tuple[str, ...] = ()
     broken: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "vgs": list(self.vgs), "fast_pvs": list(self.fast_pvs), "slow_pvs": list(self.slow_pvs)
+            "vgs": list(self.vgs),
+            "fast_pvs": list(self.fast_pvs),
+            "slow_pvs": list(self.slow_pvs),
         }
 
 
@@ -70,7 +72,8 @@ def check_vg(policy: Policy, vg: str) -> None:
     allow = f"As root on the host run: {AGENT} allow-vg {vg}"
     if policy.broken:
         raise Refusal(
-            "observe_only", f"{PATH} cannot be used ({policy.broken}), so nothing is allowed.",
+            "observe_only",
+            f"{PATH} cannot be used ({policy.broken}), so nothing is allowed.",
             f"Correct the file (`{AGENT} policy` prints what is understood). {allow}",
         )
     if not policy.vgs:
@@ -79,8 +82,8 @@ def check_vg(policy: Policy, vg: str) -> None:
         raise Refusal("vg_not_allowed", f"This host does not let the panel change VG {vg}.", allow)
 
 
-def tier(policy: Policy, pv: str, rotational: Optional[bool]) -> str:
-    """"fast" or "slow"; a device of unknown kind counts as slow."""
+def tier(policy: Policy, pv: str, rotational: bool | None) -> str:
+    """ "fast" or "slow"; a device of unknown kind counts as slow."""
     if pv in policy.fast_pvs:
         return "fast"
     if pv in policy.slow_pvs:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple, Union
+from typing import Any
 
 from . import PROTOCOL, VERSION, names
 from .errors import Refusal
@@ -39,14 +40,15 @@ class Request:
     """A call, or a list of mutating calls to be previewed."""
 
     id: str
-    body: Union[Call, Tuple[Call, ...]]
+    body: Call | tuple[Call, ...]
 
 
 def parse(line: bytes) -> Request:
     """One request line. Raises Refusal(bad_request | unknown_verb | too_large)."""
     if len(line) > REQUEST_LIMIT:
         raise Refusal(
-            "too_large", f"A request has at most {REQUEST_LIMIT} bytes.",
+            "too_large",
+            f"A request has at most {REQUEST_LIMIT} bytes.",
             "Send fewer steps in one request.",
         )
     document = _load(line)
@@ -68,7 +70,7 @@ def call_from_json(document: Mapping[str, Any]) -> Call:
     return _call(json.loads(json.dumps(document)), False)
 
 
-def id_of(line: bytes) -> Optional[str]:
+def id_of(line: bytes) -> str | None:
     """The request id of a line that was refused, where it can still be told."""
     try:
         document = _load(line)
@@ -83,8 +85,9 @@ def encode(reply: Mapping[str, Any]) -> bytes:
     if len(line) <= REPLY_LIMIT:
         return line
     refusal = Refusal(
-        "too_large", f"The reply would be larger than {REPLY_LIMIT} bytes.",
-        "Ask for less at a time (`after` of op.get), or report this host: it has very many volumes.",
+        "too_large",
+        f"The reply would be larger than {REPLY_LIMIT} bytes.",
+        "Ask for less at a time (`after` of op.get); else report this host's size.",
     )
     return encode(error_reply(reply.get("id"), refusal, reply.get("host", {})))
 
@@ -93,26 +96,26 @@ def ok_reply(
     request_id: str,
     data: Mapping[str, Any],
     host: Mapping[str, Any],
-    warnings: Tuple[Mapping[str, str], ...] = (),
+    warnings: tuple[Mapping[str, str], ...] = (),
 ) -> dict[str, Any]:
     return {
-        "v": PROTOCOL, "id": request_id, "ok": True, "data": data,
-        "warnings": list(warnings), "host": host,
+        "v": PROTOCOL,
+        "id": request_id,
+        "ok": True,
+        "data": data,
+        "warnings": list(warnings),
+        "host": host,
     }
 
 
 def error_reply(
-    request_id: Optional[str], refusal: Refusal, host: Mapping[str, Any]
+    request_id: str | None, refusal: Refusal, host: Mapping[str, Any]
 ) -> dict[str, Any]:
-    return {
-        "v": PROTOCOL, "id": request_id, "ok": False, "error": refusal.to_json(), "host": host
-    }
+    return {"v": PROTOCOL, "id": request_id, "ok": False, "error": refusal.to_json(), "host": host}
 
 
 def host_block(boot_id: str, boottime_ns: int, wall_ns: int) -> dict[str, Any]:
-    return {
-        "boot_id": boot_id, "boottime_ns": boottime_ns, "wall_ns": wall_ns, "agent": VERSION
-    }
+    return {"boot_id": boot_id, "boottime_ns": boottime_ns, "wall_ns": wall_ns, "agent": VERSION}
 
 
 def bad_request(message: str) -> Refusal:
@@ -139,8 +142,11 @@ def _load(line: bytes) -> Any:
 
     try:
         return json.loads(
-            line.decode("utf-8"), object_pairs_hook=unique, parse_constant=no_constant,
-            parse_float=no_float, parse_int=whole,
+            line.decode("utf-8"),
+            object_pairs_hook=unique,
+            parse_constant=no_constant,
+            parse_float=no_float,
+            parse_int=whole,
         )
     except RecursionError:
         raise bad_request("The JSON is nested too deeply.") from None
@@ -148,7 +154,7 @@ def _load(line: bytes) -> Any:
         raise bad_request("The request is not JSON in UTF-8.") from None
 
 
-def _only(document: Mapping[str, Any], allowed: "set[str] | frozenset[str]", where: str) -> None:
+def _only(document: Mapping[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
     for key in document:
         if key not in allowed:
             raise bad_request(f"Unknown field {key[:64]!r} in the {where}.")
@@ -161,7 +167,7 @@ def _checked(name: str, check: Check, value: Any) -> Any:
         raise bad_request(f"{name} must be {error}.") from None
 
 
-def _steps(value: Any) -> Tuple[Call, ...]:
+def _steps(value: Any) -> tuple[Call, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= STEPS_LIMIT:
         raise bad_request(f"dry_run is a list of 1 to {STEPS_LIMIT} steps.")
     steps = []
@@ -184,7 +190,9 @@ def _call(document: Mapping[str, Any], preview: bool) -> Call:
         return _mutating(verb, args, expect, preview)
     if verb not in READING or preview:
         known = ", ".join(MUTATING if preview else [*READING, *MUTATING])
-        raise Refusal("unknown_verb", f"This agent has no verb {verb[:64]!r}. It has: {known}.", ASK_AGAIN)
+        raise Refusal(
+            "unknown_verb", f"This agent has no verb {verb[:64]!r}. It has: {known}.", ASK_AGAIN
+        )
     fields = READING[verb]
     _only(expect, frozenset(), "expect")
     _only(args, frozenset(fields), "args")
@@ -195,9 +203,7 @@ def _call(document: Mapping[str, Any], preview: bool) -> Call:
     return Call(verb, checked, {})
 
 
-def _mutating(
-    verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], preview: bool
-) -> Call:
+def _mutating(verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], preview: bool) -> Call:
     shape = MUTATING[verb]
     _only(args, frozenset({**shape.required, **shape.optional}), "args")
     _only(expect, frozenset(EXPECT), "expect")
@@ -217,6 +223,7 @@ def _mutating(
             raise bad_request(f"expect of {verb} needs {name}.")
     wanted = {
         name: _checked(f"expect.{name}", EXPECT[name], value)
-        for name, value in expect.items() if value is not None
+        for name, value in expect.items()
+        if value is not None
     }
     return Call(verb, checked, wanted)

@@ -6,7 +6,8 @@ Never a report of LVM: those take VG locks and scan disks.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import bcache, disks, dm, inventory, stats
 from .errors import Refusal
@@ -35,13 +36,15 @@ def sample(host: Host) -> tuple[dict[str, Any], list[dict[str, str]]]:
     by_kname = {device.kname: device for device in devices}
     volumes = [
         _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname)
-        for device in devices if visible(device) and device.kname in counters
+        for device in devices
+        if visible(device) and device.kname in counters
     ]
     data = {
         "volumes": volumes,
         "disks": [
             {"name": name, "disk": counters[name]}
-            for name in disks.disk_names(host) if name in counters
+            for name in disks.disk_names(host)
+            if name in counters
         ],
     }
     return data, warnings
@@ -69,7 +72,7 @@ def diskstats(text: str) -> dict[str, list[int]]:
 def _volume(
     host: Host,
     device: dm.Device,
-    status: Optional[dm.CacheStatus],
+    status: dm.CacheStatus | None,
     counters: Mapping[str, list[int]],
     by_kname: Mapping[str, dm.Device],
 ) -> dict[str, Any]:
@@ -124,18 +127,14 @@ def _cache(
 
 def _legs(host: Host, kname: str, by_kname: Mapping[str, dm.Device]) -> dict[str, str]:
     """Layer -> kname of what a cached LV stands on; under a snapshot one level deeper."""
-    parts = [
-        by_kname[part] for part in host.list(f"/sys/block/{kname}/slaves") if part in by_kname
-    ]
+    parts = [by_kname[part] for part in host.list(f"/sys/block/{kname}/slaves") if part in by_kname]
     found = {part.layer: part.kname for part in parts}
     if "cdata" not in found and "real" in found:
         return _legs(host, found["real"], by_kname)
     return found
 
 
-def _backing(
-    host: Host, kname: str, counters: Mapping[str, list[int]]
-) -> Optional[dict[str, Any]]:
+def _backing(host: Host, kname: str, counters: Mapping[str, list[int]]) -> dict[str, Any] | None:
     found = bcache.backing(host, kname)
     if found is None or found.device is None or found.device not in counters:
         return None
@@ -155,9 +154,7 @@ def _backing(
     }
 
 
-_TOTALS: Sequence[str] = (
-    "cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses"
-)
+_TOTALS: Sequence[str] = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses")
 
 
 def _total(host: Host, kname: str, name: str) -> int:

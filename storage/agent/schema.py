@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 from . import names
 
@@ -37,7 +38,12 @@ def _shape(
     expects: str = "",
     any_of: tuple[str, ...] = (),
 ) -> Shape:
-    return Shape({"vg": names.vg_name, **required}, optional, frozenset(["vg_uuid", *expects.split()]), any_of)
+    return Shape(
+        {"vg": names.vg_name, **required},
+        optional,
+        frozenset(["vg_uuid", *expects.split()]),
+        any_of,
+    )
 
 
 EXPECT: Mapping[str, Check] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Optional
+from typing import BinaryIO
 
 from . import protocol
 from .handle import handle
@@ -23,7 +23,7 @@ def serve(reader: BinaryIO, writer: BinaryIO, host: Host) -> None:
             return
 
 
-def _line(reader: BinaryIO) -> Optional[bytes]:
+def _line(reader: BinaryIO) -> bytes | None:
     line = reader.readline(protocol.REQUEST_LIMIT + 1)
     if not line:
         return None

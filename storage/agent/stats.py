@@ -7,7 +7,7 @@ length than the device (after an extend) is replaced.
 from __future__ import annotations
 
 import re
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from .host import Host
 
@@ -15,19 +15,32 @@ PROGRAM = "tiercel"
 BOUNDS_NS = tuple(
     microseconds * 1000
     for microseconds in (
-        100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000
+        100,
+        200,
+        500,
+        1000,
+        2000,
+        5000,
+        10000,
+        20000,
+        50000,
+        100000,
+        200000,
+        500000,
+        1000000,
     )
 )
 LIST = f"@stats_list {PROGRAM}"
 CREATE = (
     "@stats_create - /1 2 precise_timestamps histogram:"
-    + ",".join(map(str, BOUNDS_NS)) + f" {PROGRAM}"
+    + ",".join(map(str, BOUNDS_NS))
+    + f" {PROGRAM}"
 )
 
 _REGION = re.compile(r"(\d+): (\d+)\+(\d+) \d+ (\S+)(.*)")
 
 
-def latency(host: Host, name: str, sectors: int) -> Optional[dict[str, Any]]:
+def latency(host: Host, name: str, sectors: int) -> dict[str, Any] | None:
     """Cumulated I/Os per latency class of the dm device `name`; None where the region was only
     just made, or the kernel has no dm-stats."""
     try:
@@ -41,7 +54,7 @@ def latency(host: Host, name: str, sectors: int) -> Optional[dict[str, Any]]:
     return None if counts is None else {"bounds_ns": list(BOUNDS_NS), "counts": list(counts)}
 
 
-def parse(answer: str) -> Optional[Tuple[int, ...]]:
+def parse(answer: str) -> tuple[int, ...] | None:
     """The histogram of a one-area region: the last word, colon-separated. None for anything
     else."""
     lines = answer.split("\n", 1)
@@ -54,7 +67,7 @@ def parse(answer: str) -> Optional[Tuple[int, ...]]:
     return tuple(int(count) for count in counts)
 
 
-def _region(host: Host, name: str, sectors: int) -> Optional[int]:
+def _region(host: Host, name: str, sectors: int) -> int | None:
     """Our region of the device; ours of a wrong shape are deleted."""
     found = None
     histogram = "histogram:" + ",".join(map(str, BOUNDS_NS))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from typing import Callable, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Callable
 
 from .host import MissingTool, Result, TimedOut
 
@@ -21,7 +22,7 @@ ENVIRONMENT: Mapping[str, str] = {
 REPORTS = frozenset(("lvs", "vgs", "pvs", "lvm"))
 
 
-def find(name: str) -> Optional[str]:
+def find(name: str) -> str | None:
     """Absolute path of a program; PATH of the caller is never looked at."""
     for folder in FOLDERS:
         path = f"{folder}/{name}"
@@ -34,13 +35,13 @@ class Runner:
     """Runs programs; remembers readers that hang, and never puts a second one beside them."""
 
     def __init__(self) -> None:
-        self._stuck: list["subprocess.Popen[bytes]"] = []
+        self._stuck: list[subprocess.Popen[bytes]] = []
 
     def run(
         self,
         argv: Sequence[str],
-        timeout: Optional[float],
-        tick: Optional[Callable[[], None]] = None,
+        timeout: float | None,
+        tick: Callable[[], None] | None = None,
     ) -> Result:
         """Raises MissingTool, TimedOut. A reader that outlives its time is killed and not waited
         for: in an uninterruptible sleep it would take this process with it. `timeout` is None for
@@ -63,7 +64,7 @@ class Runner:
 
     def _start(
         self, path: str, argv: Sequence[str], outputs: Sequence[int], *, own_group: bool
-    ) -> "subprocess.Popen[bytes]":
+    ) -> subprocess.Popen[bytes]:
         stdout, stderr, report = outputs
         environment = dict(ENVIRONMENT)
         passed = ()  # type: tuple[int, ...]
@@ -71,15 +72,22 @@ class Runner:
             environment["LVM_REPORT_FD"] = str(report)
             passed = (report,)
         return subprocess.Popen(
-            list(argv), executable=path, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-            env=environment, cwd="/", pass_fds=passed, start_new_session=own_group,
+            list(argv),
+            executable=path,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment,
+            cwd="/",
+            pass_fds=passed,
+            start_new_session=own_group,
         )
 
     def _wait(
         self,
-        process: "subprocess.Popen[bytes]",
-        timeout: Optional[float],
-        tick: Optional[Callable[[], None]],
+        process: subprocess.Popen[bytes],
+        timeout: float | None,
+        tick: Callable[[], None] | None,
     ) -> None:
         end = None if timeout is None else time.monotonic() + timeout
         while True:

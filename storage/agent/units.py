@@ -15,10 +15,26 @@ def start_argv(op: str, agent: str = AGENT) -> list[str]:
     """SIGINT lets an LVM command end its step and restore what it changed for a while; a SIGKILL
     could leave a device suspended and a guest frozen with it."""
     return [
-        "systemd-run", f"--unit={name(op)}", "--collect", "--no-block", "--quiet",
-        "-p", "Type=exec", "-p", "KillSignal=SIGINT", "-p", "SendSIGKILL=no",
-        "-p", "StandardInput=null", "-p", "StandardOutput=journal", "-p", "TimeoutStopSec=infinity",
-        agent, "run-op", op,
+        "systemd-run",
+        f"--unit={name(op)}",
+        "--collect",
+        "--no-block",
+        "--quiet",
+        "-p",
+        "Type=exec",
+        "-p",
+        "KillSignal=SIGINT",
+        "-p",
+        "SendSIGKILL=no",
+        "-p",
+        "StandardInput=null",
+        "-p",
+        "StandardOutput=journal",
+        "-p",
+        "TimeoutStopSec=infinity",
+        agent,
+        "run-op",
+        op,
     ]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from . import guests
 from .dm import text
@@ -15,7 +16,7 @@ _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
 User = dict[str, Any]
 
 
-def user(kind: str, name: str, disk: str = "", pid: "int | None" = None) -> User:
+def user(kind: str, name: str, disk: str = "", pid: int | None = None) -> User:
     return {"kind": kind, "name": name, "disk": disk, "pid": pid}
 
 
@@ -73,7 +74,7 @@ def _processes(host: Host, wanted: Iterable[str]) -> list[tuple[str, User]]:
 
 def _block(path: str) -> bool:
     """Leave out what every process has open and is no disk."""
-    return not path.startswith(("/dev/null", "/dev/pts/", "/dev/tty", "/dev/urandom", "/dev/shm/"))
+    return not path.startswith(("/dev/null", "/dev/pts/", "/dev/tty", "/dev/urandom"))
 
 
 def _process(host: Host, pid: str, opened: Iterable[str]) -> list[tuple[str, User]]:

@@ -5,8 +5,9 @@ In a dry run it also knows what earlier steps of the list will have changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable
 
 from .errors import Refusal
 from .host import Host
@@ -43,11 +44,11 @@ class Planned:
 class View:
     """Raises Refusal where an object is not as a request says."""
 
-    def __init__(self, host: Host, planned: Optional[Planned] = None) -> None:
+    def __init__(self, host: Host, planned: Planned | None = None) -> None:
         self.host = host
         self.policy: Policy = load(host)
         self.planned = planned or Planned()
-        self._facts: Optional[Facts] = None
+        self._facts: Facts | None = None
 
     @property
     def facts(self) -> Facts:
@@ -60,7 +61,7 @@ class View:
         self._facts = None
 
     def vg(self, name: str) -> Facts:
-        found = [vg for vg in self.facts["vgs"] if vg["name"] == name]
+        found: list[Facts] = [vg for vg in self.facts["vgs"] if vg["name"] == name]
         if not found:
             known = ", ".join(sorted(vg["name"] for vg in self.facts["vgs"])) or "none"
             raise Refusal(
@@ -68,31 +69,32 @@ class View:
             )
         if len(found) > 1:
             raise Refusal(
-                "unsupported", f"Two VGs on this host are named {name}.",
+                "unsupported",
+                f"Two VGs on this host are named {name}.",
                 "Rename one of them: vgrename UUID NEWNAME.",
             )
         return found[0]
 
-    def find_lv(self, vg: str, name: str) -> Optional[Facts]:
+    def find_lv(self, vg: str, name: str) -> Facts | None:
         uuid = self.vg(vg)["uuid"]
-        found = [
-            lv for lv in self.facts["lvs"] if lv["vg_uuid"] == uuid and lv["name"] == name
-        ]
+        found = [lv for lv in self.facts["lvs"] if lv["vg_uuid"] == uuid and lv["name"] == name]
         return found[0] if found else None
 
     def lv(self, vg: str, name: str) -> Facts:
         found = self.find_lv(vg, name)
         if found is None:
             raise Refusal(
-                "not_found", f"There is no volume {vg}/{name}.", LOOK_AGAIN,
+                "not_found",
+                f"There is no volume {vg}/{name}.",
+                LOOK_AGAIN,
                 subject=lv_subject(vg, name),
             )
         return found
 
-    def lv_by_uuid(self, uuid: str) -> Optional[Facts]:
+    def lv_by_uuid(self, uuid: str) -> Facts | None:
         return next((lv for lv in self.facts["lvs"] if lv["uuid"] == uuid), None)
 
-    def cset(self, uuid: str) -> Optional[Facts]:
+    def cset(self, uuid: str) -> Facts | None:
         return next((cset for cset in self.facts["csets"] if cset["uuid"] == uuid), None)
 
     def pvs(self, vg: str, names: Iterable[str]) -> list[Facts]:
@@ -102,12 +104,13 @@ class View:
         missing = [name for name in names if name not in by_name]
         if missing:
             raise Refusal(
-                "not_found", f"VG {vg} has no PV {', '.join(missing)}; it has: "
-                f"{', '.join(sorted(by_name)) or 'none'}.", LOOK_AGAIN,
+                "not_found",
+                f"VG {vg} has no PV {', '.join(missing)}; it has: "
+                f"{', '.join(sorted(by_name)) or 'none'}.",
+                LOOK_AGAIN,
             )
         return [by_name[name] for name in names]
 
     def pvs_under(self, lv: Mapping[str, Any]) -> list[str]:
         """Names of the PVs under an LV (of a cached LV: under its origin)."""
         return list(dict.fromkeys(pv for segment in lv["segments"] for pv in segment["pvs"]))
-

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .dm import CacheStatus
 from .lvm import Row, flag, listed, number
@@ -39,9 +40,7 @@ class Layout:
         row = self.by_uuid.get(lv_uuid)
         if row is None:
             return []
-        names = [
-            name for segment in self.segments.get(lv_uuid, ()) for name in _devices(segment)
-        ]
+        names = [name for segment in self.segments.get(lv_uuid, ()) for name in _devices(segment)]
         found = [self.by_name.get((row["vg_uuid"], name)) for name in names]
         return [part for part in found if part is not None]
 
@@ -67,11 +66,11 @@ class Layout:
 
 
 def pv_name(path: str) -> str:
-    """"/dev/md0" -> "md0"; "[unknown]" stays."""
-    return path[len("/dev/"):] if path.startswith("/dev/") else path
+    """ "/dev/md0" -> "md0"; "[unknown]" stays."""
+    return path[len("/dev/") :] if path.startswith("/dev/") else path
 
 
-def lv_facts(row: Row, layout: Layout, kname: Optional[str]) -> dict[str, Any]:
+def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
     """An LV as the inventory gives it, without what only the kernel knows (cache figures,
     bcache, users)."""
     major, minor = row["lv_kernel_major"], row["lv_kernel_minor"]
@@ -110,7 +109,7 @@ def lv_facts(row: Row, layout: Layout, kname: Optional[str]) -> dict[str, Any]:
 
 def cache_facts(
     row: Row, layout: Layout, statuses: Mapping[str, CacheStatus]
-) -> Optional[dict[str, Any]]:
+) -> dict[str, Any] | None:
     """The cache of an LV with a cache pool; None for any other LV. `statuses` by LV uuid; for an
     inactive LV the figures are those LVM stores (mode, policy) and zeros."""
     if "cache" not in listed(row["lv_layout"]) or not row["pool_lv"]:

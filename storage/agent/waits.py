@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Callable, Mapping, Optional
+from typing import Callable
 
 from . import bcache, dm
 from .commands import Args, device
@@ -21,10 +22,8 @@ class Progress:
     total_bytes: int
     met: bool
 
-    def to_json(self) -> "dict[str, object]":
-        return {
-            "label": self.label, "done_bytes": self.done_bytes, "total_bytes": self.total_bytes
-        }
+    def to_json(self) -> dict[str, object]:
+        return {"label": self.label, "done_bytes": self.done_bytes, "total_bytes": self.total_bytes}
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Wait:
     has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
 
     begin: Callable[[Host, Args], Callable[[], Progress]]
-    seconds: Optional[float]
+    seconds: float | None
 
 
 def kname(host: Host, args: Args) -> str:
@@ -60,7 +59,7 @@ def _written(host: Host, stat: str) -> int:
     return int(words[6]) if len(words) > 6 else 0
 
 
-def _falling(dirty: Callable[[], Optional[int]], limit: int) -> Callable[[], Progress]:
+def _falling(dirty: Callable[[], int | None], limit: int) -> Callable[[], Progress]:
     """Flushing from what is dirty now down to a limit; None dirty = the cache is gone."""
     first = dirty() or 0
 
@@ -77,7 +76,7 @@ def _falling(dirty: Callable[[], Optional[int]], limit: int) -> Callable[[], Pro
 def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
     name = dm.text(host, f"/sys/block/{kname(host, args)}/dm/name")
 
-    def dirty() -> Optional[int]:
+    def dirty() -> int | None:
         status = dm.caches(host).get(name)
         return None if status is None else status.dirty * status.chunk_sectors * SECTOR
 
@@ -87,7 +86,7 @@ def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
 def _detached(host: Host, args: Args) -> Callable[[], Progress]:
     """The kernel writes dirty data back and then lets the cache go by itself."""
 
-    def dirty() -> Optional[int]:
+    def dirty() -> int | None:
         found = bcache.backing(host, kname(host, args))
         if found is None or found.state == "no cache":
             return None
@@ -105,7 +104,7 @@ def _once(label: str, met: Callable[[Host, Args], bool]) -> Callable[..., Callab
 
 def _attached(host: Host, args: Args) -> bool:
     found = bcache.backing(host, kname(host, args))
-    return found is not None and found.cset_uuid == args["cset_uuid"]
+    return found is not None and bool(found.cset_uuid == args["cset_uuid"])
 
 
 def _backing_registered(host: Host, args: Args) -> bool:
@@ -114,7 +113,7 @@ def _backing_registered(host: Host, args: Args) -> bool:
 
 
 def _cset_registered(host: Host, args: Args) -> bool:
-    return bcache.cache_set_of(host, kname(host, args)) == args["cset_uuid"]
+    return bool(bcache.cache_set_of(host, kname(host, args)) == args["cset_uuid"])
 
 
 def _cset_gone(host: Host, args: Args) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any, FrozenSet, Optional
+from typing import Any
 
 from .. import checks
 from ..commands import FORMAT_BCACHE, ZEROING, Args, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
-from ..view import Facts, View, cset_subject, lv_subject
+from ..redundancy import redundant
+from ..usage import unused
+from ..view import Check, Facts, View, cset_subject, lv_subject
 from .base import NOTHING, Verb
 
 
-def _identity(view: View, call: Call) -> "list[checks.Check]":
+def _identity(view: View, call: Call) -> list[Check]:
     return [
-        checks.vg(view, call), checks.known_lv(view, call, call.args["lv"]),
+        checks.vg(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
         checks.active_lv(view, call),
     ]
 
@@ -25,27 +28,33 @@ def _lv(view: View, call: Call) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _touches(args: Args) -> FrozenSet[str]:
+def _touches(args: Args) -> frozenset[str]:
     found = {lv_subject(args["vg"], args["lv"])}
     if "cset_uuid" in args:
         found.add(cset_subject(args["cset_uuid"]))
     return frozenset(found)
 
 
-def signatures(view: View, vg: str, lv: str) -> "list[str]":
+def signatures(view: View, vg: str, lv: str) -> list[str]:
     """Types of what libblkid finds on the volume."""
     command = ("wipefs", "-nJ", device(vg, lv))
     try:
         result = view.host.run(command, timeout=10.0)
     except (MissingTool, TimedOut):
         raise Refusal(
-            "missing_tool", "wipefs of util-linux is needed and did not answer.",
-            "Install the package util-linux; look at `dmesg` if it is there.", argv=command,
+            "missing_tool",
+            "wipefs of util-linux is needed and did not answer.",
+            "Install the package util-linux; look at `dmesg` if it is there.",
+            argv=command,
         ) from None
     if result.rc != 0:
         raise Refusal(
-            "cmd_failed", f"wipefs could not read {vg}/{lv}.", "Look at `dmesg` for I/O errors.",
-            argv=command, rc=result.rc, stderr=result.stderr,
+            "cmd_failed",
+            f"wipefs could not read {vg}/{lv}.",
+            "Look at `dmesg` for I/O errors.",
+            argv=command,
+            rc=result.rc,
+            stderr=result.stderr,
         )
     if not result.stdout.strip():
         return []
@@ -53,7 +62,7 @@ def signatures(view: View, vg: str, lv: str) -> "list[str]":
     return [str(found.get("type")) for found in document["signatures"]]
 
 
-def _format_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _format_todo(view: View, call: Call) -> frozenset[str] | None:
     found = _lv(view, call)
     tagged = FORMAT_BCACHE in found["tags"]
     if found["bcache"] is not None:
@@ -68,24 +77,26 @@ def _not_fresh(call: Call, message: str, correction: str) -> Refusal:
     return Refusal("not_fresh", message, correction, subject=subject)
 
 
-def _born_for_it(view: View, call: Call) -> checks.Check:
+def _born_for_it(view: View, call: Call) -> Check:
     def check() -> None:
         found = _lv(view, call)
         if FORMAT_BCACHE not in found["tags"]:
             raise _not_fresh(
-                call, f"{found['name']} was not made as a bcache volume, or was formatted before.",
-                "Only a volume created with layout bcache is formatted. Copy the data to a new one.",
+                call,
+                f"{found['name']} was not made as a bcache volume, or was formatted before.",
+                "Only a volume made with layout bcache is formatted: copy the data to a new one.",
             )
         if ZEROING in found["tags"]:
             raise _not_fresh(
-                call, f"{found['name']} is not zeroed to its end yet.",
+                call,
+                f"{found['name']} is not zeroed to its end yet.",
                 "Finish volume.create first: repeat it.",
             )
 
     return check
 
 
-def _empty(view: View, call: Call) -> checks.Check:
+def _empty(view: View, call: Call) -> Check:
     def check() -> None:
         found = _lv(view, call)
         if found["bcache"] is not None:
@@ -93,17 +104,18 @@ def _empty(view: View, call: Call) -> checks.Check:
         types = signatures(view, call.args["vg"], call.args["lv"])
         if types not in ([], ["bcache"]):
             raise _not_fresh(
-                call, f"{found['name']} already carries {', '.join(types)}.",
+                call,
+                f"{found['name']} already carries {', '.join(types)}.",
                 "A volume with data is never formatted. Create a new one.",
             )
 
     return check
 
 
-def _format_state(view: View, call: Call) -> "list[checks.Check]":
+def _format_state(view: View, call: Call) -> list[Check]:
     found = [_born_for_it(view, call), _empty(view, call)]
     if _lv(view, call)["bcache"] is None:
-        found.insert(0, checks.unused(view, call))
+        found.insert(0, unused(view, call))
     return found
 
 
@@ -115,7 +127,7 @@ FORMAT = Verb(
 )
 
 
-def _set_names(found: Facts, args: Args) -> "set[str]":
+def _set_names(found: Facts, args: Args) -> set[str]:
     todo = set()
     if args.get("cache_mode") not in (None, found["cache_mode"]):
         todo.add("cache_mode")
@@ -124,33 +136,35 @@ def _set_names(found: Facts, args: Args) -> "set[str]":
     return todo
 
 
-def _attach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
     found = checks.backing(view, call)
     if found["cset_uuid"] is None:
         # A mode that differs only once a cache is there still has to be written.
         return None
     if found["cset_uuid"] != call.args["cset_uuid"]:
         raise Refusal(
-            "already_exists", f"The volume already uses the cache set {found['cset_uuid']}.",
+            "already_exists",
+            f"The volume already uses the cache set {found['cset_uuid']}.",
             "Detach it first (bcache.detach).",
             subject=lv_subject(call.args["vg"], call.args["lv"]),
         )
     return frozenset(_set_names(found, call.args))
 
 
-def _cset_there(view: View, call: Call) -> checks.Check:
+def _cset_there(view: View, call: Call) -> Check:
     def check() -> None:
         checks.cset(view, call.args["cset_uuid"])
 
     return check
 
 
-def _has_device(view: View, call: Call) -> checks.Check:
+def _has_device(view: View, call: Call) -> Check:
     def check() -> None:
         found = checks.backing(view, call)
         if found["state"] == "inconsistent" or found["device"] is None:
             raise Refusal(
-                "degraded", f"{call.args['lv']} is registered, but its bcache device does not run "
+                "degraded",
+                f"{call.args['lv']} is registered, but its bcache device does not run "
                 f"(state {found['state']}).",
                 "Its former cache set is missing: bring that SSD back, or see the runbook.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
@@ -159,7 +173,7 @@ def _has_device(view: View, call: Call) -> checks.Check:
     return check
 
 
-def _redundant(view: View, call: Call, uuid: Optional[str]) -> checks.Check:
+def _redundant(view: View, call: Call, uuid: str | None) -> Check:
     def check() -> None:
         if call.args.get("cache_mode") != "writeback" or uuid is None:
             return
@@ -167,10 +181,11 @@ def _redundant(view: View, call: Call, uuid: Optional[str]) -> checks.Check:
         lv = None if cset is None else view.lv_by_uuid(cset["lv_uuid"] or "")
         if cset is not None and lv is None:
             raise Refusal(
-                "not_redundant", f"The cache set {uuid} is on no volume of this host's VGs.",
+                "not_redundant",
+                f"The cache set {uuid} is on no volume of this host's VGs.",
                 "Use writethrough, or a cache set on a volume on redundant SSDs.",
             )
-        checks.redundant(view, cset_subject(uuid), lv, f"the cache set {uuid}")
+        redundant(view, cset_subject(uuid), lv, f"the cache set {uuid}")
 
     return check
 
@@ -179,25 +194,28 @@ ATTACH = Verb(
     identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
-        _has_device(view, call), _cset_there(view, call),
+        _has_device(view, call),
+        _cset_there(view, call),
         _redundant(view, call, call.args["cset_uuid"]),
     ],
     touches=_touches,
 )
 
 
-def _detach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _detach_todo(view: View, call: Call) -> frozenset[str] | None:
     found = checks.backing(view, call)
     return NOTHING if found["cset_uuid"] is None else None
 
 
-def _right_cset(view: View, call: Call) -> checks.Check:
+def _right_cset(view: View, call: Call) -> Check:
     def check() -> None:
         found = checks.backing(view, call)
         if found["cset_uuid"] != call.args["cset_uuid"]:
             raise Refusal(
-                "stale", f"The volume uses the cache set {found['cset_uuid']}, not "
-                f"{call.args['cset_uuid']}.", "Read the host's facts again and plan anew.",
+                "stale",
+                f"The volume uses the cache set {found['cset_uuid']}, not "
+                f"{call.args['cset_uuid']}.",
+                "Read the host's facts again and plan anew.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 
@@ -212,18 +230,19 @@ DETACH = Verb(
 )
 
 
-def _set_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _set_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(_set_names(checks.backing(view, call), call.args))
 
 
-def _set_redundant(view: View, call: Call) -> checks.Check:
+def _set_redundant(view: View, call: Call) -> Check:
     """A mode written while no cache is there would hold for the next one: it is refused."""
 
     def check() -> None:
         found = checks.backing(view, call)
         if found["cset_uuid"] is None and call.args.get("cache_mode") == "writeback":
             raise Refusal(
-                "not_redundant", "writeback can only be set while a cache is attached.",
+                "not_redundant",
+                "writeback can only be set while a cache is attached.",
                 "Attach the cache first and give the mode there.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
@@ -240,17 +259,19 @@ SET = Verb(
 )
 
 
-def _stop_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _stop_todo(view: View, call: Call) -> frozenset[str] | None:
     return NOTHING if _lv(view, call)["bcache"] is None else None
 
 
-def _clean(view: View, call: Call) -> checks.Check:
+def _clean(view: View, call: Call) -> Check:
     def check() -> None:
         found = checks.backing(view, call)
         if found["dirty_bytes"] or found["state"] not in ("no cache", "clean"):
             raise Refusal(
-                "dirty", f"The cache still holds {found['dirty_bytes']} bytes that are not on the "
-                f"disk (state {found['state']}).", "Detach the cache first (bcache.detach).",
+                "dirty",
+                f"The cache still holds {found['dirty_bytes']} bytes that are not on the "
+                f"disk (state {found['state']}).",
+                "Detach the cache first (bcache.detach).",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 
@@ -260,6 +281,6 @@ def _clean(view: View, call: Call) -> checks.Check:
 STOP = Verb(
     identity=_identity,
     todo=_stop_todo,
-    state=lambda view, call: [checks.unused(view, call), _clean(view, call)],
+    state=lambda view, call: [unused(view, call), _clean(view, call)],
     touches=_touches,
 )

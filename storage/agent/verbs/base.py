@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, FrozenSet, Mapping, Optional, Sequence
+from typing import Callable
 
 from ..commands import Args
 from ..protocol import Call
@@ -19,11 +20,11 @@ class Verb:
     move on by itself, as dirty data under load does)."""
 
     identity: Callable[[View, Call], Sequence[Check]]
-    todo: Callable[[View, Call], Optional[FrozenSet[str]]]
+    todo: Callable[[View, Call], frozenset[str] | None]
     state: Callable[[View, Call], Sequence[Check]]
-    touches: Callable[[Args], FrozenSet[str]]
+    touches: Callable[[Args], frozenset[str]]
     provides: Callable[[Args], Mapping[str, Sequence[str]]] = lambda args: {}
     settled: bool = True
 
 
-NOTHING: FrozenSet[str] = frozenset()
+NOTHING: frozenset[str] = frozenset()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Optional
+from typing import Any
 
 from .. import checks
-from ..commands import Args
+from ..commands import OURS, Args
 from ..errors import Refusal
 from ..protocol import Call
-from ..view import LOOK_AGAIN, Facts, View, lv_subject, space_subject
+from ..redundancy import redundant
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
 from .base import NOTHING, Verb
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB
 
 
-def _identity(view: View, call: Call) -> "list[checks.Check]":
+def _identity(view: View, call: Call) -> list[Check]:
     return [
-        checks.vg(view, call), checks.vg_whole(view, call),
-        checks.known_lv(view, call, call.args["lv"]), checks.active_lv(view, call),
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        checks.active_lv(view, call),
     ]
 
 
@@ -30,17 +33,19 @@ def _subject(call: Call) -> str:
     return lv_subject(call.args["vg"], call.args["lv"])
 
 
-def _cache(view: View, call: Call) -> "dict[str, Any]":
+def _cache(view: View, call: Call) -> dict[str, Any]:
     found = _lv(view, call)["cache"]
     if found is None:
         raise Refusal(
-            "not_found", f"{call.args['vg']}/{call.args['lv']} has no cache.", LOOK_AGAIN,
+            "not_found",
+            f"{call.args['vg']}/{call.args['lv']} has no cache.",
+            LOOK_AGAIN,
             subject=_subject(call),
         )
     return dict(found)
 
 
-def _threshold_differs(cache: "dict[str, Any]", args: Args) -> bool:
+def _threshold_differs(cache: dict[str, Any], args: Args) -> bool:
     """The kernel raises a threshold below 8 chunks to 8 chunks."""
     wanted = args.get("migration_threshold")
     if wanted is None:
@@ -49,7 +54,7 @@ def _threshold_differs(cache: "dict[str, Any]", args: Args) -> bool:
     return bool(max(wanted, floor) != max(cache["migration_threshold_sectors"], floor))
 
 
-def _attach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
     cache = _lv(view, call)["cache"]
     if cache is None:
         return None
@@ -59,27 +64,29 @@ def _attach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
     raise Refusal(
         "already_exists",
         f"{call.args['vg']}/{call.args['lv']} already has the cache {cache['pool']} "
-        f"({cache['mode']}).", "Change it with cache.set, or detach it first.",
+        f"({cache['mode']}).",
+        "Change it with cache.set, or detach it first.",
         subject=_subject(call),
     )
 
 
-def _pool_fits(view: View, call: Call) -> checks.Check:
+def _pool_fits(view: View, call: Call) -> Check:
     def check() -> None:
         pool = view.lv(call.args["vg"], call.args["pool"])
         subject = lv_subject(call.args["vg"], call.args["pool"])
-        if not checks.is_idle_pool(pool) or checks.OURS not in pool["tags"]:
+        if not checks.is_idle_pool(pool) or OURS not in pool["tags"]:
             raise Refusal(
-                "not_ours", f"{pool['name']} is no idle cache pool of ours.", LOOK_AGAIN,
+                "not_ours",
+                f"{pool['name']} is no idle cache pool of ours.",
+                LOOK_AGAIN,
                 subject=subject,
             )
-        sizes = {
-            pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]
-        }
+        sizes = {pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]}
         under = view.pvs_under(_lv(view, call)) + view.pvs_under(pool)
         if len({sizes[name] for name in under if name in sizes}) > 1:
             raise Refusal(
-                "unsupported", "The cache device has another sector size than the volume's disk: "
+                "unsupported",
+                "The cache device has another sector size than the volume's disk: "
                 "file systems inside the volume would no longer fit.",
                 "Use an SSD (or its format) with the same logical sector size.",
             )
@@ -87,12 +94,12 @@ def _pool_fits(view: View, call: Call) -> checks.Check:
     return check
 
 
-def _redundant(view: View, call: Call, mode: Optional[str], pool: str) -> checks.Check:
+def _redundant(view: View, call: Call, mode: str | None, pool: str) -> Check:
     def check() -> None:
         if mode == "writeback":
             vg = call.args["vg"]
             found = view.find_lv(vg, pool) or view.find_lv(vg, f"{pool}_cpool")
-            checks.redundant(view, lv_subject(vg, pool), found, f"the cache {pool}")
+            redundant(view, lv_subject(vg, pool), found, f"the cache {pool}")
 
     return check
 
@@ -101,7 +108,8 @@ ATTACH = Verb(
     identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
-        checks.plain_volume(view, call), _pool_fits(view, call),
+        checks.plain_volume(view, call),
+        _pool_fits(view, call),
         _redundant(view, call, call.args["mode"], call.args["pool"]),
     ],
     touches=lambda args: frozenset(
@@ -110,7 +118,7 @@ ATTACH = Verb(
 )
 
 
-def _set_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _set_todo(view: View, call: Call) -> frozenset[str] | None:
     cache = _cache(view, call)
     todo = set()
     if call.args.get("policy") not in (None, cache["policy"]):
@@ -122,12 +130,13 @@ def _set_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
     return frozenset(todo)
 
 
-def _working(view: View, call: Call) -> checks.Check:
+def _working(view: View, call: Call) -> Check:
     def check() -> None:
         cache = _cache(view, call)
         if cache["failed"] or cache["needs_check"]:
             raise Refusal(
-                "degraded", f"The cache {cache['pool']} has failed or needs a check.",
+                "degraded",
+                f"The cache {cache['pool']} has failed or needs a check.",
                 "Stop the guest and run: lvchange -an, lvconvert --repair, lvchange -ay.",
                 subject=_subject(call),
             )
@@ -135,7 +144,7 @@ def _working(view: View, call: Call) -> checks.Check:
     return check
 
 
-def _clean(view: View, call: Call, limit: int) -> checks.Check:
+def _clean(view: View, call: Call, limit: int) -> Check:
     """LVM flushes what is left under the lock of the whole VG: no other command of that VG could
     run meanwhile, no guest start."""
 
@@ -143,15 +152,17 @@ def _clean(view: View, call: Call, limit: int) -> checks.Check:
         dirty = _cache(view, call)["dirty_bytes"]
         if dirty > limit:
             raise Refusal(
-                "dirty", f"{dirty / MIB:.1f} MiB of the cache are not on the disk yet, "
+                "dirty",
+                f"{dirty / MIB:.1f} MiB of the cache are not on the disk yet, "
                 f"{limit / MIB:.1f} MiB are allowed.",
-                "Flush the cache first (cache.flush), then try again.", subject=_subject(call),
+                "Flush the cache first (cache.flush), then try again.",
+                subject=_subject(call),
             )
 
     return check
 
 
-def _set_state(view: View, call: Call) -> "list[checks.Check]":
+def _set_state(view: View, call: Call) -> list[Check]:
     found = [_working(view, call)]
     mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
@@ -160,14 +171,14 @@ def _set_state(view: View, call: Call) -> "list[checks.Check]":
     return found
 
 
-def _touches(args: Args) -> FrozenSet[str]:
+def _touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
 SET = Verb(identity=_identity, todo=_set_todo, state=_set_state, touches=_touches)
 
 
-def _flush_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _flush_todo(view: View, call: Call) -> frozenset[str] | None:
     cache = _cache(view, call)
     clean = cache["dirty_bytes"] <= call.args["dirty_limit_bytes"]
     return NOTHING if clean and cache["policy"] == "cleaner" else None
@@ -182,17 +193,19 @@ FLUSH = Verb(
 )
 
 
-def _detach_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _detach_todo(view: View, call: Call) -> frozenset[str] | None:
     return NOTHING if _lv(view, call)["cache"] is None else None
 
 
-def _right_pool(view: View, call: Call) -> checks.Check:
+def _right_pool(view: View, call: Call) -> Check:
     def check() -> None:
         cache = _cache(view, call)
         if cache["pool"] != call.args["pool"]:
             raise Refusal(
-                "stale", f"The volume's cache is {cache['pool']}, not {call.args['pool']}.",
-                LOOK_AGAIN, subject=_subject(call),
+                "stale",
+                f"The volume's cache is {cache['pool']}, not {call.args['pool']}.",
+                LOOK_AGAIN,
+                subject=_subject(call),
             )
 
     return check
@@ -202,12 +215,14 @@ DETACH = Verb(
     identity=_identity,
     todo=_detach_todo,
     state=lambda view, call: [
-        _right_pool(view, call), _working(view, call),
+        _right_pool(view, call),
+        _working(view, call),
         _clean(view, call, call.args["dirty_limit_bytes"]),
     ],
     touches=lambda args: frozenset(
         [
-            lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"]),
+            lv_subject(args["vg"], args["lv"]),
+            lv_subject(args["vg"], args["pool"]),
             space_subject(args["vg"]),
         ]
     ),

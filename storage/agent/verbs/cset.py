@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import FrozenSet, Optional
 
-from .. import checks
+from .. import checks, room
 from ..commands import device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
-from ..view import LOOK_AGAIN, Facts, View, cset_subject, lv_subject, space_subject
+from ..view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
 from .base import NOTHING, Verb
 from .pool import gone
 
@@ -21,26 +20,30 @@ LEAST_BUCKETS = 512
 _CSET = re.compile(r"(?m)^cset\.uuid\s+([0-9a-f-]{36})\s*$")
 
 
-def superblock(view: View, vg: str, lv: str) -> Optional[str]:
+def superblock(view: View, vg: str, lv: str) -> str | None:
     """uuid of the cache set whose superblock the volume carries; None without one."""
     command = ("bcache-super-show", device(vg, lv))
     try:
         result = view.host.run(command, timeout=10.0)
     except MissingTool:
         raise Refusal(
-            "missing_tool", "bcache-super-show is not installed on this host.",
-            "Install the package bcache-tools.", argv=command,
+            "missing_tool",
+            "bcache-super-show is not installed on this host.",
+            "Install the package bcache-tools.",
+            argv=command,
         ) from None
     except TimedOut:
         raise Refusal(
-            "timeout", "bcache-super-show did not answer within 10 seconds.",
-            "A device may hang: look at `dmesg`.", argv=command,
+            "timeout",
+            "bcache-super-show did not answer within 10 seconds.",
+            "A device may hang: look at `dmesg`.",
+            argv=command,
         ) from None
     match = _CSET.search(result.stdout)
     return match.group(1) if result.rc == 0 and match else None
 
 
-def _create_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _create_todo(view: View, call: Call) -> frozenset[str] | None:
     args = call.args
     found = view.find_lv(args["vg"], args["name"])
     if found is None:
@@ -54,12 +57,14 @@ def _create_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
     if written == args["cset_uuid"]:
         return frozenset(("module", "register"))
     raise Refusal(
-        "already_exists", f"{args['vg']}/{args['name']} carries another cache set, {written}.",
-        "Take another name.", subject=lv_subject(args["vg"], args["name"]),
+        "already_exists",
+        f"{args['vg']}/{args['name']} carries another cache set, {written}.",
+        "Take another name.",
+        subject=lv_subject(args["vg"], args["name"]),
     )
 
 
-def _buckets(view: View, call: Call) -> checks.Check:
+def _buckets(view: View, call: Call) -> Check:
     def check() -> None:
         bucket = call.args["bucket_kib"] * KIB
         if call.args["size_bytes"] // bucket <= LEAST_BUCKETS:
@@ -73,30 +78,34 @@ def _buckets(view: View, call: Call) -> checks.Check:
     return check
 
 
-def _uuid_free(view: View, call: Call) -> checks.Check:
+def _uuid_free(view: View, call: Call) -> Check:
     def check() -> None:
         uuid = call.args["cset_uuid"]
         found = view.cset(uuid)
         own = view.find_lv(call.args["vg"], call.args["name"])
         if found is not None and (own is None or own["uuid"] != found["lv_uuid"]):
             raise Refusal(
-                "already_exists", f"A cache set {uuid} is registered already.",
-                "Take another uuid.", subject=cset_subject(uuid),
+                "already_exists",
+                f"A cache set {uuid} is registered already.",
+                "Take another uuid.",
+                subject=cset_subject(uuid),
             )
 
     return check
 
 
-def _create_state(view: View, call: Call) -> "list[checks.Check]":
-    sized = [checks.whole_extents(view, call), _buckets(view, call)]
+def _create_state(view: View, call: Call) -> list[Check]:
+    sized = [room.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
-        sized.append(checks.space(view, call))
+        sized.append(room.space(view, call))
     return sized
 
 
 CREATE = Verb(
     identity=lambda view, call: [
-        checks.vg(view, call), checks.vg_whole(view, call), checks.fresh_name(view, call),
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.fresh_name(view, call),
         _uuid_free(view, call),
     ],
     todo=_create_todo,
@@ -108,7 +117,7 @@ CREATE = Verb(
 )
 
 
-def _remove_identity(view: View, call: Call) -> "list[checks.Check]":
+def _remove_identity(view: View, call: Call) -> list[Check]:
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["name"]):
         return found
@@ -119,7 +128,7 @@ def _lv(view: View, call: Call) -> Facts:
     return view.lv(call.args["vg"], call.args["name"])
 
 
-def _right_cset(view: View, call: Call) -> checks.Check:
+def _right_cset(view: View, call: Call) -> Check:
     """The volume carries this cache set, registered or not, or none (wiped by an earlier try)."""
 
     def check() -> None:
@@ -131,14 +140,16 @@ def _right_cset(view: View, call: Call) -> checks.Check:
             right = superblock(view, found["vg_name"], found["name"]) in (None, uuid)
         if not right:
             raise Refusal(
-                "stale", f"The cache set {uuid} is not on {found['vg_name']}/{found['name']}.",
-                LOOK_AGAIN, subject=cset_subject(uuid),
+                "stale",
+                f"The cache set {uuid} is not on {found['vg_name']}/{found['name']}.",
+                LOOK_AGAIN,
+                subject=cset_subject(uuid),
             )
 
     return check
 
 
-def _remove_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
     if view.cset(call.args["cset_uuid"]) is None:
@@ -146,15 +157,17 @@ def _remove_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
     return None
 
 
-def _without_backing(view: View, call: Call) -> checks.Check:
+def _without_backing(view: View, call: Call) -> Check:
     """`unregister` of a used cache set would detach every volume at once."""
 
     def check() -> None:
         found = view.cset(call.args["cset_uuid"])
         if found is not None and found["backing_count"]:
             raise Refusal(
-                "in_use", f"{found['backing_count']} volume(s) use the cache set.",
-                "Detach them first (bcache.detach).", subject=cset_subject(found["uuid"]),
+                "in_use",
+                f"{found['backing_count']} volume(s) use the cache set.",
+                "Detach them first (bcache.detach).",
+                subject=cset_subject(found["uuid"]),
             )
 
     return check
@@ -166,7 +179,8 @@ REMOVE = Verb(
     state=lambda view, call: [_without_backing(view, call)],
     touches=lambda args: frozenset(
         [
-            lv_subject(args["vg"], args["name"]), cset_subject(args["cset_uuid"]),
+            lv_subject(args["vg"], args["name"]),
+            cset_subject(args["cset_uuid"]),
             space_subject(args["vg"]),
         ]
     ),

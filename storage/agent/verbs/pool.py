@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Optional
-
-from .. import checks
+from .. import checks, room
 from ..errors import Refusal
 from ..protocol import Call
-from ..view import View, lv_subject, space_subject
+from ..view import Check, View, lv_subject, space_subject
 from .base import NOTHING, Verb
 
 KIB = 1024
 
 
-def _create_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _create_todo(view: View, call: Call) -> frozenset[str] | None:
     found = view.find_lv(call.args["vg"], call.args["name"])
     return None if found is None else NOTHING
 
 
-def _kind(view: View, call: Call) -> checks.Check:
+def _kind(view: View, call: Call) -> Check:
     """What has the name is a pool, not something else of the same size with our tags."""
 
     def check() -> None:
         found = view.find_lv(call.args["vg"], call.args["name"])
         if found is not None and not checks.is_idle_pool(found):
             raise Refusal(
-                "already_exists", f"{found['name']} is no cache pool.", "Take another name.",
+                "already_exists",
+                f"{found['name']} is no cache pool.",
+                "Take another name.",
                 subject=lv_subject(call.args["vg"], call.args["name"]),
             )
 
     return check
 
 
-def _not_attached(view: View, call: Call) -> checks.Check:
+def _not_attached(view: View, call: Call) -> Check:
     """An attached pool is hidden under `NAME_cpool`; a second one of its name would be lost."""
 
     def check() -> None:
@@ -40,63 +40,73 @@ def _not_attached(view: View, call: Call) -> checks.Check:
         hidden = view.find_lv(call.args["vg"], f"{name}_cpool")
         if hidden is not None:
             raise Refusal(
-                "already_exists", f"The pool {name} is the cache of a volume.",
-                "Take another name.", subject=lv_subject(call.args["vg"], name),
+                "already_exists",
+                f"The pool {name} is the cache of a volume.",
+                "Take another name.",
+                subject=lv_subject(call.args["vg"], name),
             )
 
     return check
 
 
-def _chunks(view: View, call: Call) -> checks.Check:
+def _chunks(view: View, call: Call) -> Check:
     def check() -> None:
         size, chunk = call.args["size_bytes"], call.args["chunk_kib"] * KIB
         if size % chunk or size < chunk:
             raise Refusal(
-                "bad_request", f"size_bytes must be a multiple of the chunk size {chunk}.",
+                "bad_request",
+                f"size_bytes must be a multiple of the chunk size {chunk}.",
                 "Round the size up to whole chunks.",
             )
-        if size // chunk > checks.MAX_CHUNKS:
-            least = -(-size // checks.MAX_CHUNKS)
+        if size // chunk > room.MAX_CHUNKS:
+            least = -(-size // room.MAX_CHUNKS)
             kib = -(-least // (32 * KIB)) * 32
             raise Refusal(
                 "unsupported",
-                f"A cache pool has at most {checks.MAX_CHUNKS} chunks; this one would have "
-                f"{size // chunk}.", f"Use chunks of at least {kib} KiB.",
+                f"A cache pool has at most {room.MAX_CHUNKS} chunks; this one would have "
+                f"{size // chunk}.",
+                f"Use chunks of at least {kib} KiB.",
             )
 
     return check
 
 
-def _space(view: View, call: Call) -> checks.Check:
+def _space(view: View, call: Call) -> Check:
     def check() -> None:
         vg = view.vg(call.args["vg"])
         spare = sum(
-            lv["size_bytes"] for lv in view.facts["lvs"]
+            lv["size_bytes"]
+            for lv in view.facts["lvs"]
             if lv["vg_uuid"] == vg["uuid"] and lv["name"].endswith("_pmspare")
         )
-        extra = checks.pool_overhead(
+        extra = room.pool_overhead(
             call.args["size_bytes"], call.args["chunk_kib"] * KIB, vg["extent_bytes"], spare
         )
-        checks.space(view, call, extra)()
+        room.space(view, call, extra)()
 
     return check
 
 
 CREATE = Verb(
     identity=lambda view, call: [
-        checks.vg(view, call), checks.vg_whole(view, call), checks.fresh_name(view, call),
-        _kind(view, call), _not_attached(view, call),
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.fresh_name(view, call),
+        _kind(view, call),
+        _not_attached(view, call),
     ],
     todo=_create_todo,
     state=lambda view, call: [
-        checks.whole_extents(view, call), _chunks(view, call), _space(view, call)
+        room.whole_extents(view, call),
+        _chunks(view, call),
+        _space(view, call),
     ],
     touches=lambda args: frozenset([lv_subject(args["vg"], args["name"])]),
     provides=lambda args: {lv_subject(args["vg"], args["name"]): args["pvs"]},
 )
 
 
-def _remove_identity(view: View, call: Call) -> "list[checks.Check]":
+def _remove_identity(view: View, call: Call) -> list[Check]:
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["pool"]):
         return found
@@ -111,16 +121,17 @@ def gone(view: View, call: Call, name: str) -> bool:
     return view.lv_by_uuid(call.expect["lv_uuid"]) is None
 
 
-def _remove_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
     return NOTHING if gone(view, call, call.args["pool"]) else None
 
 
-def _idle(view: View, call: Call) -> checks.Check:
+def _idle(view: View, call: Call) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["pool"])
         if not checks.is_idle_pool(found):
             raise Refusal(
-                "in_use", f"{found['name']} is no idle cache pool.",
+                "in_use",
+                f"{found['name']} is no idle cache pool.",
                 "Detach the cache from its volume first.",
                 subject=lv_subject(call.args["vg"], call.args["pool"]),
             )

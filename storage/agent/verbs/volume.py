@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Optional
-
-from .. import checks
+from .. import checks, room
 from ..commands import OURS, ZEROING, Args, volume_tag
+from ..errors import Refusal
 from ..protocol import Call
-from ..view import View, lv_subject
+from ..usage import unused
+from ..view import Check, View, lv_subject
 from .base import NOTHING, Verb
 
 
-def _create_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _create_todo(view: View, call: Call) -> frozenset[str] | None:
     found = view.find_lv(call.args["vg"], call.args["name"])
     if found is None:
         return None
     return frozenset(("zero", "zeroed")) if ZEROING in found["tags"] else NOTHING
 
 
-def _create_state(view: View, call: Call) -> "list[checks.Check]":
+def _create_state(view: View, call: Call) -> list[Check]:
     found = view.find_lv(call.args["vg"], call.args["name"])
     if found is not None:
         # Zeroing again must not meet a guest: the tag says that none has had the volume yet.
-        return [checks.unused(view, Call(call.verb, {**call.args, "lv": found["name"]}, {}))]
-    return [checks.whole_extents(view, call), checks.space(view, call)]
+        return [unused(view, Call(call.verb, {**call.args, "lv": found["name"]}, {}))]
+    return [room.whole_extents(view, call), room.space(view, call)]
 
 
 CREATE = Verb(
     identity=lambda view, call: [
-        checks.vg(view, call), checks.vg_whole(view, call), checks.fresh_name(view, call)
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.fresh_name(view, call),
     ],
     todo=_create_todo,
     state=_create_state,
@@ -36,12 +38,12 @@ CREATE = Verb(
 )
 
 
-def _tag_todo(view: View, call: Call) -> Optional[FrozenSet[str]]:
+def _tag_todo(view: View, call: Call) -> frozenset[str] | None:
     tags = view.lv(call.args["vg"], call.args["lv"])["tags"]
     return NOTHING if {OURS, volume_tag(call.args["volume_key"])} <= set(tags) else None
 
 
-def _one_owner(view: View, call: Call) -> checks.Check:
+def _one_owner(view: View, call: Call) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["lv"])
         wanted = volume_tag(call.args["volume_key"])
@@ -49,8 +51,9 @@ def _one_owner(view: View, call: Call) -> checks.Check:
             tag for tag in found["tags"] if tag.startswith("tiercel.volume=") and tag != wanted
         ]
         if others:
-            raise checks.Refusal(
-                "already_exists", f"{found['name']} is already tagged {others[0]}.",
+            raise Refusal(
+                "already_exists",
+                f"{found['name']} is already tagged {others[0]}.",
                 "Bind the volume that this tag names, or remove the tag: lvchange --deltag "
                 f"{others[0]} {found['vg_name']}/{found['name']}",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
@@ -59,13 +62,14 @@ def _one_owner(view: View, call: Call) -> checks.Check:
     return check
 
 
-def _tag_touches(args: Args) -> FrozenSet[str]:
+def _tag_touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
 TAG = Verb(
     identity=lambda view, call: [
-        checks.vg(view, call), checks.vg_whole(view, call),
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
         checks.known_lv(view, call, call.args["lv"], ours=False),
     ],
     todo=_tag_todo,

@@ -1,0 +1,56 @@
+"""Whether a volume is held by anybody: what writes data demands that it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import Refusal
+from .protocol import Call
+from .users import of_devices
+from .view import Check, Facts, View, lv_subject
+
+UDEV_TRIES = 6
+UDEV_SECONDS = 0.5
+
+
+def unused(view: View, call: Call) -> Check:
+    """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration. What
+    udev opens for a moment gets a few tries."""
+
+    def check() -> None:
+        vg_name, lv = call.args["vg"], call.args["lv"]
+        found: list[dict[str, Any]] = []
+        opened = False
+        for attempt in range(UDEV_TRIES):
+            if attempt:
+                view.host.sleep(UDEV_SECONDS)
+                view.refresh()
+            found, opened = _use(view, view.lv(vg_name, lv))
+            if not found and not opened:
+                return
+        names = ", ".join(
+            f"{user['kind']} {user['name']}" + (f" (pid {user['pid']})" if user["pid"] else "")
+            for user in found
+        )
+        raise Refusal(
+            "in_use",
+            f"{vg_name}/{lv} is in use: {names or 'something holds the device open'}.",
+            "Stop the guest, unmount it, or take it out of the guest's configuration.",
+            subject=lv_subject(vg_name, lv),
+        )
+
+    return check
+
+
+def _use(view: View, lv: Facts) -> tuple[list[dict[str, Any]], bool]:
+    device = lv["bcache"]["device"] if lv["bcache"] else None
+    if lv["bcache"] and device is None:
+        return [], False
+    dev = lv["dev"]
+    path = f"/dev/{lv['vg_name']}/{lv['name']}"
+    if device is not None:
+        path = f"/dev/{device}"
+        dev = (view.host.read(f"/sys/block/{device}/dev") or b"").decode().strip()
+    users = of_devices(view.host, [dev])[dev] if dev else []
+    opened = device is None and lv["open_count"] > 0
+    return users, opened or (not users and not view.host.exclusive(path))
