@@ -2,6 +2,7 @@
 
 from storage.models.customer import Customer
 from storage.models.host import Host
+from storage.models.sample import LatestSample, Sample
 from storage.models.volume import Placement, Volume
 
-__all__ = ["Customer", "Host", "Placement", "Volume"]
+__all__ = ["Customer", "Host", "LatestSample", "Placement", "Sample", "Volume"]

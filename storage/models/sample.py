@@ -1,0 +1,102 @@
+"""What volumes did: one row per volume and interval, and one row per volume with the last of it.
+
+The columns of an interval are those of `storage.rates.Delta`, `CacheDelta` and `Gauges`: sums,
+never rates, so that every figure over any time is one sum over another.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+
+from storage.models.host import Host
+from storage.models.volume import Volume
+
+
+class Interval(models.Model):
+    """`dt_ms` is CLOCK_BOOTTIME of the host. The cache's deltas are null without a cache and where
+    its counters cannot be compared; the legs are the slow origin (bcache: backing device) and the
+    fast cache data. `latency_counts` are I/Os per bucket of `LATENCY_BOUNDS_NS`."""
+
+    dt_ms = models.IntegerField(null=True)
+    reads = models.IntegerField(null=True)
+    writes = models.IntegerField(null=True)
+    read_sectors = models.BigIntegerField(null=True)
+    write_sectors = models.BigIntegerField(null=True)
+    read_ms = models.IntegerField(null=True)
+    write_ms = models.IntegerField(null=True)
+    busy_ms = models.IntegerField(null=True)
+    weighted_ms = models.IntegerField(null=True)
+    read_hits = models.BigIntegerField(null=True)
+    read_misses = models.BigIntegerField(null=True)
+    write_hits = models.BigIntegerField(null=True)
+    write_misses = models.BigIntegerField(null=True)
+    demotions = models.BigIntegerField(null=True)
+    promotions = models.BigIntegerField(null=True)
+    slow_read_sectors = models.BigIntegerField(null=True)
+    slow_write_sectors = models.BigIntegerField(null=True)
+    fast_read_sectors = models.BigIntegerField(null=True)
+    fast_write_sectors = models.BigIntegerField(null=True)
+    latency_counts = ArrayField(models.BigIntegerField(), null=True)
+    technology = models.SmallIntegerField(default=0)
+    cache_size_bytes = models.BigIntegerField(null=True)
+    used_bytes = models.BigIntegerField(null=True)
+    dirty_bytes = models.BigIntegerField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Sample(Interval):
+    """An interval that ended at `ts`, the panel's wall time of the round. Partitioned by UTC day;
+    no foreign key in the database: rows leave with their partition."""
+
+    pk = models.CompositePrimaryKey("volume_id", "ts")
+    ts = models.DateTimeField()
+    volume = models.ForeignKey(
+        Volume, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(
+                    dt_ms__gt=0,
+                    dt_ms__isnull=False,
+                    reads__isnull=False,
+                    writes__isnull=False,
+                    read_sectors__isnull=False,
+                    write_sectors__isnull=False,
+                    read_ms__isnull=False,
+                    write_ms__isnull=False,
+                ),
+                name="sample_has_figures",
+            ),
+        )
+        indexes = (
+            BrinIndex(fields=["ts"], pages_per_range=16, autosummarize=True, name="sample_ts"),
+        )
+
+    def __str__(self) -> str:
+        return f"volume {self.volume_id} at {self.ts:%Y-%m-%d %H:%M:%S}"
+
+
+class LatestSample(Interval):
+    """The last sample of a volume: its counters, from which the next difference is taken, and the
+    interval that ended with it. `gap` says why that has no figures, `cache_gap` why only those
+    of the cache are missing (`storage.rates.GapReason`)."""
+
+    volume = models.OneToOneField(
+        Volume, on_delete=models.CASCADE, primary_key=True, related_name="latest_sample"
+    )
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+    boot_id = models.CharField(max_length=255)
+    boottime_ns = models.BigIntegerField()
+    counters = models.JSONField()
+    gap = models.CharField(max_length=32, blank=True)
+    cache_gap = models.CharField(max_length=32, blank=True)
+
+    def __str__(self) -> str:
+        return f"volume {self.volume_id} at {self.at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,268 @@
+"""Differences of counters: what wraps, what went back, and what nobody can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from storage.counters import DiskCounters
+from storage.rates import CacheDelta, Delta, Gap, GapReason, Reading, Technology, delta, gauges
+from tests.storage import wire
+
+U32 = 2**32
+
+
+def change(before: Reading | None, after: Reading) -> Delta:
+    found = delta(before, after)
+    assert isinstance(found, Delta), found
+    return found
+
+
+def between(before: dict[str, Any], after: dict[str, Any], seconds: float = 10) -> Delta:
+    """The delta of a cached volume with enough guest I/O for any plausible cache counts."""
+    busy = wire.disk(reads=10_000_000, writes=10_000_000)
+    return change(
+        wire.reading(100, cache=wire.cache(**before)),
+        wire.reading(100 + seconds, cache=wire.cache(**after), disk=busy),
+    )
+
+
+def gap(before: Reading | None, after: Reading) -> GapReason:
+    found = delta(before, after)
+    assert isinstance(found, Gap), found
+    return found.reason
+
+
+def test_a_delta_is_what_moved_in_the_hosts_own_time() -> None:
+    old = wire.disk(reads=100, read_sectors=800, read_ms=50, writes=7, in_flight=9)
+    new = wire.disk(reads=400, read_sectors=3200, read_ms=80, writes=9, write_ms=4, in_flight=2)
+    found = change(wire.reading(100, disk=old), wire.reading(110.25, disk=new))
+    assert found.dt_ms == 10_250
+    assert (found.reads, found.read_sectors, found.read_ms) == (300, 2400, 30)
+    assert (found.writes, found.write_ms) == (2, 4)
+    assert found.cache == CacheDelta()
+    assert found.cache_gap is None
+
+
+@pytest.mark.parametrize("name", ["read_ms", "write_ms", "busy_ms", "weighted_ms"])
+def test_milliseconds_wrap_at_32_bits(name: str) -> None:
+    found = change(
+        wire.reading(1, disk=wire.disk(**{name: U32 - 30})),
+        wire.reading(11, disk=wire.disk(**{name: 12})),
+    )
+    assert getattr(found, name) == 42
+
+
+@pytest.mark.parametrize("name", DiskCounters._fields)
+def test_a_disk_counter_that_went_back_is_a_gap(name: str) -> None:
+    if name == "in_flight":
+        return
+    old = wire.disk(**{name: 1000})
+    assert gap(wire.reading(1, disk=old), wire.reading(11, disk=wire.disk())) == GapReason.RESET
+
+
+def test_the_first_sample_has_no_figures() -> None:
+    assert gap(None, wire.reading(1)) == GapReason.FIRST
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        ({"boot_id": "boot-2"}, GapReason.REBOOTED),
+        ({"host_id": 2}, GapReason.MOVED),
+        ({"lv_uuid": "other"}, GapReason.MOVED),
+        ({"kname": "dm-9"}, GapReason.REPLACED),
+        ({"bcache": wire.bcache()}, GapReason.REPLACED),
+        ({"disk": wire.disk(reads=30_000_000)}, GapReason.IMPLAUSIBLE),
+        ({"disk": wire.disk(write_sectors=10**10)}, GapReason.IMPLAUSIBLE),
+    ],
+)
+def test_an_interval_across_a_break_is_a_gap(after: dict[str, Any], reason: GapReason) -> None:
+    assert gap(wire.reading(1), wire.reading(11, **after)) == reason
+
+
+@pytest.mark.parametrize(
+    "renamed", [{"device": "bcache1"}, {"uuid": "0d5b7d1c-6f7f-4a55-9a35-3f8d6f0c0002"}]
+)
+def test_a_bcache_device_made_anew_is_a_gap(renamed: dict[str, str]) -> None:
+    old, new = wire.bcache(), wire.bcache(**renamed)
+    assert gap(wire.reading(1, bcache=old), wire.reading(11, bcache=new)) == GapReason.REPLACED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"),
+    [(10, GapReason.CLOCK), (9, GapReason.CLOCK), (911, GapReason.SILENT)],
+)
+def test_time_must_pass_but_not_too_much(seconds: float, reason: GapReason) -> None:
+    assert gap(wire.reading(10), wire.reading(seconds)) == reason
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert all(reason.sentence for reason in GapReason)
+
+
+def test_the_disks_series_runs_through_an_attach_and_a_detach() -> None:
+    plain = wire.reading(1, disk=wire.disk(reads=5))
+    cached = wire.reading(11, disk=wire.disk(reads=105), cache=wire.cache(read_hits=4_000_000))
+    after = wire.reading(21, disk=wire.disk(reads=305))
+    attached, detached = change(plain, cached), change(cached, after)
+    assert (attached.reads, attached.cache_gap) == (100, GapReason.CACHE_ATTACHED)
+    assert attached.cache == CacheDelta()
+    assert (detached.reads, detached.cache_gap) == (200, None)
+
+
+def test_cache_counters_are_subtracted() -> None:
+    legs = {"origin": wire.disk(reads=10, read_sectors=80), "cdata": wire.disk(read_sectors=8)}
+    grown = {"origin": wire.disk(reads=30, read_sectors=240), "cdata": wire.disk(read_sectors=808)}
+    found = between(
+        {"read_hits": 5, "read_misses": 5, "promotions": 1, **legs},
+        {"read_hits": 905, "read_misses": 105, "write_hits": 3, "promotions": 21, **grown},
+    ).cache
+    assert (found.read_hits, found.read_misses, found.write_hits) == (900, 100, 3)
+    assert (found.promotions, found.demotions) == (20, 0)
+    assert (found.slow_read_sectors, found.fast_read_sectors) == (160, 800)
+
+
+def test_a_wrap_of_a_cache_counter_is_followed() -> None:
+    found = between({"read_hits": U32 - 500}, {"read_hits": 1500})
+    assert found.cache.read_hits == 2000
+
+
+def test_a_wrap_that_the_disk_cannot_have_made_is_a_rewind() -> None:
+    before = wire.reading(1, cache=wire.cache(read_hits=U32 - 500))
+    after = wire.reading(11, cache=wire.cache(read_hits=50_000), disk=wire.disk(reads=100))
+    found = change(before, after)
+    assert (found.reads, found.cache_gap) == (100, GapReason.CACHE_REWOUND)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions"],
+)
+def test_a_rewind_to_an_older_save_gives_no_cache_figures(name: str) -> None:
+    found = between({name: 3_000_000}, {name: 2_900_000})
+    assert (found.cache, found.cache_gap) == (CacheDelta(), GapReason.CACHE_REWOUND)
+
+
+def test_more_accesses_than_io_are_not_believed() -> None:
+    before = wire.reading(1, cache=wire.cache())
+    after = wire.reading(
+        11, cache=wire.cache(read_hits=900_000), disk=wire.disk(reads=1000, read_sectors=8000)
+    )
+    assert change(before, after).cache_gap == GapReason.CACHE_IMPLAUSIBLE
+
+
+def test_reads_of_a_snapshot_show_in_the_legs_and_are_believed() -> None:
+    before = wire.reading(1, cache=wire.cache(origin=wire.disk(), cdata=wire.disk()))
+    legs = {"origin": wire.disk(reads=400_000), "cdata": wire.disk(reads=500_000)}
+    cache = wire.cache(read_hits=500_000, read_misses=400_000, **legs)
+    assert change(before, wire.reading(11, cache=cache)).cache.read_hits == 500_000
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"chunk_sectors": 256}, {"mode": "writeback"}, {"policy": "cleaner"}, {"total": 65_536}],
+)
+def test_a_reloaded_cache_gives_no_cache_figures(changed: dict[str, Any]) -> None:
+    assert between({}, changed).cache_gap == GapReason.CACHE_CHANGED
+
+
+def test_passthrough_hits_are_none() -> None:
+    found = between({"mode": "passthrough"}, {"mode": "passthrough", "read_hits": 500})
+    assert (found.cache.read_hits, found.cache_gap) == (None, GapReason.CACHE_PASSTHROUGH)
+
+
+def test_a_failed_cache_has_no_figures() -> None:
+    found = between({}, {"failed": True, "chunk_sectors": 0, "total": 0, "mode": ""})
+    assert found.cache_gap == GapReason.CACHE_FAILED
+
+
+def backed(guest: int, backing: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "disk": wire.disk(read_sectors=backing),
+        "bcache": wire.bcache(disk=wire.disk(read_sectors=guest), **fields),
+    }
+
+
+def test_a_bcache_volume_is_measured_where_the_guest_reads() -> None:
+    found = change(wire.reading(1, **backed(80, 8)), wire.reading(11, **backed(8080, 808)))
+    assert (found.read_sectors, found.cache.slow_read_sectors) == (8000, 800)
+    assert found.cache.read_hits is None
+
+
+def test_bcaches_own_counters_are_never_figures() -> None:
+    before, after = backed(0, 0), backed(8000, 800, hits=65_536, misses=1)
+    assert change(wire.reading(1, **before), wire.reading(11, **after)) == change(
+        wire.reading(1, **before), wire.reading(11, **backed(8000, 800))
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ({"cset_uuid": None}, {}, GapReason.CACHE_ATTACHED),
+        ({"cset_uuid": "old"}, {}, GapReason.CACHE_CHANGED),
+        ({}, {"state": "inconsistent"}, GapReason.CACHE_FAILED),
+        ({}, {"cset_uuid": None}, None),
+    ],
+)
+def test_a_change_of_the_cache_set_is_a_gap_of_the_cache_only(
+    before: dict[str, Any], after: dict[str, Any], reason: GapReason | None
+) -> None:
+    old, new = backed(0, 0, **before), backed(800, 80, **after)
+    found = change(wire.reading(1, **old), wire.reading(11, **new))
+    assert (found.read_sectors, found.cache_gap) == (800, reason)
+    assert found.cache.slow_read_sectors is None
+
+
+def test_a_backing_device_that_restarted_gives_no_cache_figures() -> None:
+    found = change(wire.reading(1, **backed(0, 900)), wire.reading(11, **backed(800, 80)))
+    assert found.cache_gap == GapReason.CACHE_REWOUND
+
+
+def test_latency_is_counted_per_bucket() -> None:
+    found = change(
+        wire.reading(1, latency=wire.latency(1, 2)),
+        wire.reading(11, latency=wire.latency(4, 2, 9), disk=wire.disk(reads=12)),
+    )
+    assert found.latency_counts == (3, 0, 9, *[0] * 11)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, wire.latency(5)),
+        (wire.latency(5), None),
+        (wire.latency(500), wire.latency(5)),
+        (wire.latency(5), wire.latency(5_000_000)),
+    ],
+)
+def test_a_latency_region_made_anew_is_a_gap_of_latency_only(before: Any, after: Any) -> None:
+    old = wire.reading(1, latency=before)
+    found = change(old, wire.reading(11, latency=after, disk=wire.disk(reads=12)))
+    assert (found.reads, found.latency_counts) == (12, None)
+
+
+def test_gauges_are_bytes() -> None:
+    cached = wire.reading(1, cache=wire.cache(used=100, dirty=3)).counters
+    found = gauges(cached)
+    assert found.technology is Technology.DM_CACHE
+    assert found.cache_size_bytes == 2 * 2**30
+    assert (found.used_bytes, found.dirty_bytes) == (100 * 65_536, 3 * 65_536)
+
+
+def test_gauges_of_bcache_come_from_its_set() -> None:
+    backing = wire.bcache(available_percent=75, dirty_bytes=512)
+    found = gauges(wire.reading(1, bcache=backing).counters)
+    assert (found.technology, found.cache_size_bytes) == (Technology.BCACHE, 2**31)
+    assert (found.used_bytes, found.dirty_bytes) == (2**29, 512)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"bcache": wire.bcache(cset_uuid=None)}, {"cache": wire.cache(failed=True)}],
+)
+def test_without_a_working_cache_gauges_are_unknown(fields: dict[str, Any]) -> None:
+    found = gauges(wire.reading(1, **fields).counters)
+    assert (found.cache_size_bytes, found.used_bytes, found.dirty_bytes) == (None, None, None)

@@ -1,0 +1,93 @@
+"""Partitions are made and dropped by functions of the owner; the app's role can do no more."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from storage.samples import ensure_partitions
+from storage.samples.partitions import make_partition
+
+pytestmark = pytest.mark.django_db
+TODAY = datetime.now(UTC).date()
+
+
+def days() -> set[date]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT to_date(right(relname, 8), 'YYYYMMDD') FROM pg_inherits"
+            " JOIN pg_class ON pg_class.oid = inhrelid"
+            " WHERE inhparent = 'storage_sample'::regclass"
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def name(day: date) -> str:
+    return f"storage_sample_{day:%Y%m%d}"
+
+
+def test_the_migration_made_today_and_tomorrow() -> None:
+    # Made yesterday, when a test run passes midnight.
+    assert TODAY in days()
+    assert len(days()) >= 2
+
+
+def test_partitions_are_made_ahead_once() -> None:
+    now = datetime.now(UTC)
+    ensure_partitions(now)
+    ahead = {TODAY + timedelta(days=n) for n in range(3)}
+    assert ahead <= days()
+    before = days()
+    ensure_partitions(now)
+    assert days() == before
+
+
+def test_a_day_of_utc_is_one_partition() -> None:
+    day = date(2031, 5, 1)
+    make_partition(day)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = %s", [name(day)]
+        )
+        (bound,) = cursor.fetchone()
+        assert "2031-05-01 00:00:00+00" in bound and "2031-05-02 00:00:00+00" in bound
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = %s", [name(day)])
+        indexes = " ".join(row[0] for row in cursor.fetchall())
+    assert "UNIQUE" in indexes and "brin (ts)" in indexes and "pages_per_range='16'" in indexes
+
+
+def test_old_partitions_are_dropped() -> None:
+    old, kept = TODAY - timedelta(days=31), TODAY - timedelta(days=29)
+    make_partition(old)
+    make_partition(kept)
+    ensure_partitions(datetime.now(UTC))
+    assert old not in days() and kept in days()
+
+
+def test_the_last_week_is_never_dropped() -> None:
+    recent = TODAY - timedelta(days=5)
+    make_partition(recent)
+    ensure_partitions(datetime.now(UTC) + timedelta(days=400))
+    assert recent in days()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE {}",
+        "SELECT * FROM {}",
+        "DELETE FROM {}",
+        "ALTER TABLE storage_sample DETACH PARTITION {}",
+        "CREATE TABLE other PARTITION OF storage_sample DEFAULT",
+    ],
+)
+def test_the_app_has_no_right_on_a_partition_itself(statement: str) -> None:
+    make_partition(TODAY)
+    with (
+        pytest.raises(DatabaseError, match=r"permission denied|must be owner"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement.format(name(TODAY)))
