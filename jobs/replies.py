@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 PROTOCOL = 1
 TEXT_LIMIT = 4096
+UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
 class BadLine(ValueError):
@@ -97,8 +100,24 @@ def text(document: dict[str, Any], key: str) -> str:
 
 
 def clean(value: str) -> str:
-    """PostgreSQL refuses NUL in text, and a lone surrogate cannot be encoded."""
-    return value[:TEXT_LIMIT].replace("\0", "\ufffd").encode(errors="replace").decode()
+    """A text cut to a sane length, as PostgreSQL can store it."""
+    return _storable(value[:TEXT_LIMIT])
+
+
+def _storable(value: str) -> str:
+    """PostgreSQL refuses NUL, in text and in jsonb, and a lone surrogate cannot be encoded."""
+    return value.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def _scrubbed(value: Any) -> Any:
+    """The same document with every text cleaned; the length of texts stays."""
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, list):
+        return [_scrubbed(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _scrubbed(item) for key, item in value.items()}
+    return value
 
 
 def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
@@ -118,8 +137,20 @@ def _load(line: bytes) -> object:
             raise BadLine("a key is given twice")
         return document
 
+    def finite(number: str) -> float:
+        value = float(number)
+        if not math.isfinite(value):
+            raise BadLine(f"{number[:20]} is too large")
+        return value
+
     try:
-        return json.loads(line, parse_constant=refuse_constant, object_pairs_hook=unique)
+        document = json.loads(
+            line,
+            parse_constant=refuse_constant,
+            parse_float=finite,
+            object_pairs_hook=unique,
+        )
+        return _scrubbed(document) if UNSTORABLE.search(line) else document
     except RecursionError:
         raise BadLine("nested too deeply") from None
     except BadLine:

@@ -1,0 +1,149 @@
+#!/bin/sh
+# Installs the Tiercel agent on this host, or upgrades it. Run as root. Nothing happens before the
+# last line, so a download that was cut runs nothing.
+set -eu
+
+url=@URL@
+agent_sha256=@AGENT_SHA256@
+agent=@AGENT_PATH@
+account=@ACCOUNT@
+public_key=@PUBLIC_KEY@
+match_block=@MATCH_BLOCK@
+home=/var/lib/tiercel-account
+policy=/etc/tiercel/agent.json
+sudoers=/etc/sudoers.d/tiercel
+
+say() { printf '%s\n' "tiercel: $*"; }
+die() { printf '%s\n' "tiercel: $*" >&2; exit 1; }
+
+check_host() {
+    [ "$(id -u)" -eq 0 ] || die "run this as root (curl ... | sudo sh)"
+    [ -d /run/systemd/system ] || die "this host does not run systemd, which runs the operations"
+    for tool in curl sudo visudo useradd sha256sum sshd ssh-keygen; do
+        command -v "$tool" >/dev/null 2>&1 || die "$tool is missing; install it, then run this again"
+    done
+    [ -x /usr/bin/python3 ] || die "/usr/bin/python3 is missing; install python3 (3.9 or later)"
+    /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+        die "python3 is too old; the agent needs 3.9 or later"
+    [ -s /etc/machine-id ] || die "/etc/machine-id is empty; run systemd-machine-id-setup"
+}
+
+install_agent() {
+    folder=$(dirname "$agent")
+    mkdir -p "$folder"
+    chmod 755 "$folder"
+    curl -fsS --max-time 120 -o "$agent.new" "$url/agent.pyz" || die "the agent cannot be downloaded"
+    printf '%s  %s\n' "$agent_sha256" "$agent.new" | sha256sum -c - >/dev/null 2>&1 || {
+        rm -f "$agent.new"
+        die "the downloaded agent is not the announced one; get a new enrolment line"
+    }
+    chown root:root "$agent.new"
+    chmod 755 "$agent.new"
+    mv -f "$agent.new" "$agent"
+    say "agent installed at $agent"
+}
+
+install_account() {
+    # The password is '*', not '!': sshd without PAM takes '!' for a locked account.
+    if ! id "$account" >/dev/null 2>&1; then
+        useradd --system --no-create-home --home-dir "$home" --shell /bin/sh --password '*' "$account"
+    fi
+    [ "$(id -u "$account")" -ne 0 ] || die "the account $account is root's; choose another"
+    [ "$(getent passwd "$account" | cut -d: -f6)" = "$home" ] ||
+        die "the account $account is somebody else's; choose another (manage.py enrol --account)"
+    group=$(id -gn "$account")
+    # Root owns all of it: the account cannot give itself more keys.
+    mkdir -p "$home/.ssh"
+    chown root:root "$home"
+    chmod 755 "$home"
+    chown root:"$group" "$home/.ssh"
+    chmod 750 "$home/.ssh"
+    printf 'restrict,command="sudo -n %s" %s\n' "$agent" "$public_key" >"$home/.ssh/authorized_keys.new"
+    chown root:"$group" "$home/.ssh/authorized_keys.new"
+    chmod 640 "$home/.ssh/authorized_keys.new"
+    mv -f "$home/.ssh/authorized_keys.new" "$home/.ssh/authorized_keys"
+    if command -v restorecon >/dev/null 2>&1; then restorecon -R "$home" "$agent" || true; fi
+    say "account $account has the panel's key"
+}
+
+install_sudoers() {
+    # "" admits the agent without arguments only.
+    {
+        printf 'Defaults:%s !requiretty\n' "$account"
+        printf '%s ALL=(root) NOPASSWD: %s ""\n' "$account" "$agent"
+    } >"$sudoers.new~"
+    chmod 440 "$sudoers.new~"
+    visudo -c -q -f "$sudoers.new~" || {
+        rm -f "$sudoers.new~"
+        die "visudo refuses the sudoers file; nothing was changed there"
+    }
+    mv -f "$sudoers.new~" "$sudoers"
+    say "sudo lets $account run the agent, and nothing else"
+}
+
+install_policy() {
+    mkdir -p "$(dirname "$policy")" /var/lib/tiercel/ops
+    chmod 755 "$(dirname "$policy")"
+    chmod 700 /var/lib/tiercel /var/lib/tiercel/ops
+    if [ -e "$policy" ]; then
+        say "policy $policy kept"
+    else
+        printf '%s\n' '{"vgs": [], "fast_pvs": [], "slow_pvs": []}' >"$policy"
+        chmod 644 "$policy"
+        say "the panel may look, but not change anything; to let it: $agent allow-vg NAME"
+    fi
+}
+
+check_sshd() {
+    settings=$(sshd -T -C "user=$account,host=localhost,addr=127.0.0.1" 2>/dev/null) || {
+        say "warning: sshd -T fails; check sshd_config"
+        return 0
+    }
+    methods=$(printf '%s\n' "$settings" | sed -n 's/^authenticationmethods //p')
+    case "$methods" in
+        '' | any | publickey) ;;
+        *)
+            say "warning: sshd demands '$methods' of $account; the panel has only a key."
+            say "Add to the end of /etc/ssh/sshd_config, then reload sshd:"
+            printf '%s\n' "$match_block"
+            ;;
+    esac
+    printf '%s\n' "$settings" | grep -q '^pubkeyauthentication no' &&
+        say "warning: sshd admits no keys (PubkeyAuthentication no)"
+    printf '%s\n' "$settings" | grep -q '^authorizedkeysfile .*\.ssh/authorized_keys' ||
+        say "warning: sshd does not read $home/.ssh/authorized_keys; see AuthorizedKeysFile"
+    if printf '%s\n' "$settings" | grep -q '^allowusers ' &&
+        ! printf '%s\n' "$settings" | grep -qx "allowusers $account"; then
+        say "warning: AllowUsers in sshd_config does not name $account"
+    fi
+    return 0
+}
+
+report() {
+    ssh-keygen -A >/dev/null
+    key_file=/etc/ssh/ssh_host_ed25519_key.pub
+    [ -r "$key_file" ] || die "$key_file is missing; the host needs an ed25519 key"
+    port=$(sshd -T 2>/dev/null | sed -n 's/^port //p' | head -n 1)
+    answer=$(curl -sS --max-time 60 -w '\n%{http_code}' -X POST "$url" \
+        --data-urlencode "machine_id=$(cat /etc/machine-id)" \
+        --data-urlencode "host_key=$(cat "$key_file")" \
+        --data-urlencode "port=${port:-22}") || die "the panel cannot be reached"
+    [ "$(printf '%s\n' "$answer" | tail -n 1)" = 200 ] ||
+        die "the panel refuses: $(printf '%s\n' "$answer" | sed '$d')"
+    say "done. Accept this fingerprint in the panel:"
+    ssh-keygen -lf "$key_file"
+}
+
+main() {
+    umask 022
+    PATH=$PATH:/usr/sbin:/sbin
+    check_host
+    install_agent
+    install_account
+    install_sudoers
+    install_policy
+    check_sshd
+    report
+}
+
+main "$@"

@@ -1,0 +1,81 @@
+"""What a host fetches and posts while it enrols. The token in the path is the only credential."""
+
+from __future__ import annotations
+
+import logging
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_safe
+
+from jobs import enrolment
+from jobs.hosts import fingerprint
+from storage.agent_build import build
+from storage.plan import Refused
+
+log = logging.getLogger(__name__)
+
+REPORT_LIMIT = 8 * 1024
+GONE = "This enrolment line is used up or older than an hour. Get a new one: manage.py enrol\n"
+
+
+@login_not_required
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def enrol(request: HttpRequest, token: str) -> HttpResponse:
+    """GET: the script. POST: the host's report, which uses the token up."""
+    if request.method == "POST":
+        return _report(request, token)
+    host = enrolment.waiting(token)
+    if host is None:
+        return _text(GONE, 404)
+    return _text(enrolment.script(host, token, _reached_at(request), build()))
+
+
+@login_not_required
+@never_cache
+@require_safe
+def agent(request: HttpRequest, token: str) -> HttpResponse:
+    """The agent, for hosts that are enrolling."""
+    if enrolment.waiting(token) is None:
+        return _text(GONE, 404)
+    return HttpResponse(build(), content_type="application/octet-stream")
+
+
+def _reached_at(request: HttpRequest) -> str:
+    """Where this host reaches the panel: the public URL, unless it came by another name (which
+    ALLOWED_HOSTS admits), as from a network of its own."""
+    public: str = settings.TIERCEL_PUBLIC_URL
+    if request.get_host() == urlsplit(public).netloc:
+        return public
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def _report(request: HttpRequest, token: str) -> HttpResponse:
+    length = request.headers.get("Content-Length", "")
+    if not length.isdecimal() or int(length) > REPORT_LIMIT:
+        return _text("A report is small.\n", 413)
+    form = request.POST
+    port = form.get("port", "")
+    try:
+        host = enrolment.report(
+            token,
+            form.get("machine_id", ""),
+            form.get("host_key", ""),
+            int(port) if port.isdecimal() and len(port) <= 5 else 0,
+        )
+    except Refused as refused:
+        log.warning("enrolment refused: %s %s", refused.message, refused.correction)
+        status = 404 if refused.code == "not_found" else 409
+        return _text(f"{refused.message} {refused.correction}\n", status)
+    seen = host.host_key_seen or host.host_key
+    return _text(f"{host.name}: {host.get_state_display()}, {fingerprint(seen)}\n")
+
+
+def _text(text: str, status: int = 200) -> HttpResponse:
+    return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")

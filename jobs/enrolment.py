@@ -1,0 +1,182 @@
+"""Enrolling a host: a one-time token, the script it fetches, and the host's report of itself.
+
+The database keeps only the token's digest. Fetching the script does not use the token up; the
+report at the script's end does, within an hour. Running a fresh line again upgrades the agent.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import secrets
+import shlex
+from datetime import timedelta
+from pathlib import Path
+
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator, validate_ipv46_address
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs import nudge
+from jobs.sealing import seal
+from jobs.transport import new_key_pair
+from jobs.trouble import AGENT_PATH, match_user_block
+from storage.models import Host
+from storage.models.host import HostState
+from storage.plan import Refused
+
+LIFETIME = timedelta(hours=1)
+DEFAULT_PORT = 22
+DEFAULT_ACCOUNT = "tiercel"
+TEMPLATE = Path(__file__).with_name("enrol.sh")
+
+MACHINE_ID = re.compile(r"[0-9a-f]{32}")
+ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+KEY_LINE = re.compile(r"ssh-ed25519 ([A-Za-z0-9+/]{68}={0,2})(?: [^\n]*)?")
+KEY_TYPE = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
+NAME = RegexValidator(r"\A[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?\Z", "Use a-z, 0-9, dots, dashes.")
+HOSTNAME = RegexValidator(r"\A[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?\Z")
+
+
+@transaction.atomic
+def begin(
+    name: str, address: str, port: int = DEFAULT_PORT, account: str = DEFAULT_ACCOUNT
+) -> tuple[Host, str]:
+    """A host that may enrol, and its token. A known name gets a new token and keeps everything
+    else but the address; raises `Refused` for names and addresses that cannot be."""
+    _check(name, address, port, account)
+    host = Host.objects.select_for_update(no_key=True).filter(name=name).first()
+    host = host or Host(name=name)
+    host.address, host.port, host.account = address, port, account
+    if not host.sealed_key:
+        private_key, host.public_key = new_key_pair()
+        host.sealed_key = seal(private_key)
+    token = secrets.token_urlsafe(32)
+    host.enrol_digest = _digest(token)
+    host.save()
+    Host.objects.filter(pk=host.pk).update(enrol_expires_at=Now() + LIFETIME)
+    host.refresh_from_db()
+    return host, token
+
+
+def waiting(token: str) -> Host | None:
+    """The host that this token enrols; None once it is used, too old or never was."""
+    return Host.objects.filter(enrol_digest=_digest(token), enrol_expires_at__gt=Now()).first()
+
+
+def script(host: Host, token: str, public_url: str, agent: bytes) -> str:
+    """The installation script for POSIX sh; `agent` is what `agent.pyz` will download."""
+    values = {
+        "URL": f"{public_url}/enrol/{token}",
+        "AGENT_SHA256": hashlib.sha256(agent).hexdigest(),
+        "AGENT_PATH": AGENT_PATH,
+        "ACCOUNT": host.account,
+        "PUBLIC_KEY": f"{host.public_key} tiercel-panel",
+        "MATCH_BLOCK": match_user_block(host.account),
+    }
+    text = TEMPLATE.read_text()
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", shlex.quote(value))
+    return text
+
+
+@transaction.atomic
+def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
+    """Take a host's word for who it is; a person confirms it by the fingerprint.
+
+    Uses the token up. Raises `Refused`, and then it is not used up.
+    """
+    host = (
+        Host.objects.select_for_update(no_key=True)
+        .filter(enrol_digest=_digest(token), enrol_expires_at__gt=Now())
+        .first()
+    )
+    if host is None:
+        raise Refused(
+            "not_found",
+            "This enrolment line is used up or older than an hour.",
+            "Get a new one: manage.py enrol NAME ADDRESS",
+        )
+    key = _checked_key(host_key)
+    if not MACHINE_ID.fullmatch(machine_id):
+        raise Refused(
+            "bad_request", "The machine id is not 32 hexadecimal digits.", "See /etc/machine-id."
+        )
+    _only_one(host, machine_id)
+    if not 1 <= port <= 65535:
+        raise Refused("bad_request", f"{port} is no TCP port.", "See Port in sshd_config.")
+    if host.port == DEFAULT_PORT:
+        host.port = port  # a port given at enrolment may be a forwarded one: it stays
+    host.machine_id, host.enrol_digest, host.enrol_expires_at = machine_id, "", None
+    if host.state in (HostState.PENDING, HostState.UNVERIFIED):
+        host.state, host.host_key_seen = HostState.UNVERIFIED, key
+    elif key != host.host_key:
+        host.state, host.host_key_seen = HostState.QUARANTINED, key
+    try:
+        with transaction.atomic():
+            host.save()
+    except IntegrityError:  # another host reported the same id between the check and here
+        _only_one(host, machine_id)
+        raise
+    if host.state == HostState.ACTIVE:
+        nudge.host(host.pk)
+    return host
+
+
+def _only_one(host: Host, machine_id: str) -> None:
+    other = Host.objects.filter(~Q(pk=host.pk), machine_id=machine_id).first()
+    if other is not None:
+        raise Refused(
+            "already_exists",
+            f"This machine id is enrolled already, as {other.name}.",
+            f"To enrol it again: manage.py enrol {other.name} ADDRESS. If this machine is a clone, "
+            "give it an id of its own: rm /etc/machine-id; systemd-machine-id-setup",
+        )
+
+
+def _checked_key(line: str) -> str:
+    """An ed25519 public key without its comment: it becomes a line of known hosts."""
+    match = KEY_LINE.fullmatch(line.strip())
+    blob = base64.b64decode(match[1]) if match else b""
+    if match is None or not blob.startswith(KEY_TYPE) or len(blob) != len(KEY_TYPE) + 32:
+        raise Refused(
+            "bad_request",
+            "That is not an ed25519 host key.",
+            "Make one on the host: ssh-keygen -A, then reload sshd.",
+        )
+    return f"ssh-ed25519 {match[1]}"
+
+
+def _check(name: str, address: str, port: int, account: str) -> None:
+    try:
+        NAME(name)
+    except ValidationError as error:
+        raise Refused(
+            "bad_request", f"{name[:80]!r} cannot be a host's name.", str(error.message)
+        ) from None
+    try:
+        HOSTNAME(address)
+    except ValidationError:
+        try:
+            validate_ipv46_address(address)
+        except ValidationError:
+            raise Refused(
+                "bad_request",
+                f"{address[:80]!r} is neither a host name nor an IP address.",
+                "Give the address by which the panel reaches the host's sshd.",
+            ) from None
+    if not 1 <= port <= 65535:
+        raise Refused("bad_request", f"{port} is no TCP port.", "Use 1 to 65535.")
+    if not ACCOUNT.fullmatch(account) or account == "root":
+        raise Refused(
+            "bad_request",
+            f"{account[:40]!r} cannot be the panel's account.",
+            "Use a system account of its own, such as tiercel.",
+        )
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

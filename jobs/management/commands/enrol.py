@@ -1,0 +1,47 @@
+"""Prints the line that enrols a storage host."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from jobs import enrolment
+from storage.plan import Refused
+
+
+class Command(BaseCommand):
+    """`manage.py enrol NAME ADDRESS`; the same name again renews the line."""
+
+    help = "Print the line to paste on a storage host as root; it works once, for an hour."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="what people call the host")
+        parser.add_argument("address", help="where the panel reaches its sshd")
+        parser.add_argument("--port", type=int, default=enrolment.DEFAULT_PORT)
+        parser.add_argument("--account", default=enrolment.DEFAULT_ACCOUNT)
+        parser.add_argument(
+            "--public-url",
+            default=settings.TIERCEL_PUBLIC_URL,
+            help="where the host reaches the panel (default: %(default)s)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        url = options["public_url"].rstrip("/")
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise CommandError(f"{url} is no http(s) URL")
+        try:
+            _, token = enrolment.begin(
+                options["name"], options["address"], options["port"], options["account"]
+            )
+        except Refused as refused:
+            raise CommandError(f"{refused.message} {refused.correction}") from None
+        if urlsplit(url).scheme != "https":
+            self.stderr.write(
+                "Warning: without https, whoever is between host and panel can become root on "
+                "the host. Use this only on a network you trust."
+            )
+        self.stdout.write(f"curl -fsS {url}/enrol/{token} | sh")

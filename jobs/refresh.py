@@ -1,0 +1,89 @@
+"""A fresh hello and inventory of a host, and the problems that only the panel can see."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from jobs import hosts
+from jobs.clock import database_now
+from jobs.contact import read_facts
+from jobs.replies import BadLine, Reply, text
+from jobs.trouble import AGENT_PATH, BadReply, TransportError
+from storage.models import Host
+from storage.records import apply_hello
+
+CLOCK_LIMIT_SECONDS = 5.0
+PROBLEMS_LIMIT = 50
+
+
+def refresh(host: Host) -> bool:
+    """Ask for hello, then the inventory; False where the host could not be asked (its record says
+    why)."""
+    try:
+        before = database_now()
+        reply = hosts.ask(host, "hello")
+        if reply.error is not None:
+            raise BadReply(host.name, f"{reply.error.code}: {reply.error.message}")
+        after = database_now()
+        problems = [*_told(host, reply), *_seen(reply, before, after)]
+        apply_hello(host, reply.data, problems, after)
+        read_facts(host)
+    except TransportError as error:
+        hosts.note_failure(host, error)
+        return False
+    return True
+
+
+def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
+    """The agent's own problems, checked."""
+    problems = reply.data.get("problems")
+    if not isinstance(problems, list):
+        raise BadReply(host.name, "hello has no list of problems")
+    keys = ("code", "severity", "message", "correction")
+    try:
+        return [{key: text(problem, key) for key in keys} for problem in problems[:PROBLEMS_LIMIT]]
+    except (BadLine, AttributeError) as error:
+        raise BadReply(host.name, f"a problem in hello: {error}") from None
+
+
+def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:
+    """What the answer itself shows: a wrong clock, a policy that lets us only look."""
+    problems = []
+    wall_ns = reply.stamp.get("wall_ns")
+    off_seconds = _clock_off(wall_ns, before, after)
+    if abs(off_seconds) > CLOCK_LIMIT_SECONDS:
+        problems.append(
+            _problem(
+                "clock_off",
+                "warning",
+                f"The host's clock is {abs(off_seconds):.0f} s "
+                f"{'ahead of' if off_seconds > 0 else 'behind'} the panel's database.",
+                "Let it keep time, for example: timedatectl set-ntp true",
+            )
+        )
+    policy = reply.data.get("policy")
+    if not isinstance(policy, dict) or not policy.get("vgs"):
+        problems.append(
+            _problem(
+                "observe_only",
+                "info",
+                "The host lets Tiercel look, but not change anything.",
+                f"As root on the host, for each volume group: {AGENT_PATH} allow-vg NAME",
+            )
+        )
+    return problems
+
+
+def _clock_off(wall_ns: Any, before: datetime, after: datetime) -> float:
+    """Seconds by which the host's clock is outside the time between question and answer."""
+    if not isinstance(wall_ns, int):
+        return 0.0
+    wall_seconds = wall_ns / 1e9
+    if wall_seconds > after.timestamp():
+        return wall_seconds - after.timestamp()
+    return min(0.0, wall_seconds - before.timestamp())
+
+
+def _problem(code: str, severity: str, message: str, correction: str) -> dict[str, str]:
+    return {"code": code, "severity": severity, "message": message, "correction": correction}

@@ -1,0 +1,34 @@
+"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs import nudge
+from jobs.models import Job, State
+
+GRACE = timedelta(seconds=5)
+"""A job this young was announced at commit just now."""
+
+
+def due() -> list[int]:
+    """Ids of jobs that a worker could take this moment."""
+    ready = Q(not_before=None) | Q(not_before__lte=Now())
+    waiting = Q(state=State.WAITING) & ready
+    queued = Q(state=State.QUEUED, created_at__lt=Now() - GRACE) & ready
+    orphaned = Q(state=State.RUNNING, lease_until__lt=Now())
+    found = Job.objects.filter(waiting | queued | orphaned).order_by("id")
+    return list(found.values_list("id", flat=True))
+
+
+def sweep() -> int:
+    """Nudge for each; the number announced (a broker that is away ends the round)."""
+    announced = 0
+    for job_id in due():
+        if not nudge.send("jobs.tasks.run_job", job_id):
+            break
+        announced += 1
+    return announced

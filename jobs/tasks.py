@@ -1,0 +1,46 @@
+"""Celery's entries. Messages are hints: each task does what the database says is due."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from jobs import collect, nudge, runner
+from jobs import refresh as refreshing
+from jobs import sweep as sweeping
+from jobs.clock import database_now
+from storage.models import Host
+from storage.samples import ensure_partitions
+
+
+@shared_task
+def run_job(job_id: int) -> None:
+    runner.run(job_id)
+
+
+@shared_task
+def sweep() -> None:
+    sweeping.sweep()
+
+
+@shared_task
+def collect_shard(shard: int) -> None:
+    collect.collect(shard)
+
+
+@shared_task
+def refresh_facts() -> None:
+    """One message per host, so that a slow one delays no other."""
+    for host_id in Host.objects.active().values_list("id", flat=True):
+        nudge.send("jobs.tasks.refresh_host", host_id)
+
+
+@shared_task
+def refresh_host(host_id: int) -> None:
+    host = Host.objects.active().filter(pk=host_id).first()
+    if host is not None:
+        refreshing.refresh(host)
+
+
+@shared_task
+def keep_partitions() -> None:
+    ensure_partitions(database_now())
