@@ -132,7 +132,8 @@ def cache_facts(
     return {
         "pool": name[: -len("_cpool")] if name.endswith("_cpool") else name,
         "pool_uuid": pool_uuid,
-        "mode": (status.mode if status else "") or stored.get("cache_mode", ""),
+        # Under the cleaner policy the kernel runs writethrough, whatever mode LVM has stored.
+        "mode": stored.get("cache_mode", "") or (status.mode if status else ""),
         "policy": (status.policy if status else "") or stored.get("cache_policy", ""),
         "chunk_bytes": chunk,
         "size_bytes": 0 if pool is None else number(pool["lv_size"]),
