@@ -52,7 +52,8 @@ class Execution:
         self._saved_ns = 0
 
     def run(self) -> None:
-        state, error = "done", None  # type: tuple[str, Optional[Refusal]]
+        state = "done"
+        error: Refusal | None = None
         try:
             self._run()
         except Refusal as refusal:
@@ -69,7 +70,7 @@ class Execution:
         finally:
             self._release()
         if error is not None and self._host.stopping():
-            state, error = "interrupted", error
+            state = "interrupted"
         if error is not None:
             self._say(f"{error.code}: {error.message} {error.correction}")
         self._save(state=state, error=None if error is None else error.to_json())

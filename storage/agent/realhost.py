@@ -22,6 +22,7 @@ from .host import LockBusy, Result
 from .tools import Runner, find
 
 READ_LIMIT = 8 * 1024 * 1024
+PIECE = 64 * 1024
 LOCKS = Path("/run/tiercel")
 OPS = Path("/var/lib/tiercel/ops")
 
@@ -49,10 +50,15 @@ class RealHost:
 
     def read(self, path: str) -> bytes | None:
         try:
-            with open(path, "rb") as file:
-                return file.read(READ_LIMIT)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return None
+        try:
+            return _read_all(handle)
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
 
     def write(self, path: str, text: str) -> None:
         file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -193,6 +199,19 @@ class RealHost:
             return []
         # Split at newlines only: splitlines() would also cut at form feeds in a tool's output.
         return data.decode("utf-8", "replace").split("\n")[:-1]
+
+
+def _read_all(handle: int) -> bytes:
+    """In small pieces: /proc/sys refuses a read of megabytes (ENOMEM)."""
+    parts = []
+    left = READ_LIMIT
+    while left > 0:
+        part = os.read(handle, min(left, PIECE))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def _take(handle: int, timeout: float) -> None:
