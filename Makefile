@@ -3,45 +3,108 @@ PYTHON ?= python3
 VENV := .venv/bin
 MANAGE := $(VENV)/python manage.py
 STAMPS := .stamps
-.DEFAULT_GOAL := help
+JOBS ?= 2
+# A machine's own npm, else the one of the nodejs wheel (found last on PATH).
+NPM := PATH="$$PATH:$(CURDIR)/$(VENV)" npm
+# Debian splits venv off its Python.
+APT_VENV = { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y python3-venv \
+	&& $(PYTHON) -m venv --clear .venv; }
+# For pytest: one folder or one mark by ARGS="tests/storage -m 'not lab'".
+ARGS ?=
 
-.PHONY: help venv node requirements services stop secrets
+.DEFAULT_GOAL := help
+.PHONY: help venv node debian requirements secrets services stop static up demo lab lab-ssh \
+	test lint format clean
 
 help:
-	@echo "make demo     a panel with a lab host under load (AUTO=1 adds the caches, PORT= chooses the port)"
-	@echo "make up       the panel on this machine, production settings, loopback"
-	@echo "make test     gates and every test        make lint, make format"
-	@echo "make lab      boot a lab host             make lab-ssh  a shell on it"
-	@echo "make services start PostgreSQL and Redis  make stop     stop them"
-	@echo "make clean    remove everything that was installed or written"
+	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
+	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
+	@echo "make test      the gates and every test (ARGS= goes to pytest)"
+	@echo "make lint      the gates alone             make format    reformat the source"
+	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
+	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
+	@echo "make clean     remove everything that was installed or written, data too"
+
+# --- What is installed --------------------------------------------------------------------------
 
 venv: $(STAMPS)/venv
 
 $(STAMPS)/venv: requirements-test.txt
 	@mkdir -p $(STAMPS)
-	test -x $(VENV)/python || $(PYTHON) -m venv .venv
-	$(VENV)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.txt
+	@echo "Installing Python packages into .venv"
+	@test -x $(VENV)/pip || $(PYTHON) -m venv --clear .venv || $(APT_VENV)
+	@$(VENV)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-test.txt
 	@touch $@
 
 node: $(STAMPS)/node
 
-$(STAMPS)/node: package-lock.json $(STAMPS)/venv
-	npm ci --no-progress
+$(STAMPS)/node: package-lock.json requirements-node.txt | $(STAMPS)/venv
+	@echo "Installing front-end packages into node_modules"
+	@command -v npm > /dev/null || $(VENV)/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes -r requirements-node.txt
+	@$(NPM) ci --silent --no-progress
 	@touch $@
 
+# What the lab and the browser tests need from Debian. Only root can install it.
+debian: $(STAMPS)/venv
+	@$(VENV)/python -m tests.debian
+
 # Compiles the pinned and hashed requirement files (UPGRADE=--upgrade takes new versions).
-requirements: venv
-	for name in requirements requirements-embedded requirements-test; do \
-	  $(VENV)/uv pip compile --quiet --no-config --universal --generate-hashes --python-version 3.11 \
-	    --custom-compile-command "make requirements" $(UPGRADE) $$name.in -o $$name.txt || exit 1; \
+requirements: $(STAMPS)/venv
+	@for name in requirements requirements-embedded requirements-test requirements-node; do \
+		$(VENV)/uv pip compile --quiet --no-config --universal --generate-hashes \
+			--python-version 3.11 --custom-compile-command "make requirements" $(UPGRADE) \
+			$$name.in -o $$name.txt || exit 1; \
 	done
 
-secrets: venv
-	@$(MANAGE) secrets
+# --- The panel ----------------------------------------------------------------------------------
+
+secrets: $(STAMPS)/venv
+	@$(MANAGE) secrets > /dev/null
 
 services: secrets
 	@$(MANAGE) services start
 	@$(MANAGE) migrate --verbosity 0
 
-stop: venv
+stop: $(STAMPS)/venv
 	@$(MANAGE) services stop
+
+static: secrets node
+	@$(MANAGE) collectstatic --no-input --verbosity 0
+
+up: secrets node
+	@exec $(MANAGE) up $(if $(PORT),--port $(PORT))
+
+demo: secrets node
+	@AUTO="$(AUTO)" PORT="$(PORT)" exec $(VENV)/python -m tests.demo
+
+lab: $(STAMPS)/venv
+	@exec $(VENV)/python -m tests.lab boot
+
+lab-ssh: $(STAMPS)/venv
+	@exec $(VENV)/python -m tests.lab ssh
+
+# --- The gates and the tests --------------------------------------------------------------------
+
+test: lint debian
+	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+lint: $(STAMPS)/venv node
+	@$(VENV)/ruff check
+	@$(VENV)/ruff format --check --quiet || { echo "run make format"; exit 1; }
+	@$(VENV)/djade --target-version 5.2 --check $$(find templates -name '*.html')
+	@$(VENV)/lint-imports > .stamps/imports.log 2>&1 || { cat .stamps/imports.log; exit 1; }
+	@$(VENV)/mypy
+	@TIERCEL_DB_ROLE=app $(MANAGE) check
+
+format: $(STAMPS)/venv
+	@$(VENV)/ruff check --fix --quiet || true
+	@$(VENV)/ruff format --quiet
+	@$(VENV)/djade --target-version 5.2 $$(find templates -name '*.html') || true
+
+clean:
+	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
+	rm -rf .venv .stamps node_modules var .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache test-results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,7 @@ def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
     if len(sys.argv) > 1 and sys.argv[1] in OWNER_COMMANDS:
-        os.environ.setdefault("TIERCEL_DB_ROLE", "owner")
+        os.environ["TIERCEL_DB_ROLE"] = "owner"
 
     from django.core.management import execute_from_command_line
 

@@ -1,6 +1,7 @@
-"""Registers the panel and its system checks."""
+"""Registers the panel, its system checks and what of the static files is served."""
 
 from django.apps import AppConfig
+from django.contrib.staticfiles.apps import StaticFilesConfig
 
 
 class PanelConfig(AppConfig):
@@ -12,3 +13,12 @@ class PanelConfig(AppConfig):
     def ready(self) -> None:
         """Register the checks; nothing else happens at start."""
         from panel import checks  # noqa: F401
+
+
+class StaticConfig(StaticFilesConfig):
+    """Leaves out what no page loads: Tabler's `libs` even lack a source map they name."""
+
+    ignore_patterns = [  # noqa: RUF012 - Django's type says: a list of each instance
+        *StaticFilesConfig.ignore_patterns,
+        *("libs", "types", "editors", "ext", "scripts", "skills", "*.rtl.*"),
+    ]

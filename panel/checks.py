@@ -12,7 +12,7 @@ MAKE_SECRETS = "run `manage.py secrets`, or set it in the environment"
 def secrets_are_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Find secrets that are missing or too short."""
     found: list[CheckMessage] = []
-    if len(settings.SECRET_KEY) < 50 and not settings.DEBUG:
+    if len(settings.ENVIRONMENT.text("TIERCEL_SECRET_KEY")) < 50:
         found.append(Error("TIERCEL_SECRET_KEY is missing or short", MAKE_SECRETS, id="panel.E001"))
     if not settings.TIERCEL_HOST_KEYS_PUBLIC:
         found.append(

@@ -37,6 +37,8 @@ def broker(url: str) -> str:
 
     `unix:///path?db=0` of redis-py is `redis+socket:///path?virtual_host=0` there.
     """
-    if not url.startswith("unix://"):
+    if url.startswith(("redis://", "rediss://")):
         return url
+    if not url.startswith("unix:///"):
+        raise ImproperlyConfigured("REDIS_URL reads redis://host:6379/0 or unix:///socket?db=0")
     return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")

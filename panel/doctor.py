@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from kombu.exceptions import KombuError
 from nacl.public import PrivateKey
 
 from panel import broker
@@ -111,7 +112,7 @@ def beat() -> Finding:
 def secret_values() -> Finding:
     """Keys must be there, and the halves must fit where both are given."""
     how = "run `manage.py secrets`, or set it as docs/production.md says"
-    if len(settings.SECRET_KEY) < 50:
+    if len(settings.ENVIRONMENT.text("TIERCEL_SECRET_KEY")) < 50:
         return Finding("secrets", "TIERCEL_SECRET_KEY is missing or short", how)
     if not settings.TIERCEL_HOST_KEYS_PUBLIC:
         return Finding("secrets", "TIERCEL_HOST_KEYS_PUBLIC is missing", how)
@@ -181,12 +182,15 @@ NOT_REACHED = {
     "redis": "start Redis (`manage.py services start`) or correct REDIS_URL",
 }
 
+# What a check may meet; anything else is a bug of ours and shows its traceback.
+EXPECTED = (DatabaseError, redis.RedisError, KombuError, OSError, ValueError, ImproperlyConfigured)
+
 
 def check(name: str) -> Finding:
     """Run one check; a service that does not answer is a finding, not a crash."""
     try:
         return CHECKS[name]()
-    except (DatabaseError, redis.RedisError, OSError, ValueError, ImproperlyConfigured) as error:
+    except EXPECTED as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         how = NOT_REACHED.get(name, "correct what the lines above name, then run doctor again")
         return Finding(name, said[0], how)

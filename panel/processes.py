@@ -102,3 +102,8 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+if __name__ == "__main__":
+    # The health check of the web container: `python -m panel.processes URL`.
+    sys.exit(0 if answers(sys.argv[1]) else 1)

@@ -58,14 +58,14 @@ CONTENT_SECURITY_POLICY = {
 }
 
 INSTALLED_APPS = [
-    "panel",
+    "panel.apps.PanelConfig",
     "jobs",
     "storage",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "django.contrib.staticfiles",
+    "panel.apps.StaticConfig",
     "django_htmx",
     "template_partials",
     "csp",

@@ -6,21 +6,26 @@ right fails here. Each run has databases of its own, so runs beside each other d
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django import DjangoDbBlocker
 
 from panel import embedded, secrets
+from panel.databases import database
 
 RUN = "TIERCEL_TEST_RUN"
 
 # Before Django reads its settings: nothing of this checkout's own secrets or environment.
-os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app")
+os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
 os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 os.environ.setdefault(RUN, str(os.getpid()))
 # Playwright's synchronous interface keeps an event loop running in the test's thread.
@@ -31,8 +36,8 @@ STARTED: list[embedded.Service] = []
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the services that do not run; the workers of xdist come later and find them."""
-    if not hasattr(config, "workerinput") and "DATABASE_URL" not in os.environ:
-        STARTED.extend(embedded.start(embedded.every_service()))
+    if not hasattr(config, "workerinput"):
+        STARTED.extend(embedded.start(embedded.wanted(os.environ)))
         drop_leftovers()
 
 
@@ -41,10 +46,28 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     embedded.stop(STARTED)
 
 
+def this_run() -> str:
+    """Name this process's database after the run and the xdist worker."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    return f"test_tiercel_{os.environ[RUN]}_{worker}"
+
+
+def url_of(role: str, name: str) -> str:
+    """Return the URL of a database for `owner` or `app`."""
+    url: str = settings.DATABASE_OWNER_URL if role == "owner" else settings.DATABASE_URL
+    return urlsplit(url or settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
+
+
+def broker_url(url: str, number: int) -> str:
+    """Return a Redis URL that names another of its numbered databases."""
+    if url.startswith("unix://"):
+        return re.sub(r"\?db=\d+", f"?db={number}", url)
+    return urlsplit(url)._replace(path=f"/{number}").geturl()
+
+
 def drop_leftovers() -> None:
     """Drop the databases of runs that were killed."""
-    url = embedded.here().database_url("tiercel_owner", "postgres")
-    with psycopg.connect(url, autocommit=True) as owner:
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
         rows = owner.execute("SELECT datname FROM pg_database WHERE datname ~ '^test_tiercel_'")
         for (name,) in rows.fetchall():
             run = re.match(r"test_tiercel_(\d+)", name)
@@ -52,12 +75,17 @@ def drop_leftovers() -> None:
                 owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
+def become(role: str) -> None:
+    """Let the next connection be made as a role."""
+    entry = database(url_of(role, "any"))
+    connection.close()
+    connection.settings_dict.update(USER=entry["USER"], PASSWORD=entry["PASSWORD"])
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Name this process's database after the run and the xdist worker."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    name = f"test_tiercel_{os.environ[RUN]}_{worker}"
-    connection.settings_dict["TEST"]["NAME"] = name
+    """Give each process a database of its own."""
+    connection.settings_dict["TEST"]["NAME"] = this_run()
 
 
 @pytest.fixture(scope="session")
@@ -66,19 +94,47 @@ def django_db_setup(
 ) -> Iterator[None]:
     """Make the database as the owner, then hand the connection to the app's role."""
     with django_db_blocker.unblock():
-        become("tiercel_owner")
+        become("owner")
         made = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
         with connection.cursor() as cursor:
             # Only the tests empty tables, after those that need real transactions.
             cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO tiercel_app")
-        become("tiercel_app")
+        become("app")
     yield
     with django_db_blocker.unblock():
-        become("tiercel_owner")
+        become("owner")
         teardown_databases(made, verbosity=0)
 
 
-def become(role: str) -> None:
-    """Let the next connection be made as a role."""
-    connection.close()
-    connection.settings_dict["USER"] = role
+@pytest.fixture
+def installation() -> Iterator[dict[str, str]]:
+    """Yield the environment of a panel beside the tests: an empty database, an own Redis number.
+
+    For tests that run the panel's processes; its tables are made by `manage.py migrate`.
+    """
+    name = f"{this_run()}_panel"
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    # Redis has 16 numbered databases; 0 and 1 are for people.
+    redis_url = broker_url(settings.REDIS_URL, 2 + int(worker) % 14)
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        owner.execute(f'CREATE DATABASE "{name}"')
+        ours = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
+        yield {
+            **{key: value for key, value in os.environ.items() if not key.startswith(ours)},
+            "TIERCEL_DEBUG": "0",
+            "DATABASE_URL": url_of("app", name),
+            "DATABASE_OWNER_URL": url_of("owner", name),
+            "REDIS_URL": redis_url,
+        }
+        owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """Use Debian's Chromium; root has no sandbox to run it in."""
+    return {
+        **browser_type_launch_args,
+        "executable_path": shutil.which("chromium"),
+        "args": ["--no-sandbox"] if os.geteuid() == 0 else [],
+    }

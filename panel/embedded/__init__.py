@@ -3,7 +3,7 @@
 Imports nothing of Django, because the settings ask this package where the servers are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from panel.embedded.place import Place, ServiceError
@@ -13,7 +13,17 @@ from panel.embedded.redis import Redis
 Service = Postgres | Redis
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
-__all__ = ["CHECKOUT", "Place", "Service", "ServiceError", "every_service", "here", "start", "stop"]
+__all__ = [
+    "CHECKOUT",
+    "Place",
+    "Service",
+    "ServiceError",
+    "every_service",
+    "here",
+    "start",
+    "stop",
+    "wanted",
+]
 
 
 def here() -> Place:
@@ -25,6 +35,12 @@ def every_service(place: Place | None = None) -> list[Service]:
     """Return the services in the order of starting."""
     place = place or here()
     return [Postgres(place), Redis(place)]
+
+
+def wanted(environment: Mapping[str, str]) -> list[Service]:
+    """Return the services that no URL in the environment replaces."""
+    replaced = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
+    return [service for service in every_service() if not environment.get(replaced[service.name])]
 
 
 def start(services: Iterable[Service]) -> list[Service]:

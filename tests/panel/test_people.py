@@ -1,11 +1,15 @@
 """People and signing in."""
 
+from io import StringIO
+
 import pytest
 from allauth.account.models import EmailAddress
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 
 from panel import people
+from panel.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -40,3 +44,20 @@ def test_sign_up_is_closed(client: Client) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_real_transactions_leave_no_rows_behind() -> None:
     people.add(email="ann@example.org", password="correct horse")
+
+
+def test_the_command_adds_a_person_who_signs_in_with_the_printed_password(client: Client) -> None:
+    said = StringIO()
+    call_command("person", "ann@example.org", "--staff", stdout=said)
+    password = said.getvalue().split()[-1]
+    answer = client.post("/account/login/", {"login": "ann@example.org", "password": password})
+    assert answer.status_code == 302
+    assert User.objects.get().is_staff
+
+
+def test_the_command_refuses_a_known_or_broken_address() -> None:
+    people.add(email="ann@example.org", password="correct horse")
+    with pytest.raises(CommandError, match="there already"):
+        call_command("person", "ANN@example.org")
+    with pytest.raises(CommandError, match="no e-mail address"):
+        call_command("person", "ann")

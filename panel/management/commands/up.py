@@ -13,8 +13,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panel import doctor, embedded, processes
 
-STATIC_IGNORED = ["libs", "types", "editors", "ext", "scripts", "skills", "*.rtl.*"]
-
 
 class Command(BaseCommand):
     """Services, migrations, static files, then the Procfile."""
@@ -32,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
         try:
             with ExitStack() as stack:
-                started = embedded.start(wanted())
+                started = embedded.start(embedded.wanted(os.environ))
                 stack.callback(embedded.stop, started)
                 self.prepare()
                 running = stack.enter_context(processes.Processes(os.environ, port))
@@ -49,26 +47,15 @@ class Command(BaseCommand):
 
     def prepare(self) -> None:
         """Migrate as the owner and collect the static files."""
-        ignored = [f"--ignore={pattern}" for pattern in STATIC_IGNORED]
-        for command in (
-            ["migrate", "--verbosity=0"],
-            ["collectstatic", "--no-input", "--verbosity=0", *ignored],
-        ):
+        for command in (["migrate"], ["collectstatic", "--no-input"]):
             # A process each: the owner's role is chosen when the settings are read.
             done = subprocess.run(
-                [sys.executable, "manage.py", *command], cwd=settings.BASE_DIR, check=False
+                [sys.executable, "manage.py", *command, "--verbosity=0"],
+                cwd=settings.BASE_DIR,
+                check=False,
             )
             if done.returncode:
                 raise CommandError(f"manage.py {command[0]} failed; its lines above say why")
-
-
-def wanted() -> list[embedded.Service]:
-    """Return the embedded services that no URL replaces."""
-    replaced = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
-    given = settings.ENVIRONMENT
-    return [
-        service for service in embedded.every_service() if not given.text(replaced[service.name])
-    ]
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,38 @@
+"""`manage.py person EMAIL`: let somebody sign in; sign-up is closed, so this is the way in."""
+
+import getpass
+import secrets
+import sys
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.validators import validate_email
+
+from panel import people
+from panel.models import User
+
+
+class Command(BaseCommand):
+    """Add a person."""
+
+    help = "Adds a person who may sign in. Without a terminal a password is made and printed."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """An address, and what the person is."""
+        parser.add_argument("email")
+        parser.add_argument("--name", default="")
+        parser.add_argument("--staff", action="store_true", help="of the provider's staff")
+
+    def handle(self, *args: Any, email: str, name: str, staff: bool, **options: Any) -> None:
+        """Ask for the password, or make one."""
+        try:
+            validate_email(email)
+        except ValidationError as error:
+            raise CommandError(f"{email!r} is no e-mail address") from error
+        if User.objects.filter(email__iexact=email).exists():
+            raise CommandError(f"{email} is there already; they can ask for a new password")
+        asked = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""
+        password = asked or secrets.token_urlsafe(12)
+        people.add(email=email, password=password, name=name, is_staff=staff)
+        self.stdout.write(f"{email} may sign in" + ("" if asked else f" with {password}"))

@@ -1,0 +1,114 @@
+"""What `manage.py doctor` finds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from panel import broker, doctor, embedded
+from panel.beat import MARK
+
+
+def run_doctor(environment: dict[str, str], *names: str) -> tuple[int, list[dict[str, str]]]:
+    only = [f"--only={name}" for name in names]
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--json", *only],
+        cwd=embedded.CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.django_db
+def test_a_role_that_owns_nothing_is_well() -> None:
+    assert doctor.check("database role").is_ok
+
+
+def test_the_owners_role_is_a_problem(installation: dict[str, str]) -> None:
+    owner = installation | {"DATABASE_URL": installation["DATABASE_OWNER_URL"]}
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+    subprocess.run(migrate, cwd=embedded.CHECKOUT, env=owner, check=True)
+    code, (finding,) = run_doctor(owner, "database role")
+    assert code == 1
+    assert "owns tables" in finding["message"]
+
+
+def test_an_empty_database_is_told_to_migrate(installation: dict[str, str]) -> None:
+    code, (finding,) = run_doctor(installation, "migrations")
+    assert code == 1
+    assert finding["correction"] == "run `manage.py migrate`"
+
+
+def test_services_that_are_down_are_findings_and_not_crashes(tmp_path: Path) -> None:
+    nowhere = {
+        "PATH": "/usr/bin",
+        "DATABASE_URL": f"postgresql://tiercel_app@/tiercel?host={tmp_path}",
+        "REDIS_URL": f"unix://{tmp_path}/redis.sock?db=0",
+        "TIERCEL_SECRET_KEY": "x" * 64,
+    }
+    code, findings = run_doctor(nowhere)
+    assert code == 1
+    assert [finding["name"] for finding in findings] == list(doctor.CHECKS)
+    failed = {finding["name"] for finding in findings if not finding["ok"]}
+    assert {"database role", "migrations", "clock", "redis", "workers", "beat"} <= failed
+    assert all(finding["ok"] or finding["correction"] for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_ok"),
+    [
+        ("http://localhost:8000", True),
+        ("https://panel.example.org", True),
+        ("http://panel.example.org", False),
+        ("panel.example.org", False),
+    ],
+)
+def test_the_public_url_needs_tls_unless_it_is_this_machine(
+    settings: Settings, url: str, is_ok: bool
+) -> None:
+    settings.TIERCEL_PUBLIC_URL = url
+    assert doctor.check("public URL").is_ok is is_ok
+
+
+def test_halves_of_different_key_pairs_are_found(settings: Settings) -> None:
+    assert doctor.check("secrets").is_ok
+    settings.TIERCEL_HOST_KEYS_PUBLIC = "A" * 43 + "="
+    assert doctor.check("secrets").message == "the two halves of the host keys do not fit"
+
+
+def test_garbage_for_a_key_is_a_finding(settings: Settings) -> None:
+    settings.TIERCEL_HOST_KEYS_SECRET = "not base64!"
+    assert not doctor.check("secrets").is_ok
+
+
+def test_a_web_process_without_the_secret_half_is_well(settings: Settings) -> None:
+    settings.TIERCEL_HOST_KEYS_SECRET = ""
+    assert doctor.check("secrets").is_ok
+
+
+def test_beat_is_alive_while_its_mark_lasts() -> None:
+    with broker.client() as client:
+        client.set(MARK, "alive", ex=60)
+        assert doctor.check("beat").is_ok
+        client.delete(MARK)
+        assert doctor.check("beat").correction == "start beat (see the Procfile)"
+
+
+def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "FREE_BYTES", 2**60)
+    assert not doctor.check("disk space").is_ok
+
+
+def test_the_report_gives_the_correction_below_a_problem() -> None:
+    findings = [doctor.Finding("a", "well"), doctor.Finding("b", "ill", "heal it")]
+    assert list(doctor.report(findings)) == [
+        "ok       a: well",
+        "problem  b: ill",
+        "         -> heal it",
+    ]

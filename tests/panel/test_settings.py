@@ -1,0 +1,135 @@
+"""Settings and headers of a production installation."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from panel import embedded
+
+PROBE = """
+import json
+import django
+from django.conf import settings
+django.setup()
+names = {names!r}
+print(json.dumps({{name: getattr(settings, name, None) for name in names}}, default=str))
+"""
+
+
+def settings_with(environment: dict[str, str], *names: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(names=names)],
+        cwd=embedded.CHECKOUT,
+        env={"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "panel.settings"} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    read: dict[str, Any] = json.loads(done.stdout)
+    return read
+
+
+def test_debug_is_off_unless_asked_for() -> None:
+    assert settings_with({}, "DEBUG") == {"DEBUG": False}
+
+
+def test_an_https_address_makes_cookies_secure_and_trusts_its_origin() -> None:
+    read = settings_with(
+        {"TIERCEL_PUBLIC_URL": "https://panel.example.org/"},
+        "SESSION_COOKIE_SECURE",
+        "CSRF_COOKIE_SECURE",
+        "CSRF_TRUSTED_ORIGINS",
+        "ALLOWED_HOSTS",
+        "TIERCEL_PUBLIC_URL",
+    )
+    assert read["SESSION_COOKIE_SECURE"] and read["CSRF_COOKIE_SECURE"]
+    assert read["CSRF_TRUSTED_ORIGINS"] == ["https://panel.example.org"]
+    assert read["ALLOWED_HOSTS"][0] == "panel.example.org"
+    assert read["TIERCEL_PUBLIC_URL"] == "https://panel.example.org"
+
+
+def test_the_proxys_header_is_trusted_only_when_told() -> None:
+    name = "SECURE_PROXY_SSL_HEADER"
+    assert settings_with({}, name)[name] is None
+    assert settings_with({"TIERCEL_TRUST_PROXY": "1"}, name)[name][1] == "https"
+
+
+def test_the_owners_role_is_used_only_when_asked_for() -> None:
+    urls = {
+        "DATABASE_URL": "postgresql://app@db/tiercel",
+        "DATABASE_OWNER_URL": "postgresql://owner@db/tiercel",
+    }
+    as_app = settings_with(urls, "DATABASES")["DATABASES"]["default"]
+    as_owner = settings_with(urls | {"TIERCEL_DB_ROLE": "owner"}, "DATABASES")["DATABASES"]
+    assert (as_app["USER"], as_owner["default"]["USER"]) == ("app", "owner")
+
+
+def test_each_shard_has_a_beat_entry() -> None:
+    read = settings_with({"TIERCEL_COLLECT_SHARDS": "3"}, "CELERY_BEAT_SCHEDULE")
+    queues = [
+        entry["options"]["queue"]
+        for name, entry in read["CELERY_BEAT_SCHEDULE"].items()
+        if name.startswith("collect-")
+    ]
+    assert queues == ["collect.0", "collect.1", "collect.2"]
+
+
+def test_django_finds_nothing_to_object_to_in_production(installation: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=embedded.CHECKOUT,
+        env=installation | {"TIERCEL_PUBLIC_URL": "https://panel.example.org"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_migration_is_missing() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "makemigrations", "--check", "--dry-run"],
+        cwd=embedded.CHECKOUT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_variable_is_documented() -> None:
+    code = (embedded.CHECKOUT / "panel" / "settings.py").read_text()
+    names = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', code))
+    assert "TIERCEL_PUBLIC_URL" in names
+    text = Path(embedded.CHECKOUT / "docs" / "production.md").read_text()
+    assert sorted(name for name in names if f"`{name}`" not in text) == []
+
+
+@pytest.mark.django_db
+def test_pages_carry_a_strict_content_security_policy(client: Client) -> None:
+    policy = client.get("/account/login/").headers["Content-Security-Policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["style-src"] == "'self'"
+    assert directives["img-src"] == "'self' data:"
+    assert directives["default-src"] == "'self'"
+    assert "unsafe" not in policy
+
+
+@pytest.mark.django_db
+def test_pages_are_closed_to_strangers(client: Client) -> None:
+    answer = client.get("/")
+    assert answer.status_code in {302, 404}
+    assert answer.status_code == 404 or answer.headers["Location"].startswith("/account/login/")
+
+
+@pytest.mark.django_db
+def test_health_is_open_to_strangers(client: Client) -> None:
+    assert client.get("/health").status_code == 200

@@ -1,0 +1,99 @@
+"""`manage.py up`: the whole panel on one machine."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from panel import embedded, processes
+
+UP = [sys.executable, "manage.py", "up"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def children_of(session: int) -> set[int]:
+    """Processes whose session or parent chain began with `session`."""
+    found = {session}
+    for _ in range(4):
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[1]) in found:
+                found.add(int(stat.parent.name))
+    return found - {session}
+
+
+@pytest.mark.timeout(180)
+def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
+    installation: dict[str, str], tmp_path: Path
+) -> None:
+    port = free_port()
+    log = tmp_path / "up.log"
+    environment = installation | {"TIERCEL_PUBLIC_URL": f"http://localhost:{port}"}
+    with log.open("w") as output:
+        up = subprocess.Popen(
+            [*UP, "--port", str(port)],
+            cwd=embedded.CHECKOUT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        end = time.monotonic() + 120
+        while "Tiercel answers" not in log.read_text():
+            assert up.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+        assert processes.answers(f"http://127.0.0.1:{port}/health")
+        doctor = subprocess.run(
+            [sys.executable, "manage.py", "doctor", "--json"],
+            cwd=embedded.CHECKOUT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        problems = [finding for finding in json.loads(doctor.stdout) if not finding["ok"]]
+        assert problems == []
+        children = children_of(up.pid)
+        assert len(children) >= 6
+        up.send_signal(signal.SIGINT)
+        assert up.wait(60) == 0, log.read_text()
+    finally:
+        if up.poll() is None:
+            up.terminate()
+            up.wait(60)
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+    assert not processes.answers(f"http://127.0.0.1:{port}/health")
+
+
+def test_up_refuses_a_port_in_use() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*UP, "--port", str(port)],
+            cwd=embedded.CHECKOUT,
+            env=dict(os.environ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"something listens on port {port}" in done.stderr

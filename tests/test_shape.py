@@ -1,0 +1,200 @@
+"""The shape of the project: who imports whom, how long files are, what must fit together."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("panel", "storage", "jobs")
+SOURCE_LINES = 300
+TEST_LINES = 400
+REQUIREMENTS = ("requirements", "requirements-embedded", "requirements-test", "requirements-node")
+BANNED_NAMES = {"utils", "helpers", "services", "managers", "signals", "misc", "common"}
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "migrations" not in path.parts and "__pycache__" not in path.parts:
+                yield path
+
+
+def committed_files() -> list[Path]:
+    """Files that are or would be committed."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = (ROOT / line for line in done.stdout.splitlines())
+    return [path for path in paths if path.is_file()]
+
+
+def test_imports_go_one_way() -> None:
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_agent_imports_nothing_but_the_standard_library() -> None:
+    foreign = {}
+    for path in python_files("storage/agent"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = {(node.module or "").split(".")[0]}
+            else:
+                continue
+            if names - sys.stdlib_module_names:
+                foreign[f"{path.relative_to(ROOT)}:{node.lineno}"] = names
+    assert not foreign
+
+
+def test_no_file_is_longer_than_a_readers_head() -> None:
+    too_long = {
+        str(path.relative_to(ROOT)): lines
+        for path in python_files(*SOURCES, "tests")
+        if (lines := len(path.read_text().splitlines()))
+        > (TEST_LINES if path.is_relative_to(ROOT / "tests") else SOURCE_LINES)
+    }
+    assert not too_long
+
+
+def test_modules_are_named_by_a_noun_of_the_field() -> None:
+    commands = ROOT / "panel" / "management" / "commands"
+    vague = [
+        str(path.relative_to(ROOT))
+        for path in python_files(*SOURCES, "tests")
+        if BANNED_NAMES & {path.stem, *path.relative_to(ROOT).parts} and path.parent != commands
+    ]
+    assert not vague
+
+
+def test_every_module_says_what_lives_in_it() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in python_files(*SOURCES)
+        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert not silent
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_pinned_package_has_a_hash_and_no_address(name: str) -> None:
+    text = (ROOT / f"{name}.txt").read_text()
+    blocks = re.split(r"\n(?=[a-z0-9])", text.split("\n", 2)[2], flags=re.IGNORECASE)
+    assert blocks
+    for block in blocks:
+        first = block.splitlines()[0]
+        assert re.match(r"[A-Za-z0-9._-]+==\S+", first), first
+        assert "--hash=sha256:" in block, first
+    assert not re.search(r"https?:|file:|--(extra-)?index-url|--find-links", text)
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_asked_package_is_pinned(name: str) -> None:
+    asked = re.findall(r"^([A-Za-z][\w.-]*)", (ROOT / f"{name}.in").read_text(), re.MULTILINE)
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / f"{name}.txt").read_text(), re.MULTILINE)
+    assert {plain(package) for package in asked} <= {plain(package) for package in pinned}
+
+
+def test_the_same_version_is_pinned_everywhere() -> None:
+    versions: dict[str, set[str]] = {}
+    for name in REQUIREMENTS:
+        text = (ROOT / f"{name}.txt").read_text()
+        for package, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+            versions.setdefault(package, set()).add(version)
+    assert {package: found for package, found in versions.items() if len(found) > 1} == {}
+
+
+def test_the_npm_lock_names_no_registry() -> None:
+    text = (ROOT / "package-lock.json").read_text()
+    assert '"integrity"' in text
+    assert '"resolved"' not in text
+
+
+def test_no_committed_file_names_this_machines_paths() -> None:
+    home = str(ROOT).encode()
+    naming = [str(path) for path in committed_files() if home in path.read_bytes()]
+    assert not naming
+
+
+def test_the_tools_floor_is_the_projects_floor() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    floor = project["project"]["requires-python"].removeprefix(">=")
+    assert project["tool"]["mypy"]["python_version"] == floor
+    assert project["tool"]["ruff"]["target-version"] == "py" + floor.replace(".", "")
+
+
+def plain(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+# --- The Procfile and compose -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def procfile() -> dict[str, str]:
+    lines = (ROOT / "Procfile").read_text().splitlines()
+    return dict(line.split(": ", 1) for line in lines if line)
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_compose_runs_the_commands_of_the_procfile(
+    procfile: dict[str, str], compose: dict[str, Any]
+) -> None:
+    commands = {name: compose["services"][name]["command"] for name in procfile}
+    assert commands == procfile
+
+
+def test_compose_has_every_service_and_each_long_lived_one_a_health_check(
+    procfile: dict[str, str], compose: dict[str, Any]
+) -> None:
+    lasting = {"db", "redis", *procfile}
+    assert set(compose["services"]) == lasting | {"migrate"}
+    for name in lasting:
+        assert compose["services"][name]["healthcheck"]["test"], name
+
+
+def test_only_worker_and_collector_are_given_the_secret_half(compose: dict[str, Any]) -> None:
+    given = {
+        name
+        for name, service in compose["services"].items()
+        if "TIERCEL_HOST_KEYS_SECRET" in service.get("environment", {})
+    }
+    assert given == {"worker", "collector"}
+
+
+def test_only_the_migrations_are_given_the_owners_role(compose: dict[str, Any]) -> None:
+    given = {
+        name
+        for name, service in compose["services"].items()
+        if "tiercel_owner" in str(service.get("environment", {}))
+    }
+    assert given == {"migrate"}
+
+
+def test_compose_holds_no_secret_and_publishes_only_on_loopback(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        for variable, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|SECRET|_KEY", variable):
+                assert str(value).startswith("${"), f"{name}: {variable}"
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:"), f"{name}: {port}"
