@@ -38,15 +38,26 @@ def cache_device_name(key: str) -> str:
     return f"s-{key}"
 
 
+def is_cache_name(name: str) -> bool:
+    """True for what `pool_name` and `cache_device_name` make."""
+    return name[:2] in ("c-", "s-") and KEY_PATTERN.fullmatch(name[2:]) is not None
+
+
 def volume_tag(key: str) -> str:
     """The tag that ties an LV to the volume record `key`."""
     return f"{VOLUME_TAG_PREFIX}{key}"
 
 
 def tagged_volume_key(tags: tuple[str, ...]) -> str | None:
-    """The volume key among LVM tags, or None. Tags come from the host: anything odd is ignored."""
-    for tag in tags:
-        key = tag.removeprefix(VOLUME_TAG_PREFIX)
-        if key != tag and KEY_PATTERN.fullmatch(key):
-            return key
-    return None
+    """The volume key among LVM tags; None where there is none, or more than one."""
+    keys = tagged_volume_keys(tags)
+    return keys[0] if len(keys) == 1 else None
+
+
+def tagged_volume_keys(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Every volume key among LVM tags, each once. Tags come from the host: anything odd is
+    ignored."""
+    keys = (
+        tag.removeprefix(VOLUME_TAG_PREFIX) for tag in tags if tag.startswith(VOLUME_TAG_PREFIX)
+    )
+    return tuple(dict.fromkeys(key for key in keys if KEY_PATTERN.fullmatch(key)))

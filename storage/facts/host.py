@@ -1,27 +1,15 @@
-"""What a host says now: frozen dataclasses decoded from the agent's `inventory` reply.
-
-The host is not trusted: every field is checked for its type and range, text is cut to a sane
-length, and a reply that does not fit raises `BadFacts`, so that no half-read inventory is used.
-Names, tags, models and serials are other people's text: show them escaped, never build with them.
-"""
+"""The nouns of an inventory: disks, arrays, groups, volumes, caches, and who uses what."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import types
-import typing
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Literal
 
-TEXT_LIMIT = 512
-INT_LIMIT = 2**63 - 1
+from storage.naming import MANAGED_TAG, is_cache_name
+
 UUID_LIMIT = 38
 """LVM writes its uuids as 32 letters in 7 groups."""
 NAME_LIMIT = 127
-
-T = TypeVar("T")
 
 
 class BadFacts(ValueError):
@@ -94,6 +82,10 @@ class VolumeGroup:
     tags: tuple[str, ...]
     missing_pv_count: int
     allowed: bool
+
+    def __post_init__(self) -> None:
+        if not self.extent_bytes:
+            raise BadFacts(f"not a volume group: {self.name!r:.60} has no extent size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +164,10 @@ class LogicalVolume:
     users: tuple[VolumeUser, ...]
 
     def __post_init__(self) -> None:
-        if (
-            not self.size_bytes
-            or len(self.uuid) > UUID_LIMIT
-            or len(self.name) > NAME_LIMIT
-        ):
+        fit = all(0 < len(uuid) <= UUID_LIMIT for uuid in (self.uuid, self.vg_uuid)) and all(
+            0 < len(name) <= NAME_LIMIT for name in (self.name, self.vg_name)
+        )
+        if not self.size_bytes or not fit:
             raise BadFacts(f"not a logical volume: {self.name!r:.60}")
 
     @property
@@ -236,9 +227,7 @@ class HostFacts:
         return next((lv for lv in self.lvs if lv.uuid == uuid), None)
 
     def lv_named(self, vg_uuid: str, name: str) -> LogicalVolume | None:
-        return next(
-            (lv for lv in self.lvs if (lv.vg_uuid, lv.name) == (vg_uuid, name)), None
-        )
+        return next((lv for lv in self.lvs if (lv.vg_uuid, lv.name) == (vg_uuid, name)), None)
 
     def cset(self, uuid: str) -> CacheSet | None:
         return next((cset for cset in self.csets if cset.uuid == uuid), None)
@@ -247,72 +236,13 @@ class HostFacts:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
 
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
-        """Volumes a guest or a person may use; not what caches are made of."""
+        """Volumes a guest or a person may use; not what caches are made of. A cache device that
+        is not registered yet, or no more, is told by the name and the tag that we gave it."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
-            lv for lv in self.lvs if lv.is_public and lv.uuid not in cache_devices
+            lv
+            for lv in self.lvs
+            if lv.is_public
+            and lv.uuid not in cache_devices
+            and not (MANAGED_TAG in lv.tags and is_cache_name(lv.name))
         )
-
-
-def decode(data: object) -> HostFacts:
-    """The agent's `inventory` data (see the module `inventory` of the agent) as facts.
-
-    Raises `BadFacts` naming the field that does not fit. Unknown keys are ignored, so that a
-    newer agent can say more.
-    """
-    return _decode(HostFacts, data, "inventory")
-
-
-@functools.cache
-def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
-    hints = typing.get_type_hints(cls)
-    return tuple((field.name, hints[field.name]) for field in dataclasses.fields(cls))
-
-
-def _decode(cls: type[T], data: object, where: str) -> T:
-    if not isinstance(data, Mapping):
-        raise BadFacts(f"{where}: expected an object")
-    values: dict[str, Any] = {}
-    for name, hint in _fields(cls):
-        if name not in data:
-            raise BadFacts(f"{where}.{name} is missing")
-        values[name] = _value(hint, data[name], f"{where}.{name}")
-    return cls(**values)
-
-
-def _value(hint: Any, value: object, where: str) -> Any:
-    origin = get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        if value is None:
-            return None
-        return _value(
-            next(arg for arg in get_args(hint) if arg is not type(None)), value, where
-        )
-    if origin is Literal:
-        if value not in get_args(hint):
-            raise BadFacts(
-                f"{where}: {value!r:.60} is none of {', '.join(get_args(hint))}"
-            )
-        return value
-    if origin is tuple:
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            raise BadFacts(f"{where}: expected a list")
-        return tuple(
-            _value(get_args(hint)[0], v, f"{where}[{n}]") for n, v in enumerate(value)
-        )
-    if dataclasses.is_dataclass(hint):
-        return _decode(typing.cast("type[Any]", hint), value, where)
-    return _scalar(hint, value, where)
-
-
-def _scalar(hint: Any, value: object, where: str) -> Any:
-    if hint is bool and isinstance(value, bool):
-        return value
-    if hint is int and isinstance(value, int) and not isinstance(value, bool):
-        if not 0 <= value <= INT_LIMIT:
-            raise BadFacts(f"{where}: {value} is out of range")
-        return value
-    if hint is str and isinstance(value, str):
-        # PostgreSQL refuses NUL in text, and a lone surrogate cannot be encoded.
-        return value[:TEXT_LIMIT].replace("\0", "�").encode(errors="replace").decode()
-    raise BadFacts(f"{where}: expected {hint.__name__}, got {type(value).__name__}")

@@ -1,0 +1,40 @@
+"""What a host says now: frozen dataclasses decoded from the agent's `inventory` reply.
+
+The host is not trusted: every field is checked for its type and range, text is cut to a sane
+length, and a reply that does not fit raises `BadFacts`, so that no half-read inventory is used.
+Names, tags, models and serials are other people's text: show them escaped, never build with them.
+"""
+
+from storage.facts.decoding import decode
+from storage.facts.host import (
+    Array,
+    ArrayMember,
+    BadFacts,
+    BcacheBacking,
+    CacheSet,
+    Disk,
+    DmCache,
+    HostFacts,
+    LogicalVolume,
+    PhysicalVolume,
+    Segment,
+    VolumeGroup,
+    VolumeUser,
+)
+
+__all__ = [
+    "Array",
+    "ArrayMember",
+    "BadFacts",
+    "BcacheBacking",
+    "CacheSet",
+    "Disk",
+    "DmCache",
+    "HostFacts",
+    "LogicalVolume",
+    "PhysicalVolume",
+    "Segment",
+    "VolumeGroup",
+    "VolumeUser",
+    "decode",
+]
