@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 MIB = 1024**2
 GIB = 1024**3
@@ -17,6 +17,9 @@ LVMCACHE_MIN_BYTES = 64 * MIB
 DEFAULT_CHUNK_KIB = 64
 MAX_CHUNKS = 1_000_000
 """`allocation/cache_pool_max_chunks`: LVM refuses a pool with more chunks than this."""
+MAX_CHUNK_KIB = 1024**2
+MAX_BYTES = 2**60
+NAME_LIMIT = 127
 
 
 def smallest_chunk_kib(size_bytes: int) -> int:
@@ -35,6 +38,27 @@ class BadWish(ValueError):
     """The wish contradicts itself or a limit of the technology; the text says what to change."""
 
 
+def _whole(what: str, value: object, low: int, high: int = MAX_BYTES) -> None:
+    """Refuse what is no int (bool is one to Python) or out of range."""
+    if type(value) is not int or not low <= value <= high:
+        raise BadWish(f"{what} is a whole number from {low} to {high}.")
+
+
+def _choice(what: str, value: object, *allowed: str) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise BadWish(f"{what} is {' or '.join(allowed)}.")
+
+
+def _name(what: str, value: object) -> None:
+    """Only a bound on the text: whether a cache is one of ours is for the plan to tell."""
+    if not isinstance(value, str) or len(value) > NAME_LIMIT or not _plain(value):
+        raise BadWish(f"{what} is plain text of at most {NAME_LIMIT} characters.")
+
+
+def _plain(value: str) -> bool:
+    return value.isascii() and value.isprintable()
+
+
 @dataclass(frozen=True, slots=True)
 class LvmCache:
     """A cache pool of `size_bytes` on the fast physical volumes of the volume's own group."""
@@ -46,15 +70,16 @@ class LvmCache:
     migration_threshold_sectors: int = 2048
 
     def __post_init__(self) -> None:
-        if self.mode not in ("writethrough", "writeback"):
-            raise BadWish(
-                f"lvmcache has no mode {self.mode!r}: choose writethrough or writeback."
-            )
+        _name("A cache pool's name", self.name)
+        _choice("The mode of lvmcache", self.mode, "writethrough", "writeback")
+        _whole("A cache's size in bytes", self.size_bytes, 1, MAX_CHUNKS * MAX_CHUNK_KIB * 1024)
+        _whole("The chunk size in KiB", self.chunk_kib, 32, MAX_CHUNK_KIB)
+        _whole("The migration threshold", self.migration_threshold_sectors, 0, 2**31)
         if self.size_bytes < LVMCACHE_MIN_BYTES:
             raise BadWish(
                 f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB."
             )
-        if self.chunk_kib % 32 or not 32 <= self.chunk_kib <= 1024**2:
+        if self.chunk_kib % 32:
             raise BadWish(
                 "The chunk size is a multiple of 32 KiB, from 32 KiB to 1 GiB."
             )
@@ -76,18 +101,17 @@ class Bcache:
     sequential_cutoff_bytes: int = 4 * MIB
 
     def __post_init__(self) -> None:
-        if self.cache_mode not in ("writethrough", "writeback", "writearound"):
-            raise BadWish(
-                f"bcache has no mode {self.cache_mode!r} that Tiercel offers."
-            )
+        _name("A cache device's name", self.name)
+        _name("A cache set's UUID", self.cset_uuid)
+        _choice(
+            "The mode of bcache", self.cache_mode, "writethrough", "writeback", "writearound"
+        )
+        _whole("A cache's size in bytes", self.size_bytes, 1)
+        _whole("The sequential cutoff in bytes", self.sequential_cutoff_bytes, 0, 2**32)
         if self.size_bytes < BCACHE_MIN_BYTES:
             raise BadWish(
                 f"A bcache cache needs at least {BCACHE_MIN_BYTES // MIB} MiB "
                 "(more than 512 buckets)."
-            )
-        if self.sequential_cutoff_bytes < 0:
-            raise BadWish(
-                "The sequential cutoff is 0 (cache everything) or a number of bytes."
             )
 
 
@@ -102,8 +126,9 @@ class Wish:
     cache: LvmCache | Bcache | None = None
 
     def __post_init__(self) -> None:
-        if self.size_bytes <= 0:
-            raise BadWish("A volume needs a size.")
+        _whole("A volume's size in bytes", self.size_bytes, 1)
+        _choice("The tier", self.tier, "hdd", "ssd")
+        _choice("The layout", self.layout, "plain", "bcache")
         if isinstance(self.cache, Bcache) and self.layout != "bcache":
             raise BadWish(
                 "Only a volume created bcache-ready can take a bcache cache: "
@@ -126,19 +151,25 @@ class Wish:
         return data
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Wish:
+    def from_json(cls, data: object) -> Wish:
         """The inverse of `to_json`; raises `BadWish` on anything else."""
-        fields = dict(data)
+        if not isinstance(data, dict):
+            raise BadWish("A wish is an object.")
+        fields: dict[str, Any] = dict(data)
         cache = fields.pop("cache", None)
         try:
-            return cls(**fields, cache=None if cache is None else _cache(dict(cache)))
+            return cls(**fields, cache=None if cache is None else _cache(cache))
         except TypeError as error:
             raise BadWish(f"Not a wish: {error}") from error
 
 
-def _cache(data: dict[str, Any]) -> LvmCache | Bcache:
-    kind = data.pop("kind", None)
-    kinds = {"lvmcache": LvmCache, "bcache": Bcache}
-    if kind not in kinds:
-        raise BadWish("A cache is of kind lvmcache or bcache.")
-    return cast("LvmCache | Bcache", kinds[kind](**data))
+def _cache(data: object) -> LvmCache | Bcache:
+    if not isinstance(data, dict):
+        raise BadWish("A cache is an object, or null for none.")
+    fields: dict[str, Any] = dict(data)
+    kind = fields.pop("kind", None)
+    if kind == "lvmcache":
+        return LvmCache(**fields)
+    if kind == "bcache":
+        return Bcache(**fields)
+    raise BadWish("A cache is of kind lvmcache or bcache.")
