@@ -55,5 +55,5 @@ def choose(pvs: Sequence[PhysicalVolume], needed_bytes: int) -> tuple[str, ...]:
     if usable and usable[0].free_bytes >= needed_bytes:
         return (usable[0].name,)
     if sum(pv.free_bytes for pv in usable) >= needed_bytes:
-        return tuple(pv.name for pv in usable)
+        return tuple(pv.name for pv in usable if pv.free_bytes)
     return ()

@@ -156,12 +156,12 @@ def segment(*pvs: str, **fields: Any) -> Segment:
 
 def lv(name: str = "web12", **fields: Any) -> LogicalVolume:
     """A linear, public, untagged LV of 8 GiB on `sdc`. `pvs` is short for its one segment."""
-    pvs = fields.pop("pvs", ("sdc",))
+    pvs, size_bytes = fields.pop("pvs", ("sdc",)), fields.pop("size_bytes", 8 * GIB)
     defaults = {
         "uuid": lvm_uuid(),
         "vg_uuid": VG_UUID,
         "vg_name": "vg0",
-        "size_bytes": 8 * GIB,
+        "size_bytes": size_bytes,
         "layout": ("linear",),
         "role": ("public",),
         "tags": (),
@@ -171,7 +171,7 @@ def lv(name: str = "web12", **fields: Any) -> LogicalVolume:
         "dev": "253:4",
         "kname": "dm-4",
         "health": "",
-        "segments": (segment(*pvs),),
+        "segments": (segment(*pvs, size_bytes=size_bytes),),
         "cache": None,
         "bcache": None,
         "users": (),
@@ -197,29 +197,16 @@ def dm_cache(pool: str, **fields: Any) -> DmCache:
     return DmCache(pool=pool, **{**defaults, **fields})
 
 
-def pool(name: str, **fields: Any) -> tuple[LogicalVolume, LogicalVolume]:
-    """A cache pool that no volume uses, and the hidden LV that tells where it lies."""
-    pvs = fields.pop("pvs", ("md0",))
-    made = lv(
-        name,
-        **{
-            "layout": ("cache", "pool"),
-            "role": ("private",),
-            "size_bytes": 2 * GIB,
-            "pvs": (),
-            "open_count": 0,
-            **fields,
-        },
-    )
-    data = lv(
-        f"{name}_cdata",
-        role=("private", "cache", "pool", "data"),
-        pvs=pvs,
-        open_count=0,
-        size_bytes=made.size_bytes,
-        vg_uuid=made.vg_uuid,
-    )
-    return made, data
+def pool(name: str, **fields: Any) -> LogicalVolume:
+    """A cache pool of 2 GiB on `md0` that no volume uses."""
+    defaults = {
+        "layout": ("cache", "pool"),
+        "role": ("private",),
+        "size_bytes": 2 * GIB,
+        "pvs": ("md0",),
+        "open_count": 0,
+    }
+    return lv(name, **{**defaults, **fields})
 
 
 def bcache(**fields: Any) -> BcacheBacking:
