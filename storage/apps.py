@@ -1,3 +1,5 @@
+"""Registers the storage app."""
+
 from django.apps import AppConfig
 
 
