@@ -3,11 +3,11 @@
 The host is not trusted: a value of another type or out of range raises `BadSample`, and no part
 of that reply is used. Counters stay as the kernel printed them; `storage.rates` subtracts.
 
-Field names are those of the wire, so that `asdict` of a `VolumeCounters` decodes again: that is
-how the counters of the last sample are kept for the next difference.
+Field names are those of the wire. `encode` gives data that decodes again: so the counters of the
+last sample are kept for the next difference.
 """
 
-from storage.counters.decode import decode, decode_stamp, decode_volume
+from storage.counters.decode import decode, decode_stamp, decode_volume, encode
 from storage.counters.fields import BadSample
 from storage.counters.shapes import (
     LATENCY_BOUNDS_NS,
@@ -33,4 +33,5 @@ __all__ = [
     "decode",
     "decode_stamp",
     "decode_volume",
+    "encode",
 ]

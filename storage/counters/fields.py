@@ -62,9 +62,12 @@ class Fields:
 
     def counts(self, name: str, length: int) -> tuple[int, ...]:
         value = self.get(name)
-        # A tuple too: the counters kept from the last sample come from `asdict`.
+        # A tuple too: the counters kept from the last sample may not have been through JSON.
         if not isinstance(value, list | tuple) or len(value) != length:
             raise BadSample(f"{self.where}.{name}: expected a list of {length} numbers")
+        # Nine numbers of ten are in such lists, so they are checked all at once if they fit.
+        if set(map(type, value)) == {int} and min(value) >= 0 and max(value) <= U64_LIMIT:
+            return tuple(value)
         return tuple(whole(v, U64_LIMIT, f"{self.where}.{name}[{n}]") for n, v in enumerate(value))
 
     def disk(self, name: str) -> DiskCounters:

@@ -85,7 +85,8 @@ class Sample(Interval):
 class LatestSample(Interval):
     """The last sample of a volume: its counters, from which the next difference is taken, and the
     interval that ended with it. `gap` says why that has no figures, `cache_gap` why only those
-    of the cache are missing (`storage.rates.GapReason`)."""
+    of the cache are missing (`storage.rates.GapReason`). `cache_state` is what is wrong with the
+    cache, `suspended` says that the device's I/O is frozen."""
 
     volume = models.OneToOneField(
         Volume, on_delete=models.CASCADE, primary_key=True, related_name="latest_sample"
@@ -97,6 +98,9 @@ class LatestSample(Interval):
     counters = models.JSONField()
     gap = models.CharField(max_length=32, blank=True)
     cache_gap = models.CharField(max_length=32, blank=True)
+    cache_mode = models.CharField(max_length=255, blank=True)
+    cache_state = models.CharField(max_length=32, blank=True)
+    suspended = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"volume {self.volume_id} at {self.at:%Y-%m-%d %H:%M:%S}"

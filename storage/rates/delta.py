@@ -57,9 +57,14 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What a cache holds at one moment; None without a cache or when it has failed."""
+    """What a cache is and holds at one moment; sizes are None without a cache or when it failed.
+
+    `cache_state` says what is wrong with it, "" when nothing is.
+    """
 
     technology: Technology
+    cache_mode: str = ""
+    cache_state: str = ""
     cache_size_bytes: int | None = None
     used_bytes: int | None = None
     dirty_bytes: int | None = None
@@ -106,18 +111,26 @@ def gauges(counters: VolumeCounters) -> Gauges:
     cache, bcache = counters.cache, counters.bcache
     if bcache is not None and bcache.cset_uuid is not None:
         size, percent = bcache.cset_size_bytes, bcache.available_percent
-        used = None if size is None or percent is None else size * (100 - percent) // 100
-        return Gauges(Technology.BCACHE, size, used, bcache.dirty_bytes)
+        return Gauges(
+            technology=Technology.BCACHE,
+            cache_mode=bcache.cache_mode,
+            cache_state="inconsistent" if bcache.state == "inconsistent" else "",
+            cache_size_bytes=size,
+            used_bytes=None if size is None or percent is None else size * (100 - percent) // 100,
+            dirty_bytes=bcache.dirty_bytes,
+        )
     if cache is None:
         return Gauges(Technology.NONE)
     if cache.failed:
-        return Gauges(Technology.DM_CACHE)
+        return Gauges(Technology.DM_CACHE, cache.mode, "failed")
     chunk_bytes = cache.chunk_sectors * SECTOR_BYTES
     return Gauges(
-        Technology.DM_CACHE,
-        cache.total * chunk_bytes,
-        cache.used * chunk_bytes,
-        cache.dirty * chunk_bytes,
+        technology=Technology.DM_CACHE,
+        cache_mode=cache.mode,
+        cache_state="needs check" if cache.needs_check else "read-only" if cache.read_only else "",
+        cache_size_bytes=cache.total * chunk_bytes,
+        used_bytes=cache.used * chunk_bytes,
+        dirty_bytes=cache.dirty * chunk_bytes,
     )
 
 

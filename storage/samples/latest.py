@@ -8,7 +8,6 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from storage.counters import BadSample, decode_volume
 from storage.models import LatestSample, Volume
 from storage.rates import CacheDelta, Delta, Figures, GapReason, Sums, Technology, figures
 from storage.samples.columns import CACHE, DISK
@@ -44,13 +43,13 @@ def latest(volume: Volume) -> Latest | None:
 
 def latest_of(volumes: Iterable[Volume]) -> dict[int, Latest]:
     """By primary key of the volume; those that were never sampled are missing. One query."""
-    rows = LatestSample.objects.filter(volume_id__in=[volume.pk for volume in volumes])
+    keys = [volume.pk for volume in volumes]
+    rows = LatestSample.objects.filter(volume_id__in=keys).defer("counters")
     now = timezone.now()
     return {row.volume_id: _latest(row, now) for row in rows}
 
 
 def _latest(row: LatestSample, now: datetime) -> Latest:
-    mode, state, suspended = _condition(row)
     return Latest(
         **asdict(figures(Sums() if row.gap else Sums.of(_delta(row)))),
         at=row.at,
@@ -58,12 +57,12 @@ def _latest(row: LatestSample, now: datetime) -> Latest:
         gap=GapReason(row.gap) if row.gap else None,
         cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
         technology=Technology(row.technology),
-        cache_mode=mode,
-        cache_state=state,
+        cache_mode=row.cache_mode,
+        cache_state=row.cache_state,
         cache_size_bytes=row.cache_size_bytes,
         used_bytes=row.used_bytes,
         dirty_bytes=row.dirty_bytes,
-        suspended=suspended,
+        suspended=row.suspended,
     )
 
 
@@ -75,22 +74,3 @@ def _delta(row: LatestSample) -> Delta:
         cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
         latency_counts=None if counts is None else tuple(counts),
     )
-
-
-def _condition(row: LatestSample) -> tuple[str, str, bool]:
-    """(cache mode, what is wrong with the cache, suspended) of the kept counters."""
-    try:
-        counters = decode_volume(row.counters)
-    except BadSample:
-        # Kept by another version of the panel: the next round replaces it.
-        return "", "", False
-    cache, bcache = counters.cache, counters.bcache
-    if bcache is not None and bcache.cset_uuid is not None:
-        state = "inconsistent" if bcache.state == "inconsistent" else ""
-        return bcache.cache_mode, state, counters.suspended
-    if cache is None:
-        return "", "", counters.suspended
-    if cache.failed:
-        return cache.mode, "failed", counters.suspended
-    state = "needs check" if cache.needs_check else "read-only" if cache.read_only else ""
-    return cache.mode, state, counters.suspended

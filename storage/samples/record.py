@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from storage.counters import (
     decode,
     decode_stamp,
     decode_volume,
+    encode,
 )
 from storage.models import Host, LatestSample, Placement
 from storage.rates import Delta, Gap, Reading, delta, gauges
@@ -30,6 +31,9 @@ KEPT: Final = {
     "counters": "jsonb",
     "gap": "varchar",
     "cache_gap": "varchar",
+    "cache_mode": "varchar",
+    "cache_state": "varchar",
+    "suspended": "bool",
 }
 COLUMNS: Final = {**KEPT, **INTERVAL}
 COPY: Final = f"COPY sample_stage ({', '.join(COLUMNS)}) FROM STDIN (FORMAT binary)"
@@ -129,11 +133,13 @@ def _row(volume_id: int, reading: Reading, at: datetime, change: Delta | Gap) ->
         "at": at,
         "boot_id": reading.boot_id,
         "boottime_ns": reading.boottime_ns,
-        "counters": Jsonb(asdict(reading.counters)),
+        "counters": Jsonb(encode(reading.counters)),
         "gap": gap or "",
         "cache_gap": "",
     }
     now = gauges(reading.counters)
+    values["cache_mode"], values["cache_state"] = now.cache_mode, now.cache_state
+    values["suspended"] = reading.counters.suspended
     values.update((name, getattr(now, name)) for name in GAUGES)
     if isinstance(change, Delta):
         values["cache_gap"] = change.cache_gap or ""

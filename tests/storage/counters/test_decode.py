@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from storage.counters import (
     decode,
     decode_stamp,
     decode_volume,
+    encode,
 )
 from tests.storage import wire
 
@@ -53,7 +53,7 @@ def test_the_buckets_are_those_of_the_agent() -> None:
 
 def test_decoded_counters_decode_again_after_json() -> None:
     volume = decode_volume(full())
-    assert decode_volume(json.loads(json.dumps(asdict(volume)))) == volume
+    assert decode_volume(json.loads(json.dumps(encode(volume)))) == volume
 
 
 def test_unknown_keys_of_a_newer_agent_are_ignored() -> None:
