@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import PROTOCOL, VERSION, inventory, policy
+from . import PROTOCOL, VERSION, disks, inventory, policy
 from .dm import text
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
@@ -84,9 +84,10 @@ def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
     if not host.has_tool("lvs"):
         return None, None
     try:
-        return inventory.storage(host, policy.load(host)), None
+        found = inventory.storage(host, policy.load(host))
     except Refusal as refusal:
         return None, refusal
+    return {**found, "arrays": disks.arrays(host)}, None
 
 
 def _tool_problems(tools: dict[str, bool]) -> Iterable[Problem]:

@@ -16,6 +16,8 @@ Facts = dict[str, Any]
 def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy, allow_stale=allow_stale)
+    facts["disks"] = disks.disks(host)
+    facts["arrays"] = disks.arrays(host)
     by_device = {}
     for lv in facts["lvs"]:
         device = top_device(host, lv)
@@ -28,7 +30,7 @@ def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
 
 
 def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
-    """The same without the users, which need a walk through all processes."""
+    """What LVM and bcache know: what the checks of a verb need, without disks and users."""
     report = lvm.read(host, allow_stale=allow_stale)
     layout = Layout(report.lvs, report.segments)
     devices = dm.devices(host)
@@ -43,8 +45,6 @@ def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
     return {
         "consistent": report.consistent,
         "stale": report.stale,
-        "disks": disks.disks(host),
-        "arrays": disks.arrays(host),
         "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
         "vgs": [_vg(policy, row) for row in report.vgs],
         "lvs": lvs,

@@ -1,8 +1,9 @@
 """LVM's reports as plain rows.
 
-Two `lvs` calls, because any segment field makes LVs of several segments repeat: one row per LV,
-one per segment, joined on the uuid. Exit codes say little (a missing PV gives 0, an unknown LV
-gives 5 and a valid empty report), so health comes from fields.
+Two processes for everything, because each reads the metadata of all PVs anew: one row per PV with
+the fields of its VG, one row per segment with the fields of its LV (any segment field makes LVs of
+several segments repeat). Exit codes say little (a missing PV gives 0, an unknown LV gives 5 and a
+valid empty report), so health comes from fields.
 """
 
 from __future__ import annotations
@@ -17,22 +18,15 @@ from .host import Host, MissingTool, Result, TimedOut
 
 Row = Mapping[str, str]
 
-VGS = (
-    "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_seqno,vg_tags,"
-    "vg_missing_pv_count"
-)
 PVS = (
     "pv_uuid,pv_name,vg_uuid,vg_name,dev_size,pv_size,pv_free,pv_missing,pv_duplicate,"
-    "pv_major,pv_minor"
+    "pv_major,pv_minor,vg_size,vg_free,vg_extent_size,vg_seqno,vg_tags,vg_missing_pv_count"
 )
 LVS = (
-    "lv_uuid,lv_name,vg_uuid,vg_name,lv_size,lv_layout,lv_role,lv_tags,lv_active,lv_suspended,"
-    "lv_device_open,lv_kernel_major,lv_kernel_minor,lv_health_status,lv_attr,pool_lv,pool_lv_uuid,"
-    "origin,origin_uuid,data_lv,data_lv_uuid,metadata_lv,metadata_lv_uuid"
-)
-SEGMENTS = (
-    "lv_uuid,vg_seqno,vg_uuid,segtype,seg_start,seg_size,devices,metadata_devices,chunk_size,"
-    "cache_mode,cache_policy,cache_settings"
+    "lv_uuid,lv_name,vg_uuid,vg_name,vg_seqno,lv_size,lv_layout,lv_role,lv_tags,lv_active,"
+    "lv_suspended,lv_device_open,lv_kernel_major,lv_kernel_minor,lv_health_status,pool_lv,"
+    "pool_lv_uuid,segtype,seg_start,seg_size,devices,metadata_devices,chunk_size,cache_mode,"
+    "cache_policy,cache_settings"
 )
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
@@ -42,8 +36,8 @@ _LOCKED = "Resource temporarily unavailable"
 
 @dataclass(frozen=True)
 class Report:
-    """All four reports. `stale`: a VG was locked and the data was read without its lock.
-    `consistent`: no VG changed between the first and the last report."""
+    """`stale`: a VG was locked and the data was read without its lock. `consistent`: no VG changed
+    between the two reports."""
 
     vgs: tuple[Row, ...]
     pvs: tuple[Row, ...]
@@ -53,9 +47,9 @@ class Report:
     consistent: bool
 
 
-def argv(tool: str, fields: str, *, locking: bool, every: bool = True) -> list[str]:
+def argv(tool: str, fields: str, *, locking: bool) -> list[str]:
     """A report command. It never waits for a VG lock: a writer may hold one for hours."""
-    words = [tool, *(["-a"] if every else []), *_FORMAT]
+    words = [tool, "-a", *_FORMAT]
     words += [f"{_CONFIG} global/wait_for_locks=0"] if locking else [_CONFIG, "--nolocking"]
     return [*words, "-o", fields]
 
@@ -67,9 +61,8 @@ def read(host: Host, *, allow_stale: bool = True) -> Report:
 
     def report(tool: str, kind: str, fields: str) -> tuple[Row, ...]:
         nonlocal stale
-        every = tool != "vgs"
         if not stale:
-            command = argv(tool, fields, locking=True, every=every)
+            command = argv(tool, fields, locking=True)
             result = _run(host, command)
             if result.rc == 0:
                 return rows(result, kind, command)
@@ -78,17 +71,21 @@ def read(host: Host, *, allow_stale: bool = True) -> Report:
             if not allow_stale:
                 raise _busy(command, result)
             stale = True
-        command = argv(tool, fields, locking=False, every=every)
+        command = argv(tool, fields, locking=False)
         result = _run(host, command)
         if result.rc != 0:
             raise _failed(command, result)
         return rows(result, kind, command)
 
-    vgs = report("vgs", "vg", VGS)
     pvs = report("pvs", "pv", PVS)
-    lvs = report("lvs", "lv", LVS)
-    segments = report("lvs", "lv", SEGMENTS)
+    segments = report("lvs", "lv", LVS)
+    vgs = _first_by("vg_uuid", [row for row in pvs if row["vg_uuid"]])
+    lvs = _first_by("lv_uuid", segments)
     return Report(vgs, pvs, lvs, segments, stale, _consistent(vgs, segments))
+
+
+def _first_by(key: str, found: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple({row[key]: row for row in reversed(found)}.values())[::-1]
 
 
 def rows(result: Result, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
