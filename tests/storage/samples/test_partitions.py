@@ -73,6 +73,23 @@ def test_the_last_week_is_never_dropped() -> None:
     assert recent in days()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_dropping_gives_way_to_a_reader_and_is_made_up_for_later() -> None:
+    old, now = TODAY - timedelta(days=40), datetime.now(UTC)
+    make_partition(old)
+    reader = connection.copy()
+    try:
+        reader.set_autocommit(False)
+        with reader.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM storage_sample")
+        ensure_partitions(now)
+        assert old in days()
+    finally:
+        reader.close()
+    ensure_partitions(now)
+    assert old not in days()
+
+
 @pytest.mark.parametrize(
     "statement",
     [
