@@ -1,0 +1,190 @@
+"""Cache pools and what lvconvert and lvchange do with them (lvmcache)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from storage.agent.host import Result
+from tests.fake import group
+from tests.fake.argv import Line, failed, said
+from tests.fake.group import Steps
+from tests.fake.machine import EXTENT, KIB, MIB, Cache, Lv, Machine, ModelGap, Run, Vg
+
+MAX_CHUNKS = 1_000_000
+
+
+def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Result:
+    """Data, metadata and the group's spare metadata, lowest extents first: spare, metadata, data."""
+    if line.one("--type") != "cache-pool":
+        raise ModelGap(f"lvcreate --type {line.one('--type')}")
+    if vg.lv(name) is not None:
+        return failed(f"Logical volume {name} already exists in Volume group {vg.name}.")
+    chunk = int(line.one("--chunksize").removesuffix("k")) * KIB
+    size = extents * EXTENT
+    if size > MAX_CHUNKS * chunk:
+        least = -(-size // (MAX_CHUNKS * 32 * KIB)) * 32
+        return failed(
+            f"Chunk size {chunk / KIB:.2f} KiB is less than required minimal chunk size "
+            f"{least:.2f} KiB for a cache pool of {size >> 30:.2f} GiB size and limit to "
+            f"{MAX_CHUNKS} chunks."
+        )
+    meta_bytes = max(8 * MIB, 4 * MIB + 44 * -(-size // chunk))
+    meta = -(-meta_bytes // EXTENT)
+    spare = next((lv for lv in vg.lvs if lv.role.endswith(",spare")), None)
+    grow = max(0, meta - (spare.size_bytes // EXTENT if spare else 0))
+    runs = group.allocate(machine, vg, name, grow + meta + extents, line.operands[1:])
+    if isinstance(runs, Result):
+        return runs
+    spare_runs, rest = _split(runs, grow)
+    meta_runs, data_runs = _split(rest, meta)
+    if spare is not None:
+        spare.runs += spare_runs
+        spare.size_bytes += grow * EXTENT
+    else:
+        vg.lvs.append(
+            _hidden(machine, vg, "lvol0_pmspare", "private,pool,spare", spare_runs)
+        )  # fmt: skip
+    pool = Lv(
+        vg, machine.lvm_uuid(), name, size, layout="cache,pool", role="private",
+        tags=line.all("--addtag"), chunk_bytes=chunk,
+        data=_hidden(machine, vg, f"{name}_cdata", "private,cache,pool,data", data_runs, "cdata"),
+        metadata=_hidden(
+            machine, vg, f"{name}_cmeta", "private,cache,pool,metadata", meta_runs, "cmeta"
+        ),
+    )  # fmt: skip
+    vg.lvs += [part for part in (pool, pool.data, pool.metadata) if part is not None]
+    machine.changed(vg, commits=3)
+    return said(f'Logical volume "{name}" created.')
+
+
+def _hidden(
+    machine: Machine, vg: Vg, name: str, role: str, runs: list[Run], layer: str = ""
+) -> Lv:
+    size = sum(run.count for run in runs) * EXTENT
+    return Lv(vg, machine.lvm_uuid(), name, size, runs, role=role, layer=layer)
+
+
+def _split(runs: list[Run], count: int) -> tuple[list[Run], list[Run]]:
+    head: list[Run] = []
+    for at, run in enumerate(runs):
+        if count == 0:
+            return head, runs[at:]
+        if run.count > count:
+            head.append(Run(run.pv, run.first, count))
+            rest = Run(run.pv, run.first + count, run.count - count)
+            return head, [rest, *runs[at + 1 :]]
+        head.append(run)
+        count -= run.count
+    return head, []
+
+
+def convert(machine: Machine, vg: Vg, line: Line) -> Steps:
+    refusal = group.refuses_change(vg)
+    if refusal is not None:
+        return refusal
+    operand = line.operands[0]
+    lv = group.find(vg, operand)
+    if lv is None:
+        return group.not_found(operand)
+    if line.has("--uncache"):
+        result = yield from _uncache(machine, lv, operand)
+        return result
+    if line.one("--type") != "cache":
+        raise ModelGap(f"lvconvert --type {line.one('--type')}")
+    pool = group.find(vg, line.one("--cachepool"))
+    if pool is None:
+        return failed(f"Cache pool LV {line.one('--cachepool')} not found.")
+    if lv.layout != "linear":
+        return failed(
+            f"Command on LV {operand} does not accept LV type {lv.layout}.",
+            f"Command not permitted on LV {operand}.",
+        )
+    yield 1.0
+    _attach(machine, lv, pool, line)
+    return said(f"Logical volume {operand} is now cached.")
+
+
+def _attach(machine: Machine, lv: Lv, pool: Lv, line: Line) -> None:
+    vg = lv.vg
+    if pool.data is None or pool.metadata is None:
+        raise ModelGap(f"{pool.name} is no cache pool")
+    origin = Lv(
+        vg, machine.lvm_uuid(), f"{lv.name}_corig", lv.size_bytes, lv.runs,
+        role="private,cache,origin,cacheorigin", layer="real",
+    )  # fmt: skip
+    vg.lvs.append(origin)
+    lv.runs, lv.layout = [], "cache"
+    pool.name += "_cpool"
+    pool.data.name, pool.metadata.name = f"{pool.name}_cdata", f"{pool.name}_cmeta"
+    for part in (pool.data, pool.metadata, origin):
+        part.minor = machine.free_minor()
+    lv.cache = Cache(pool, origin, line.one("--cachemode"), line.one("--cachepolicy"))
+    _settings(lv.cache, line)
+    machine.changed(vg)
+
+
+def _settings(cache: Cache, line: Line) -> None:
+    for setting in line.all("--cachesettings"):
+        name, _, value = setting.partition("=")
+        if name != "migration_threshold":
+            raise ModelGap(f"cache setting {setting}")
+        cache.threshold = int(value)
+
+
+def change(machine: Machine, lv: Lv, line: Line) -> Steps:
+    """lvchange --cachepolicy, --cachesettings, --cachemode. A change of mode away from writeback
+    flushes first, with the VG locked."""
+    operand = line.operands[0]
+    cache = lv.cache
+    if cache is None:
+        return failed(
+            f"Command on LV {operand} does not accept LV type linear.",
+            f"Command not permitted on LV {operand}.",
+        )
+    words = []
+    commits = 1
+    if line.has("--cachepolicy"):
+        cache.policy = line.one("--cachepolicy")
+    _settings(cache, line)
+    if line.has("--cachemode"):
+        mode = line.one("--cachemode")
+        if cache.mode == "writeback" and mode != "writeback":
+            words = yield from _flush(cache, operand)
+            commits = 2
+        cache.mode = mode
+    cache.reload()
+    machine.changed(lv.vg, commits)
+    yield 0.3
+    return said(*words, f"Logical volume {operand} changed.")
+
+
+def _flush(cache: Cache, operand: str) -> Generator[float, None, list[str]]:
+    """LVM switches to the cleaner policy and looks twice a second."""
+    policy, cache.policy = cache.policy, "cleaner"
+    words = [f"Flushing {int(cache.dirty)} blocks for cache {operand}."]
+    while int(cache.dirty):
+        yield 0.5
+        words.append(f"Flushing {int(cache.dirty)} blocks for cache {operand}.")
+    cache.policy = policy
+    return words
+
+
+def _uncache(machine: Machine, lv: Lv, operand: str) -> Steps:
+    cache = lv.cache
+    if cache is None:
+        return failed(
+            f"Command on LV {operand} does not accept LV type linear.",
+            f"Command not permitted on LV {operand}.",
+        )
+    words: list[str] = []
+    if int(cache.dirty):
+        words = yield from _flush(cache, operand)
+    yield 0.5
+    lv.runs, lv.layout, lv.cache = cache.origin.runs, "linear", None
+    lv.vg.lvs.remove(cache.origin)
+    group.forget(lv.vg, cache.pool)
+    machine.changed(lv.vg, commits=2)
+    return said(
+        *words, f'Logical volume "{cache.pool.name}" successfully removed.',
+        f"Logical volume {operand} is not cached.",
+    )  # fmt: skip

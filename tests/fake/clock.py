@@ -1,0 +1,36 @@
+"""The fake host's clock: it moves when something sleeps, or with real time."""
+
+from __future__ import annotations
+
+import time
+
+BOOTED_NS = 86_400_000_000_000
+
+
+class Clock:
+    """`real` keeps real time (the demo). Otherwise only `sleep` and `advance` move it, so that a
+    test that waits an hour takes a moment."""
+
+    def __init__(self, *, real: bool, wall_ns: int | None = None) -> None:
+        self.real = real
+        self._began = time.monotonic_ns()
+        self._moved_ns = 0
+        self._wall_ns = time.time_ns() if wall_ns is None else wall_ns
+
+    def boottime_ns(self) -> int:
+        passed = time.monotonic_ns() - self._began if self.real else 0
+        return BOOTED_NS + self._moved_ns + passed
+
+    def wall_ns(self) -> int:
+        return self._wall_ns + self.boottime_ns() - BOOTED_NS
+
+    def advance(self, seconds: float) -> None:
+        self._moved_ns += int(seconds * 1e9)
+
+    def sleep(self, seconds: float) -> None:
+        if self.real:
+            time.sleep(seconds)
+        else:
+            self.advance(seconds)
+            # Let another thread look between two polls.
+            time.sleep(0.0005)

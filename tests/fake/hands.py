@@ -1,0 +1,160 @@
+"""What root on the host, guests and time do to a fake host, behind the agent's back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.fake import group
+from tests.fake.machine import EXTENT, Load, Lv, Machine, Process, Run, Signature, Vg
+
+if TYPE_CHECKING:
+    from tests.fake.host import FakeHost
+
+
+@dataclass(frozen=True)
+class Hands:
+    """Each method changes the machine at once."""
+
+    host: FakeHost
+
+    def add_lv(
+        self,
+        name: str,
+        size_bytes: int,
+        pv: str = "sdc",
+        *,
+        vg: str = "vg0",
+        tags: Sequence[str] = (),
+        signature: str | None = None,
+    ) -> Lv:
+        """An LV made by hand, with an earlier owner's data in it."""
+        with self.host.changing() as machine:
+            found = _vg(machine, vg)
+            on = [each for each in found.pvs if each.device.name == pv]
+            runs = machine.place(found, -(-size_bytes // EXTENT), on)
+            if runs is None:
+                raise ValueError(f"{pv} has no room for {name}")
+            lv = Lv(
+                found, machine.lvm_uuid(), name, -(-size_bytes // EXTENT) * EXTENT, runs,
+                tags=list(tags), minor=machine.free_minor(),
+            )  # fmt: skip
+            if signature is not None:
+                lv.signature = Signature(signature, machine.uuid4())
+            found.lvs.append(lv)
+            found.seqno += 1
+        self.scribble(lv)
+        return lv
+
+    def lv(self, name: str, vg: str = "vg0") -> Lv:
+        found = _vg(self.host.machine, vg).lv(name)
+        if found is None:
+            raise KeyError(f"{vg}/{name}")
+        return found
+
+    def device(self, lv: str, vg: str = "vg0") -> str:
+        """What a guest opens: bcacheN of a bcache volume, else the LV itself."""
+        found = self.lv(lv, vg)
+        backing = self.host.machine.backing(found)
+        return found.path if backing is None else f"/dev/{backing.device}"
+
+    def remove_lv(self, name: str, vg: str = "vg0") -> None:
+        with self.host.changing() as machine:
+            group.forget(_vg(machine, vg), self.lv(name, vg))
+            _vg(machine, vg).seqno += 1
+
+    def fill(self, pv: str, vg: str = "vg0") -> Lv:
+        """Take all that is free on a PV."""
+        found = _vg(self.host.machine, vg)
+        on = next(each for each in found.pvs if each.device.name == pv)
+        return self.add_lv(f"filler-{pv}", found.free(on) * EXTENT, pv, vg=vg)
+
+    def scribble(self, lv: Lv) -> None:
+        """Write something over the whole LV."""
+        for run in lv.bottom.runs:
+            run.pv.stale |= _extents(run)
+
+    def reads_as_zeros(self, lv: Lv) -> bool:
+        return not any(run.pv.stale & _extents(run) for run in lv.bottom.runs)
+
+    def guest(self, name: str, path: str) -> Process:
+        """A paused QEMU that holds `path` (/dev/VG/LV or /dev/bcacheN) open as its vda."""
+        drive = f"file={path},if=virtio,format=raw"
+        argv = ["qemu-system-x86_64", "-S", "-name", name, "-drive", drive]
+        with self.host.changing() as machine:
+            pid = 1000 + len(machine.processes) + machine.drawn
+            process = Process(pid, "qemu-system-x86", argv, [path])
+            machine.processes.append(process)
+        return process
+
+    def end(self, process: Process) -> None:
+        with self.host.changing() as machine:
+            machine.processes.remove(process)
+
+    def mount(self, path: str, point: str) -> None:
+        with self.host.changing() as machine:
+            machine.mounts.append((path, point))
+
+    def load(
+        self,
+        lv: str,
+        iops: float = 5000.0,
+        hit_rate: float = 0.97,
+        *,
+        vg: str = "vg0",
+        write_share: float = 0.0,
+        disk_iops: float = 300.0,
+        warm_up_seconds: float = 20.0,
+    ) -> Load:
+        """A guest's I/O from now on: `iops` wished for, `disk_iops` without a cache, `hit_rate`
+        once a cache is warm. Another load on the same LV takes its place."""
+        with self.host.changing() as machine:
+            target = self.lv(lv, vg)
+            machine.loads = [each for each in machine.loads if each.lv is not target]
+            made = Load(
+                target, iops, hit_rate, write_share, disk_iops, warm_up_seconds=warm_up_seconds
+            )
+            machine.loads.append(made)
+        return made
+
+    def stop_load(self, load: Load) -> None:
+        with self.host.changing() as machine:
+            machine.loads.remove(load)
+
+    def dirty(self, lv: str, size_bytes: int, *, vg: str = "vg0") -> None:
+        """So much data in the cache that the disk has not."""
+        with self.host.changing() as machine:
+            target = self.lv(lv, vg)
+            backing = machine.backing(target)
+            if backing is not None:
+                backing.dirty_bytes = float(size_bytes)
+            elif target.cache is not None:
+                chunks = size_bytes / target.cache.pool.chunk_bytes
+                target.cache.dirty = chunks
+                target.cache.used = max(target.cache.used, chunks)
+
+    def lose_pv(self, pv: str, vg: str = "vg0") -> None:
+        """The disk under a PV is gone."""
+        with self.host.changing() as machine:
+            next(each for each in _vg(machine, vg).pvs if each.device.name == pv).missing = True
+
+    def reboot(self) -> None:
+        """A new boot: guests are gone, kernel counters begin at nothing."""
+        with self.host.changing() as machine:
+            machine.boot_id = machine.uuid4()
+            machine.processes.clear()
+            machine.loads.clear()
+            for each in (*machine.disks, *machine.arrays, *machine.lvs(), *machine.backings):
+                each.counters = type(each.counters)()
+
+
+def _vg(machine: Machine, name: str) -> Vg:
+    found = machine.vg(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def _extents(run: Run) -> set[int]:
+    return set(range(run.first, run.first + run.count))

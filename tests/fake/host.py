@@ -1,0 +1,322 @@
+"""`FakeHost`: the agent's `Host` over a pretended machine, and the strings a test pulls."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from storage.agent.execute import execute
+from storage.agent.handle import handle
+from storage.agent.host import LockBusy, MissingTool, Result
+from tests.fake import bcache, dmstats, load, lvm, report, shape, tools, tree
+from tests.fake.clock import Clock
+from tests.fake.group import Steps
+from tests.fake.hands import Hands
+from tests.fake.machine import Machine, ModelGap
+
+COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
+    "lvcreate": lvm.lvcreate,
+    "lvchange": lvm.lvchange,
+    "lvremove": lvm.lvremove,
+    "lvconvert": lvm.lvconvert,
+    "make-bcache": bcache.make,
+    "bcache-super-show": bcache.super_show,
+    "lsblk": tools.lsblk,
+    "wipefs": tools.wipefs,
+    "blkdiscard": tools.blkdiscard,
+    "dmsetup": tools.dmsetup,
+    "lvm": tools.lvm_version,
+    "lvmconfig": tools.lvmconfig,
+    "modprobe": tools.modprobe,
+}
+REPORTS = ("lvs", "vgs", "pvs")
+OTHERS = ("cache_check", "systemd-run", "mdadm")
+
+
+class Pause:
+    """A command that stands still before it begins. Wait for `reached`, then `resume()`."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._go = threading.Event()
+
+    def resume(self) -> None:
+        self._go.set()
+
+    def wait(self) -> None:
+        self.reached.set()
+        self._go.wait()
+
+
+class FakeHost:
+    """A storage host in memory; `shape.machine` says what may differ (`split_vgs=True`, …).
+
+    Each gap in the model is raised and kept in `gaps`: the fixtures fail a test that left one.
+    `root` is what root, guests and loads do; `executed` is every command and sysfs write that ran inside operations, in order.
+    """
+
+    def __init__(self, seed: str = "1", *, real_time: bool = False, **variation: Any) -> None:
+        self.machine = shape.machine(seed, **variation)
+        self.clock = Clock(real=real_time)
+        self.root = Hands(self)
+        self.gaps: list[str] = []
+        self.executed: list[tuple[str, ...]] = []
+        self._guard = threading.RLock()
+        self._settled_ns = self.clock.boottime_ns()
+        self._tree: tuple[int, tree.Tree] | None = None
+        self._failures: dict[str, list[Result]] = {}
+        self._pauses: dict[str, list[Pause]] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._ops: dict[str, dict[str, Any]] = {}
+        self._logs: dict[str, list[str]] = {}
+        self._threads: dict[str, threading.Thread] = {}
+
+    # What a test does.
+
+    def fail_next(self, program: str, rc: int = 5, stderr: str = "  Failed.\n") -> None:
+        """The next run of `program` fails instead of doing anything."""
+        self._failures.setdefault(program, []).append(Result(rc, "", stderr))
+
+    def pause_next(self, program: str) -> Pause:
+        """The next run of `program` stops before it begins, until `resume()`."""
+        pause = Pause()
+        self._pauses.setdefault(program, []).append(pause)
+        return pause
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: loads move the counters, caches warm up, dirty data is written back."""
+        with self._guard:
+            self.clock.advance(seconds)
+            self._settle()
+
+    @contextmanager
+    def vg_lock(self, vg: str) -> Iterator[None]:
+        """Hold LVM's own lock on a VG, as a long lvconvert by hand would."""
+        self.machine.locked.add(vg)
+        try:
+            yield
+        finally:
+            self.machine.locked.discard(vg)
+
+    @contextmanager
+    def changing(self) -> Iterator[Machine]:
+        """Change the machine by hand, as root on the host would."""
+        with self._guard:
+            self._settle()
+            yield self.machine
+            self.machine.changed()
+
+    def wait_for_ops(self, timeout_seconds: float = 30.0) -> None:
+        """Until no operation is at work any more."""
+        for thread in list(self._threads.values()):
+            thread.join(timeout_seconds)
+            if thread.is_alive():
+                raise TimeoutError("an operation does not end")
+
+    def answer(self, line: bytes) -> bytes:
+        """One request line -> one reply line, as the agent on this host would give it."""
+        return handle(line, self)
+
+    # The agent's Host.
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = 10.0,
+        tick: Callable[[], None] | None = None,
+    ) -> Result:
+        program = argv[0]
+        if not self.has_tool(program):
+            raise MissingTool(program)
+        if timeout is None:
+            self.executed.append(tuple(argv))
+        for pause in self._take(self._pauses, program):
+            pause.wait()
+        for failure in self._take(self._failures, program):
+            return failure
+        if program in REPORTS:
+            with self._guard, self._noting_gaps():
+                self._settle()
+                locked = next(iter(sorted(self.machine.locked)), None)
+                return report.run(self.machine, argv, locked)
+        return self._drive(COMMANDS[program](self.machine, argv), tick)
+
+    def _drive(self, steps: Steps, tick: Callable[[], None] | None) -> Result:
+        while True:
+            with self._guard, self._noting_gaps():
+                self._settle()
+                try:
+                    seconds = next(steps)
+                except StopIteration as stop:
+                    result: Result = stop.value
+                    return result
+            if seconds:
+                self.sleep(seconds)
+                if tick is not None:
+                    tick()
+
+    def has_tool(self, name: str) -> bool:
+        known = name in COMMANDS or name in REPORTS or name in OTHERS
+        if not known and name != "xenstore-read":
+            self._gap(f"the fake host has no program {name}")
+        if name == "systemd-run" and not self.machine.has_systemd:
+            return False
+        return known and name not in self.machine.missing_tools
+
+    def read(self, path: str) -> bytes | None:
+        with self._looking(path) as (files, real):
+            content = files.files.get(real or "")
+            return None if content is None else content()
+
+    def write(self, path: str, text: str) -> None:
+        self.executed.append(("write", path, text))
+        for pause in self._take(self._pauses, "write"):
+            pause.wait()
+        with self._guard, self._noting_gaps():
+            self._settle()
+            bcache.write(self.machine, path, text)
+
+    def save(self, path: str, data: bytes) -> None:
+        with self._guard:
+            self.machine.files[path] = data
+            self.machine.changed()
+
+    def list(self, path: str) -> Sequence[str]:
+        with self._looking(path) as (files, real):
+            return sorted(files.folders.get(real or "", ()))
+
+    def link(self, path: str) -> str | None:
+        with self._looking(path, follow=False) as (files, _):
+            return files.stored(path)
+
+    def real(self, path: str) -> str | None:
+        with self._looking(path) as (_, real):
+            return real
+
+    def exists(self, path: str) -> bool:
+        return self.real(path) is not None
+
+    def rdev(self, path: str) -> str | None:
+        with self._looking(path) as (files, real):
+            return files.devices.get(real or "")
+
+    def exclusive(self, path: str) -> bool:
+        with self._guard:
+            lv = self.machine.lv_at(path)
+            if lv is not None:
+                above = any(
+                    each.lv is lv for each in (*self.machine.backings, *self.machine.csets)
+                )
+                return not above and not any(path == mount for mount, _ in self.machine.mounts)
+            return self.exists(path) and not any(path == mount for mount, _ in self.machine.mounts)
+
+    def dm_message(self, name: str, message: str) -> str:
+        with self._guard, self._noting_gaps():
+            self._settle()
+            return dmstats.message(self.machine, name, message)
+
+    def boottime_ns(self) -> int:
+        return self.clock.boottime_ns()
+
+    def wall_ns(self) -> int:
+        return self.clock.wall_ns()
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+
+    def hostname(self) -> str:
+        return self.machine.hostname
+
+    @contextmanager
+    def lock(self, vg: str, timeout: float) -> Iterator[None]:
+        lock = self._locks.setdefault(vg, threading.Lock())
+        end_ns = self.boottime_ns() + int(timeout * 1e9)
+        while not lock.acquire(timeout=0.005):
+            if self.boottime_ns() >= end_ns:
+                raise LockBusy(vg)
+            self.sleep(0.1)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def start_op(self, op: str) -> None:
+        if not self.machine.has_systemd:
+            raise OSError("systemd-run is not installed")
+        thread = threading.Thread(target=execute, args=(self, op), name=f"op-{op}", daemon=True)
+        self._threads[op] = thread
+        thread.start()
+
+    def op_alive(self, op: str) -> bool:
+        return op in self._threads and self._threads[op].is_alive()
+
+    def stopping(self) -> bool:
+        return False
+
+    def op_load(self, op: str) -> dict[str, Any] | None:
+        with self._guard:
+            return copy.deepcopy(self._ops.get(op))
+
+    def op_save(self, op: str, record: dict[str, Any]) -> None:
+        with self._guard:
+            self._ops[op] = copy.deepcopy(record)
+
+    def op_create(self, op: str, record: dict[str, Any]) -> bool:
+        with self._guard:
+            if op in self._ops:
+                return False
+            self.op_save(op, record)
+            return True
+
+    def op_ids(self) -> Sequence[str]:
+        return sorted(self._ops)
+
+    def op_log(self, op: str, text: str) -> None:
+        with self._guard:
+            self._logs.setdefault(op, []).append(text)
+
+    def op_lines(self, op: str) -> Sequence[str]:
+        return tuple(self._logs.get(op, ()))
+
+    # The rest.
+
+    def _settle(self) -> None:
+        now = self.clock.boottime_ns()
+        if now > self._settled_ns:
+            load.advance(self.machine, (now - self._settled_ns) / 1e9)
+            self._settled_ns = now
+
+    @contextmanager
+    def _looking(
+        self, path: str, *, follow: bool = True
+    ) -> Iterator[tuple[tree.Tree, str | None]]:
+        with self._guard, self._noting_gaps():
+            self._settle()
+            if self._tree is None or self._tree[0] != self.machine.generation:
+                self._tree = (self.machine.generation, tree.build(self.machine))
+            files = self._tree[1]
+            real = files.resolve(path)
+            if real is None and (follow or files.stored(path) is None):
+                files.missing(path)
+            yield files, real
+
+    @contextmanager
+    def _noting_gaps(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelGap as gap:
+            self.gaps.append(str(gap))
+            raise
+
+    def _gap(self, text: str) -> None:
+        self.gaps.append(text)
+        raise ModelGap(text)
+
+    @staticmethod
+    def _take(waiting: dict[str, Any], program: str) -> list[Any]:
+        found = waiting.get(program)
+        return [found.pop(0)] if found else []

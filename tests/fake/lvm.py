@@ -1,0 +1,80 @@
+"""lvcreate, lvchange, lvremove and lvconvert."""
+
+from __future__ import annotations
+
+from storage.agent.host import Result
+from tests.fake import cachepool
+from tests.fake.argv import Line, failed, said
+from tests.fake.group import Steps, allocate, find, forget, not_found, refuses_change, writer
+from tests.fake.machine import EXTENT, Lv, Machine, ModelGap, Vg
+
+
+def _lvcreate(machine: Machine, vg: Vg, line: Line) -> Steps:
+    refusal = refuses_change(vg)
+    if refusal is not None:
+        return refusal
+    name, size = line.one("-n"), line.one("-L")
+    if not size.endswith("b"):
+        raise ModelGap(f"a size that is not in bytes: {size}")
+    extents = -(-int(size[:-1]) // EXTENT)
+    if line.has("--type"):
+        return cachepool.create(machine, vg, line, name, extents)
+    if vg.lv(name) is not None:
+        return failed(f'Logical Volume "{name}" already exists in volume group "{vg.name}"')
+    runs = allocate(machine, vg, name, extents, line.operands[1:])
+    if isinstance(runs, Result):
+        return runs
+    made = Lv(vg, machine.lvm_uuid(), name, extents * EXTENT, runs, tags=line.all("--addtag"))
+    vg.lvs.append(made)
+    made.minor = machine.free_minor()
+    machine.changed(vg)
+    yield 0.1
+    return said(f'Logical volume "{name}" created.')
+
+
+def _lvchange(machine: Machine, vg: Vg, line: Line) -> Steps:
+    refusal = refuses_change(vg)
+    if refusal is not None:
+        return refusal
+    operand = line.operands[0]
+    lv = find(vg, operand)
+    if lv is None:
+        return not_found(operand)
+    if any(option.startswith("--cache") for option, _ in line.options):
+        result = yield from cachepool.change(machine, lv, line)
+        return result
+    for option, value in line.options:
+        if option == "--addtag" and value not in lv.tags:
+            lv.tags.append(value)
+        elif option == "--deltag" and value in lv.tags:
+            lv.tags.remove(value)
+    lv.tags.sort()
+    machine.changed(vg)
+    yield 0.05
+    return said(f"Logical volume {operand} changed.")
+
+
+def _lvremove(machine: Machine, vg: Vg, line: Line) -> Steps:
+    operand = line.operands[0]
+    lv = find(vg, operand)
+    if lv is None:
+        return not_found(operand)
+    if not lv.public and lv.layout != "cache,pool":
+        raise ModelGap(f"removing a hidden volume removes its owner: {operand}")
+    above = any(each.lv is lv for each in (*machine.backings, *machine.csets))
+    if lv.minor is not None and above:
+        return failed(f"Logical volume {operand} is used by another device.")
+    if lv.minor is not None and machine.open_count(lv):
+        return failed(f"Logical volume {operand} contains a filesystem in use.")
+    if lv.cache is not None:
+        raise ModelGap(f"removing a cached volume: {operand}")
+    forget(vg, lv)
+    machine.changed(vg)
+    yield 0.1
+    return said(f'Logical volume "{lv.name}" successfully removed.')
+
+
+lvcreate = writer(_lvcreate)
+lvchange = writer(_lvchange)
+lvremove = writer(_lvremove)
+lvconvert = writer(cachepool.convert)

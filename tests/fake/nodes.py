@@ -1,0 +1,205 @@
+"""What stands in /proc, /sys and /dev for each thing of a machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.fake import bcache
+from tests.fake.counters import Counters
+from tests.fake.machine import DM_MAJOR, SECTOR, Array, Backing, CacheSet, Disk, Lv, Machine
+
+if TYPE_CHECKING:
+    from tests.fake.tree import Tree
+
+VIRTUAL = "/sys/devices/virtual/block"
+PCI = "/sys/devices/pci0000:00"
+
+
+def system(machine: Machine, tree: Tree) -> None:
+    tree.file("/proc/sys/kernel/osrelease", machine.kernel + "\n")
+    tree.file("/proc/sys/kernel/random/boot_id", machine.boot_id + "\n")
+    tree.file("/proc/diskstats", lambda: diskstats(machine))
+    tree.file("/proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+    tree.file("/proc/self/mountinfo", lambda: mountinfo(machine, tree))
+    tree.file("/etc/machine-id", machine.machine_id + "\n")
+    tree.file("/etc/os-release", 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n')
+    for name in machine.modules:
+        tree.folder(f"/sys/module/{name}")
+    tree.folder("/sys/block")
+    if "bcache" in machine.modules:
+        for name in ("register", "register_quiet", "pendings_cleanup"):
+            tree.file(f"/sys/fs/bcache/{name}", "")
+
+
+def mountinfo(machine: Machine, tree: Tree) -> bytes:
+    lines = ["24 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw"]
+    for number, (path, point) in enumerate(machine.mounts, start=40):
+        real = tree.resolve(path)
+        dev = tree.devices.get(real or "", "0:0")
+        lines.append(f"{number} 24 {dev} / {point} rw,relatime shared:{number} - ext4 {path} rw")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def diskstats(machine: Machine) -> bytes:
+    rows: list[tuple[str, str, Counters]] = [
+        *((each.dev, each.name, each.counters) for each in (*machine.disks, *machine.arrays)),
+        *(
+            (f"{DM_MAJOR}:{lv.minor}", str(lv.kname), lv.counters)
+            for lv in machine.lvs() if lv.minor is not None
+        ),
+        *((each.dev, each.device, each.counters) for each in machine.backings),
+    ]  # fmt: skip
+    lines = []
+    for dev, name, counters in rows:
+        major, minor = dev.split(":")
+        lines.append(f"{major:>4} {minor:>7} {name} {' '.join(map(str, counters.fields()))}\n")
+    return "".join(lines).encode()
+
+
+def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: Disk) -> str:
+    real = f"{home}/{name}"
+    tree.file(f"{real}/dev", f"{dev}\n")
+    tree.file(f"{real}/size", f"{size_bytes // SECTOR}\n")
+    tree.file(f"{real}/ro", "0\n")
+    tree.file(f"{real}/queue/rotational", f"{int(queue.rotational)}\n")
+    tree.file(f"{real}/queue/logical_block_size", f"{queue.sector_bytes}\n")
+    tree.folder(f"{real}/holders")
+    tree.folder(f"{real}/slaves")
+    up = "../" * (real.count("/") - 1)
+    target = real.removeprefix("/sys/")
+    tree.link(f"/sys/block/{name}", f"../{target}")
+    tree.link(f"/sys/class/block/{name}", f"../../{target}")
+    tree.link(f"/sys/dev/block/{dev}", f"../../{target}")
+    tree.link(f"{real}/subsystem", f"{up}class/block")
+    tree.device(f"/dev/{name}", dev)
+    return real
+
+
+def _stands_on(tree: Tree, upper: str, lower: str) -> None:
+    tree.link(f"{upper}/slaves/{lower.rsplit('/', 1)[-1]}", lower)
+    tree.link(f"{lower}/holders/{upper.rsplit('/', 1)[-1]}", upper)
+
+
+def home(device: Disk | Array) -> str:
+    if isinstance(device, Array):
+        return VIRTUAL
+    return f"{PCI}/host0/target0:0:{device.minor // 16}/block"
+
+
+def disks(machine: Machine, tree: Tree) -> None:
+    for disk in machine.disks:
+        real = _block(tree, disk.name, disk.dev, disk.size_bytes, home(disk), disk)
+        tree.file(f"{real}/device/model", f"{disk.model or ''}\n")
+    for array in machine.arrays:
+        real = _block(tree, array.name, array.dev, array.size_bytes, VIRTUAL, array.members[0])
+        md = f"{real}/md"
+        tree.file(f"{md}/level", f"{array.level}\n")
+        tree.file(f"{md}/array_state", "clean\n")
+        tree.file(f"{md}/degraded", f"{len(array.failed)}\n")
+        tree.file(f"{md}/sync_action", "idle\n")
+        tree.file(f"{md}/raid_disks", f"{len(array.members)}\n")
+        tree.file(f"{md}/uuid", f"{array.uuid}\n")
+        for disk in array.members:
+            state = "faulty" if disk.name in array.failed else "in_sync"
+            tree.file(f"{md}/dev-{disk.name}/state", f"{state}\n")
+            _stands_on(tree, real, f"{home(disk)}/{disk.name}")
+
+
+def volumes(machine: Machine, tree: Tree) -> None:
+    active = [lv for lv in machine.lvs() if lv.minor is not None]
+    for lv in active:
+        _volume(machine, tree, lv)
+    for lv in active:
+        real = f"{VIRTUAL}/{lv.kname}"
+        for run in lv.runs:
+            if not run.pv.missing:
+                device = run.pv.device
+                _stands_on(tree, real, f"{home(device)}/{device.name}")
+        if lv.cache is not None:
+            pool = lv.cache.pool
+            for part in (pool.data, pool.metadata, lv.cache.origin):
+                if part is not None:
+                    _stands_on(tree, real, f"{VIRTUAL}/{part.kname}")
+
+
+def _volume(machine: Machine, tree: Tree, lv: Lv) -> None:
+    bottom = lv.bottom.runs[0].pv.device
+    queue = bottom.members[0] if isinstance(bottom, Array) else bottom
+    dev = f"{DM_MAJOR}:{lv.minor}"
+    real = _block(tree, str(lv.kname), dev, lv.size_bytes, VIRTUAL, queue)
+    tree.file(f"{real}/dm/name", f"{lv.dm_name}\n")
+    tree.file(f"{real}/dm/uuid", f"{lv.dm_uuid}\n")
+    tree.file(f"{real}/dm/suspended", lambda: f"{int(lv.suspended)}\n".encode())
+    tree.file(
+        f"{real}/stat", lambda: (" ".join(map(str, lv.counters.fields())) + "\n").encode()
+    )  # fmt: skip
+    tree.link(f"/dev/mapper/{lv.dm_name}", f"../{lv.kname}")
+    if lv.public:
+        tree.link(lv.path, f"../{lv.kname}")
+
+
+def bcache_devices(machine: Machine, tree: Tree) -> None:
+    for cset in machine.csets:
+        _cache_set(tree, cset)
+    for backing in machine.backings:
+        _backing(tree, backing)
+
+
+def _cache_set(tree: Tree, cset: CacheSet) -> None:
+    here = f"/sys/fs/bcache/{cset.uuid}"
+    device = f"{VIRTUAL}/{cset.lv.kname}/bcache"
+    tree.link(f"{here}/cache0", f"../../../devices/virtual/block/{cset.lv.kname}/bcache")
+    tree.link(f"{device}/set", f"../../../../../fs/bcache/{cset.uuid}")
+    for folder in (here, device):
+        tree.file(f"{folder}/bucket_size", f"{bcache.human(cset.bucket_bytes)}\n")
+    tree.file(f"{device}/nbuckets", f"{cset.buckets}\n")
+    tree.file(f"{here}/cache_available_percent", lambda: f"{cset.available_percent}\n".encode())
+    tree.file(f"{here}/unregister", "")
+
+
+def _backing(tree: Tree, backing: Backing) -> None:
+    lv = backing.lv
+    bottom = lv.runs[0].pv.device
+    queue = bottom.members[0] if isinstance(bottom, Array) else bottom
+    size = bcache.size_sectors(lv, backing) * SECTOR
+    top = _block(tree, backing.device, backing.dev, size, VIRTUAL, queue)
+    below = f"{VIRTUAL}/{lv.kname}"
+    _stands_on(tree, top, below)
+    tree.link(f"{top}/bcache", f"../{lv.kname}/bcache")
+    if backing.stopping:
+        return
+    here = f"{below}/bcache"
+    tree.link(f"{here}/dev", f"../../{backing.device}")
+    tree.file(f"{here}/backing_dev_uuid", f"{backing.uuid}\n")
+    tree.file(f"{here}/writeback_percent", f"{backing.writeback_percent}\n")
+    for name in ("attach", "detach", "stop"):
+        tree.file(f"{here}/{name}", "")
+    tree.file(f"{here}/state", lambda: f"{backing.state}\n".encode())
+    tree.file(f"{here}/dirty_data", lambda: f"{bcache.human(backing.dirty_bytes)}\n".encode())
+    modes = " ".join(f"[{each}]" if each == backing.cache_mode else each for each in bcache.MODES)
+    tree.file(f"{here}/cache_mode", f"{modes}\n")
+    cutoff = bcache.human(backing.sequential_cutoff_bytes)
+    tree.file(f"{here}/sequential_cutoff", f"{cutoff}\n")
+    tree.file(f"{here}/stats_total/cache_hits", lambda: f"{int(backing.hits)}\n".encode())
+    tree.file(f"{here}/stats_total/cache_misses", lambda: f"{int(backing.misses)}\n".encode())
+    for name in ("cache_bypass_hits", "cache_bypass_misses"):
+        tree.file(f"{here}/stats_total/{name}", "0\n")
+    if backing.cset is not None:
+        uuid = backing.cset.uuid
+        tree.link(f"{here}/cache", f"../../../../../fs/bcache/{uuid}")
+        bdev = f"/sys/fs/bcache/{uuid}/bdev{backing.number}"
+        tree.link(bdev, f"../../../devices/virtual/block/{lv.kname}/bcache")
+
+
+def processes(machine: Machine, tree: Tree) -> None:
+    tree.folder("/proc/1/fd")
+    tree.file("/proc/1/comm", "systemd\n")
+    tree.file("/proc/1/cmdline", "/sbin/init\0")
+    for process in machine.processes:
+        here = f"/proc/{process.pid}"
+        tree.file(f"{here}/comm", f"{process.comm}\n")
+        tree.file(f"{here}/cmdline", "\0".join(process.argv) + "\0")
+        for number, path in enumerate(process.paths, start=10):
+            real = tree.resolve(path)
+            if real is not None:
+                tree.link(f"{here}/fd/{number}", real)

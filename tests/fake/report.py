@@ -1,0 +1,223 @@
+"""`vgs`, `pvs` and `lvs` as lvm2 2.03.16 prints them in JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from storage.agent.host import Result
+from tests.fake.machine import DM_MAJOR, EXTENT, Cache, Lv, Machine, ModelGap, Pv, Vg
+
+FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
+HIDDEN = "report/mark_hidden_devices=0"
+NO_WAIT = "global/wait_for_locks=0"
+
+
+def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
+    """One report; `locked` names a VG whose lock another command holds."""
+    words = [word for word in argv[1:] if word != "-a"]
+    if words[: len(FLAGS)] != FLAGS or words[-2] != "-o":
+        raise ModelGap(f"report with other options: {argv}")
+    config, *rest = words[len(FLAGS) : -2]
+    waits = config != f"{HIDDEN} {NO_WAIT}"
+    if waits and (config != HIDDEN or rest != ["--nolocking"]):
+        raise ModelGap(f"a report that could wait for a lock: {argv}")
+    if locked is not None and not waits:
+        return Result(
+            5, "", f"  /run/lock/lvm/V_{locked}: flock failed: Resource temporarily unavailable\n"
+            f"  Can't get lock for {locked}\n  Cannot process volume group {locked}\n",
+        )  # fmt: skip
+    fields = words[-1].split(",")
+    kind, rows = {
+        "vgs": ("vg", vgs),
+        "pvs": ("pv", pvs),
+        "lvs": ("lv", segments if SEGMENT_FIELDS & set(fields) else lvs),
+    }[argv[0]]
+    groups = {row["vg_uuid"]: row for row in vgs(machine)}
+    found = [groups.get(row["vg_uuid"], NO_GROUP) | row for row in rows(machine)]
+    for row in found:
+        unknown = [name for name in fields if name not in row]
+        if unknown:
+            return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
+    document = {"report": [{kind: [{name: row[name] for name in fields} for row in found]}]}
+    missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
+    warnings = "".join(
+        f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing
+    )
+    return Result(0, "", warnings, json.dumps(document, indent=4))
+
+
+SEGMENT_FIELDS = frozenset(
+    "segtype seg_start seg_size devices metadata_devices chunk_size cache_mode cache_policy "
+    "cache_settings".split()
+)
+NO_GROUP = {
+    "vg_uuid": "", "vg_name": "", "vg_size": "0", "vg_free": "0", "vg_extent_size": "0",
+    "vg_free_count": "0", "vg_seqno": "0", "vg_tags": "", "vg_missing_pv_count": "0",
+}  # fmt: skip
+
+
+def vgs(machine: Machine) -> list[dict[str, str]]:
+    return [
+        {
+            "vg_uuid": vg.uuid,
+            "vg_name": vg.name,
+            "vg_size": str(sum(pv.extents for pv in vg.pvs) * EXTENT),
+            "vg_free": str(sum(vg.free(pv) for pv in vg.pvs) * EXTENT),
+            "vg_extent_size": str(EXTENT),
+            "vg_free_count": str(sum(vg.free(pv) for pv in vg.pvs)),
+            "vg_seqno": str(vg.seqno),
+            "vg_tags": ",".join(vg.tags),
+            "vg_missing_pv_count": str(sum(pv.missing for pv in vg.pvs)),
+        }
+        for vg in machine.vgs
+    ]
+
+
+def pvs(machine: Machine) -> list[dict[str, str]]:
+    rows = [_pv(vg, pv) for vg in machine.vgs for pv in vg.pvs]
+    used = [member for array in machine.arrays for member in array.members]
+    taken = [pv.device for vg in machine.vgs for pv in vg.pvs]
+    for device in [*machine.arrays, *machine.disks]:
+        if device in used or device in taken:
+            continue
+        empty = dict.fromkeys(("pv_uuid", "vg_uuid", "vg_name"), "")
+        zeros = dict.fromkeys(("pv_size", "pv_free", "pv_missing", "pv_duplicate"), "0")
+        major, minor = device.dev.split(":")
+        rows.append(
+            empty | zeros | {
+                "pv_name": f"/dev/{device.name}", "dev_size": str(device.size_bytes),
+                "pv_major": major, "pv_minor": minor,
+            }
+        )  # fmt: skip
+    return sorted(rows, key=lambda row: (row["vg_name"] == "", row["pv_name"]))
+
+
+def _pv(vg: Vg, pv: Pv) -> dict[str, str]:
+    major, minor = ("-1", "-1") if pv.missing else pv.device.dev.split(":")
+    return {
+        "pv_uuid": pv.uuid,
+        "pv_name": "[unknown]" if pv.missing else pv.path,
+        "vg_uuid": vg.uuid,
+        "vg_name": vg.name,
+        "dev_size": "0" if pv.missing else str(pv.device.size_bytes),
+        "pv_size": str(pv.extents * EXTENT),
+        "pv_free": str(vg.free(pv) * EXTENT),
+        "pv_missing": str(int(pv.missing)),
+        "pv_duplicate": "0",
+        "pv_major": major,
+        "pv_minor": minor,
+    }
+
+
+def lvs(machine: Machine) -> list[dict[str, str]]:
+    return [_lv(machine, lv) for vg in machine.vgs for lv in sorted(vg.lvs, key=_name)]
+
+
+def _name(lv: Lv) -> str:
+    return lv.name
+
+
+def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
+    active = lv.minor is not None
+    pool = lv.cache.pool if lv.cache else None
+    origin = lv.cache.origin if lv.cache else None
+    partial = any(run.pv.missing for part in _parts(lv) for run in part.runs)
+    return {
+        "lv_uuid": lv.uuid,
+        "lv_name": lv.name,
+        "vg_uuid": lv.vg.uuid,
+        "vg_name": lv.vg.name,
+        "lv_size": str(lv.size_bytes),
+        "lv_layout": lv.layout,
+        "lv_role": lv.role,
+        "lv_tags": ",".join(lv.tags),
+        "lv_active": "active" if active else "",
+        "lv_suspended": str(int(lv.suspended)) if active else "-1",
+        "lv_device_open": str(int(machine.open_count(lv) > 0)) if active else "-1",
+        "lv_kernel_major": str(DM_MAJOR) if active else "-1",
+        "lv_kernel_minor": str(lv.minor) if active else "-1",
+        "lv_health_status": "partial" if partial else "",
+        "lv_attr": _attr(machine, lv, partial),
+        "pool_lv": pool.name if pool else "",
+        "pool_lv_uuid": pool.uuid if pool else "",
+        "origin": origin.name if origin else "",
+        "origin_uuid": origin.uuid if origin else "",
+        "data_lv": lv.data.name if lv.data else "",
+        "data_lv_uuid": lv.data.uuid if lv.data else "",
+        "metadata_lv": lv.metadata.name if lv.metadata else "",
+        "metadata_lv_uuid": lv.metadata.uuid if lv.metadata else "",
+    }
+
+
+def _parts(lv: Lv) -> list[Lv]:
+    below = [lv.data, lv.metadata]
+    if lv.cache is not None:
+        below += [lv.cache.origin, *_parts(lv.cache.pool)]
+    return [lv, *(part for part in below if part is not None)]
+
+
+def _attr(machine: Machine, lv: Lv, partial: bool) -> str:
+    kind = "-"
+    if lv.cache is not None or lv.layout == "cache,pool" or lv.role.endswith(",data"):
+        kind = "C"
+    elif lv.role.endswith((",metadata", ",spare")):
+        kind = "e"
+    elif lv.role.endswith("cacheorigin"):
+        kind = "o"
+    state = "s" if lv.suspended else "-" if lv.minor is None else "a"
+    opened = "o" if lv.minor is not None and machine.open_count(lv) else "-"
+    cached = lv.cache is not None or lv.layout == "cache,pool" or kind == "o"
+    return f"{kind}wi-{state}{opened}{'C' if cached else '-'}-{'p' if partial else '-'}-"
+
+
+def segments(machine: Machine) -> list[dict[str, str]]:
+    """One row for each segment, the fields of its LV repeated."""
+    return [
+        _lv(machine, lv) | row
+        for vg in machine.vgs
+        for lv in sorted(vg.lvs, key=_name)
+        for row in _segments(lv)
+    ]
+
+
+def _segments(lv: Lv) -> list[dict[str, str]]:
+    blank = {
+        "segtype": "linear",
+        "seg_start": "0",
+        "seg_size": str(lv.size_bytes),
+        "devices": "",
+        "metadata_devices": "",
+        "chunk_size": str(lv.chunk_bytes),
+        "cache_mode": "",
+        "cache_policy": "",
+        "cache_settings": "",
+    }
+    cache = lv.cache or _cache_over(lv)
+    if cache is not None:
+        threshold = cache.threshold
+        blank |= {
+            "chunk_size": str(cache.pool.chunk_bytes),
+            "cache_mode": cache.mode,
+            "cache_policy": cache.policy,
+            "cache_settings": "" if threshold is None else f"migration_threshold={threshold}",
+        }
+    if lv.cache is not None:
+        return [blank | {"segtype": "cache", "devices": f"{lv.cache.origin.name}(0)"}]
+    if lv.data is not None:
+        return [blank | {"segtype": "cache-pool", "devices": f"{lv.data.name}(0)"}]
+    rows, start = [], 0
+    for run in lv.runs:
+        name = "[unknown]" if run.pv.missing else run.pv.path
+        size = run.count * EXTENT
+        rows.append(
+            blank | {
+                "seg_start": str(start), "seg_size": str(size), "devices": f"{name}({run.first})"
+            }
+        )  # fmt: skip
+        start += size
+    return rows
+
+
+def _cache_over(lv: Lv) -> Cache | None:
+    return next((top.cache for top in lv.vg.lvs if top.cache and top.cache.pool is lv), None)

@@ -1,0 +1,146 @@
+"""Programs beside LVM and bcache-tools: lsblk, wipefs, blkdiscard, dmsetup, modprobe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from storage.agent.host import Result
+from tests.fake.argv import parse
+from tests.fake.group import Steps
+from tests.fake.machine import MIB, SECTOR, Disk, Lv, Machine, ModelGap
+
+LVM_VERSION = "2.03.16(2) (2022-05-18)"
+
+
+def lsblk(machine: Machine, argv: Sequence[str]) -> Steps:
+    columns = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO"
+    if list(argv) != ["lsblk", "-J", "-b", "-d", "-o", columns]:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    rows = [_row(disk, "disk", disk.rotational) for disk in machine.disks]
+    return Result(0, json.dumps({"blockdevices": rows}, indent=3))
+
+
+def _row(disk: Disk, kind: str, rotational: bool) -> dict[str, object]:
+    return {
+        "name": disk.name, "kname": disk.name, "maj:min": disk.dev, "type": kind,
+        "size": disk.size_bytes, "rota": rotational, "model": disk.model, "serial": disk.serial,
+        "tran": None, "log-sec": disk.sector_bytes, "ro": False,
+    }  # fmt: skip
+
+
+def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
+    line = parse(argv, ("-nJ", "-a"), ("-t",))
+    path = line.operands[0]
+    lv = machine.lv_at(path)
+    yield 0.0
+    if lv is None:
+        return Result(1, "", f"wipefs: error: {path}: probing initialization failed: "
+                      "No such file or directory\n")  # fmt: skip
+    found = lv.signature
+    if line.has("-nJ"):
+        rows = [] if found is None else [
+            {"device": lv.name, "offset": "0x1018" if found.type == "bcache" else "0x438",
+             "type": found.type, "uuid": found.uuid, "label": None}
+        ]  # fmt: skip
+        return Result(0, json.dumps({"signatures": rows}, indent=3) + "\n")
+    if line.all("-t") != ["bcache"] or not line.has("-a"):
+        raise ModelGap(" ".join(argv))
+    if machine.open_count(lv):
+        return Result(1, "", f"wipefs: error: {path}: probing initialization failed: "
+                      "Device or resource busy\n")  # fmt: skip
+    if found is None or found.type != "bcache":
+        return Result(0)
+    lv.signature = None
+    machine.changed()
+    return Result(0, f"{path}: 16 bytes were erased at offset 0x00001018 (bcache): "
+                  "c6 85 73 f6 4e 1a 45 ca 82 65 f5 7f 48 ba 6d 81\n")  # fmt: skip
+
+
+def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
+    line = parse(argv, ("--zeroout",), ("--step",))
+    path = line.operands[0]
+    lv = machine.lv_at(path)
+    if lv is None:
+        return Result(1, "", f"blkdiscard: cannot open {path}: No such file or directory\n")
+    if not line.has("--zeroout"):
+        raise ModelGap(" ".join(argv))
+    step = int(line.one("--step").removesuffix("MiB")) * MIB
+    zeroed = 0
+    while zeroed < lv.size_bytes:
+        zeroed = min(lv.size_bytes, zeroed + max(step, lv.size_bytes // 8))
+        lv.counters.write(0, (lv.size_bytes // 8) // SECTOR, 1)
+        yield max(step, lv.size_bytes / 8) / machine.zero_bytes_per_second
+    for run in lv.bottom.runs:
+        run.pv.stale -= set(range(run.first, run.first + run.count))
+    lv.signature = None
+    return Result(0)
+
+
+def lvm_version(machine: Machine, argv: Sequence[str]) -> Steps:
+    if list(argv) != ["lvm", "version"]:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    return Result(
+        0, f"  LVM version:     {LVM_VERSION}\n  Library version: 1.02.185 (2022-05-18)\n"
+        "  Driver version:  4.47.0\n",
+    )  # fmt: skip
+
+
+def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
+    line = parse(argv, (), ("--type",))
+    values = {
+        "devices/scan_lvs": f"scan_lvs={int(machine.scan_lvs)}",
+        "devices/global_filter": 'global_filter=["a|.*|"]',
+        "devices/filter": 'filter=["a|.*|"]',
+        "devices/use_devicesfile": "use_devicesfile=0",
+    }
+    unknown = [name for name in line.operands if name not in values]
+    if line.one("--type") != "full" or unknown:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    return Result(0, "".join(f"{values[name]}\n" for name in line.operands))
+
+
+def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:
+    name = parse(argv, (), ()).operands[0]
+    yield 0.0
+    if name != "bcache":
+        raise ModelGap(" ".join(argv))
+    machine.modules.add(name)
+    machine.changed()
+    return Result(0)
+
+
+def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
+    if list(argv) != ["dmsetup", "status", "--noflush", "--target", "cache"]:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    cached = [lv for lv in machine.lvs() if lv.cache is not None and lv.minor is not None]
+    return Result(0, "".join(_status(lv) for lv in cached))
+
+
+def _status(lv: Lv) -> str:
+    cache = lv.cache
+    if cache is None or cache.failed:
+        return f"{lv.dm_name}: 0 {lv.size_bytes // SECTOR} cache Fail\n"
+    pool = cache.pool
+    metadata = pool.metadata.size_bytes // 4096 if pool.metadata else 0
+    used = int(cache.used)
+    # The cleaner policy runs in writethrough, whatever mode LVM has stored.
+    mode = "writethrough" if cache.policy == "cleaner" else cache.mode
+    hits = " ".join(
+        str(int(value))
+        for value in (
+            cache.read_hits, cache.read_misses, cache.write_hits, cache.write_misses,
+            cache.demotions, cache.promotions, cache.dirty,
+        )
+    )  # fmt: skip
+    threshold = cache.threshold if cache.threshold is not None else 2048
+    return (
+        f"{lv.dm_name}: 0 {lv.size_bytes // SECTOR} cache 8 {28 + used // 128}/{metadata} "
+        f"{pool.chunk_bytes // SECTOR} {used}/{cache.total} {hits} 2 metadata2 {mode} "
+        f"2 migration_threshold {threshold} {cache.policy} 0 rw "
+        f"{'needs_check' if cache.needs_check else '-'} \n"
+    )

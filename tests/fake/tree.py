@@ -1,0 +1,110 @@
+"""The machine's /proc, /sys, /dev and /etc: built from its state, walked like a file system."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+
+from tests.fake import nodes
+from tests.fake.machine import Machine, ModelGap
+
+Content = Callable[[], bytes]
+
+# Paths a machine may well lack. Anything else that is missing is a gap in the model, except below
+# a device that is not there at all (any more).
+MAY_BE_MISSING = re.compile(
+    r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
+    r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"
+    r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
+    r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
+    r"|/sys/block/[^/]*/(md(/level)?|dm/\w+|device(/model)?)"
+    r"|/sys/block/[^/]*/(slaves|holders)"
+    r"|/sys/block/[^/]*/bcache(/(state|dev|cache|set))?"
+)
+
+
+class Tree:
+    """`files` path -> contents, `links` path -> target as stored, `devices` path -> "M:m"."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Content] = {}
+        self.links: dict[str, str] = {}
+        self.devices: dict[str, str] = {}
+        self.folders: dict[str, set[str]] = {"/": set()}
+
+    def file(self, path: str, content: Content | str | bytes) -> None:
+        if isinstance(content, str):
+            content = content.encode()
+        self.files[path] = content if callable(content) else _constant(content)
+        self._enter(path)
+
+    def link(self, path: str, target: str) -> None:
+        self.links[path] = target
+        self._enter(path)
+
+    def device(self, path: str, dev: str) -> None:
+        self.devices[path] = dev
+        self._enter(path)
+
+    def folder(self, path: str) -> None:
+        if path not in self.folders:
+            self.folders[path] = set()
+            self._enter(path)
+
+    def _enter(self, path: str) -> None:
+        parent, name = posixpath.split(path)
+        self.folder(parent)
+        self.folders[parent].add(name)
+
+    def resolve(self, path: str) -> str | None:
+        """The path with every link followed; None when it does not exist."""
+        done, todo = "/", [part for part in path.split("/") if part]
+        hops = 0
+        while todo:
+            part = todo.pop(0)
+            if part == "..":
+                done = posixpath.dirname(done)
+                continue
+            here = posixpath.join(done, part)
+            target = self.links.get(here)
+            if target is None:
+                done = here
+                continue
+            hops += 1
+            if hops > 40:
+                return None
+            if target.startswith("/"):
+                done = "/"
+            todo = [word for word in target.split("/") if word] + todo
+        known = done in self.files or done in self.folders or done in self.devices
+        return done if known else None
+
+    def stored(self, path: str) -> str | None:
+        """Target of a link, its parent folder resolved."""
+        parent, name = posixpath.split(path)
+        real = self.resolve(parent)
+        return None if real is None else self.links.get(posixpath.join(real, name))
+
+    def missing(self, path: str) -> None:
+        """Dies unless this path may be missing."""
+        match = re.match(r"(/sys/block/[^/]+)(/.*)?", path)
+        gone = match is not None and self.resolve(match.group(1)) is None
+        if not gone and not MAY_BE_MISSING.fullmatch(path):
+            raise ModelGap(f"the fake host has no {path}")
+
+
+def _constant(content: bytes) -> Content:
+    return lambda: content
+
+
+def build(machine: Machine) -> Tree:
+    tree = Tree()
+    nodes.system(machine, tree)
+    nodes.disks(machine, tree)
+    nodes.volumes(machine, tree)
+    nodes.bcache_devices(machine, tree)
+    nodes.processes(machine, tree)
+    for path, content in machine.files.items():
+        tree.file(path, content)
+    return tree
