@@ -7,6 +7,7 @@ are all there is.
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 import asyncssh
@@ -35,6 +36,10 @@ COMMAND = f"sudo -n {AGENT_PATH}"
 """The forced command is the same; asking for it keeps hosts without one working too."""
 KEY_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256")
 """ed25519 first, because that is the pinned one; the others so that a changed host can be named."""
+
+
+# It tells of every channel: 30 lines for one call.
+asyncssh.set_log_level(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)

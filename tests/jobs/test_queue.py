@@ -1,0 +1,167 @@
+"""Accepting, refusing and withdrawing jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from celery import Celery
+from django.conf import settings
+from django.db.models.functions import Now
+
+from jobs import nudge
+from jobs.models import Job, Kind, State
+from jobs.moves import claim
+from jobs.queue import Busy, cancel, submit
+from jobs.sweep import due, sweep
+from storage.models import Volume
+from storage.plan import Refused
+from storage.wish import GIB, Bcache, Wish
+from tests import make
+from tests.jobs.agent import WISH
+from tests.jobs.test_moves import at_once
+
+pytestmark = pytest.mark.django_db
+Sent = list[tuple[str, tuple[int, ...]]]
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """What was published."""
+    messages: Sent = []
+
+    def send(task: str, *args: int) -> bool:
+        messages.append((task, args))
+        return True
+
+    monkeypatch.setattr(nudge, "send", send)
+    return messages
+
+
+def placed(**fields: str) -> Volume:
+    volume = make.volume()
+    make.placement(volume, make.host(**fields))
+    return volume
+
+
+def ask(volume: Volume, *, dry_run: bool = False) -> Job:
+    return submit(kind=Kind.TAG_VOLUME, volume=volume, wish=WISH, actor=None, dry_run=dry_run)
+
+
+def test_a_job_is_announced_after_the_commit(
+    sent: Sent, django_capture_on_commit_callbacks: Callable[..., object]
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
+        job = ask(placed())
+        assert sent == []
+    assert sent == [("jobs.tasks.run_job", (job.pk,))]
+    assert (job.state, job.wish) == (State.QUEUED, WISH.to_json())
+
+
+def test_a_second_job_is_told_which_one_is_in_the_way() -> None:
+    volume = placed()
+    first = ask(volume)
+    with pytest.raises(Busy) as caught:
+        ask(volume)
+    assert caught.value.job == first
+    assert first.key in str(caught.value)
+
+
+def test_a_preview_waits_for_nobody_and_locks_nothing() -> None:
+    volume = placed()
+    ask(volume, dry_run=True)
+    ask(volume)
+    ask(volume, dry_run=True)
+    assert Job.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_fifty_people_who_ask_at_once_one_gets_the_volume(sent: Sent) -> None:
+    volume = placed()
+
+    def attempt(n: int) -> Job | Busy:
+        try:
+            return ask(Volume.objects.get(pk=volume.pk))
+        except Busy as busy:
+            return busy
+
+    results = at_once(50, attempt)
+    accepted = [result for result in results if isinstance(result, Job)]
+    assert len(accepted) == 1
+    assert all(busy.job == accepted[0] for busy in results if isinstance(busy, Busy))
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("quarantined", "host_key_changed"), ("unverified", "not_active"), ("pending", "not_active")],
+)
+def test_a_host_that_is_not_trusted_gets_no_job(state: str, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(placed(state=state))
+    assert caught.value.code == code
+    assert caught.value.correction
+
+
+def test_a_volume_that_lies_nowhere_gets_no_job() -> None:
+    with pytest.raises(Refused, match="lies on no host"):
+        ask(make.volume())
+
+
+def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
+    volume = placed()
+    lv = make.lv("web12", uuid=volume.placed.lv_uuid)
+    host = volume.placed.host
+    host.facts = make.inventory(make.facts(lv))
+    host.save()
+    cache = Bcache("s-aaaaaaaa", make.CSET_UUID, GIB)
+    wish = Wish(8 * GIB, layout="bcache", cache=cache)
+    with pytest.raises(Refused) as caught:
+        submit(kind=Kind.ADD_CACHE, volume=volume, wish=wish, actor=None)
+    assert caught.value.code == "not_fresh"
+
+
+def test_a_job_that_nobody_began_is_cancelled_at_once() -> None:
+    person = make.staff_user()
+    job = ask(placed())
+    assert cancel(job, person)
+    assert job.state == State.CANCELLED
+    assert str(person) in job.explanation
+    ask(job.volume)
+
+
+def test_a_running_job_is_cancelled_at_its_next_step() -> None:
+    job = ask(placed())
+    claim(job.pk, "worker")
+    job.refresh_from_db()
+    assert not cancel(job, None)
+    assert (job.state, job.cancel_requested) == (State.RUNNING, True)
+
+
+def test_the_sweeper_finds_what_waits_for_a_worker_and_nothing_else(sent: Sent) -> None:
+    lost, waiting, orphan, young, later = (ask(placed()) for _ in range(5))
+    past, future = Now() - timedelta(seconds=9), Now() + timedelta(minutes=9)
+    jobs = Job.objects
+    jobs.filter(pk=lost.pk).update(created_at=past)
+    jobs.filter(pk=waiting.pk).update(state=State.WAITING, not_before=past)
+    lease = {"lease_owner": "dead", "lease_until": past}
+    jobs.filter(pk=orphan.pk).update(state=State.RUNNING, **lease)
+    jobs.filter(pk=later.pk).update(state=State.WAITING, not_before=future)
+    assert due() == [lost.pk, waiting.pk, orphan.pk]
+    assert sweep() == 3
+    assert [args for _, args in sent] == [(lost.pk,), (waiting.pk,), (orphan.pk,)]
+    assert young.pk not in due()
+
+
+def test_a_broker_that_is_away_loses_no_job(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
+    away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    monkeypatch.setattr(nudge, "current_app", away)
+    started = time.monotonic()
+    assert not nudge.send("jobs.tasks.run_job", 1)
+    assert time.monotonic() - started < 2
+    assert "the sweeper will" in caplog.text
