@@ -1,17 +1,16 @@
 """Every URL of the panel."""
 
-from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from __future__ import annotations
+
 from django.urls import include, path
 
-
-@login_not_required
-def health(request: HttpRequest) -> HttpResponse:
-    """Answer that the web process serves requests (it asks nothing else)."""
-    return HttpResponse("ok\n", content_type="text/plain")
-
+from panel import views
 
 urlpatterns = [
-    path("health", health, name="health"),
+    path("", views.home, name="home"),
+    path("health", views.health, name="health"),
     path("account/", include("allauth.urls")),
+    path("enrol/", include("jobs.enrol_urls")),
+    path("", include("jobs.urls")),
+    path("", include("storage.urls")),
 ]

@@ -1,0 +1,196 @@
+"""What a person does: each verb makes a preview, and applying the preview makes the job.
+
+Every answer to a POST is a redirect to the page that shows what came of it, or the form again
+with its errors (422), or what is in the way (409 busy, 422 refused).
+"""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jobs import nudge
+from jobs.forms import AcceptForm
+from jobs.hosts import accept_fingerprint
+from jobs.models import Job, Kind, State
+from jobs.queue import Busy, cancel, submit
+from storage.forms import CacheForm, ModeForm, VolumeForm
+from storage.models import Customer, Host, Placement, Volume
+from storage.naming import volume_name
+from storage.plan import Refused
+from storage.rows import VolumeRow, rows_of
+from storage.wish import Wish
+
+UNPROCESSABLE, CONFLICT = 422, 409
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def cache_form(request: HttpRequest, key: str) -> HttpResponse:
+    """A new cache, or another mode for the one that is there: form, then preview."""
+    row = _row(request, key)
+    form_class = ModeForm if row.cache is not None else CacheForm
+    form = form_class(row, request.POST or None)
+    refusal = row.refusal(row.wish)
+    if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
+        kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
+        return _preview(request, kind, row.volume, form.wish)
+    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "jobs/cache_form.html", context, status=code)
+
+
+@require_POST
+def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview the removal of a cache."""
+    row = _row(request, key)
+    now = row.wish
+    if (refusal := row.refusal(now)) or now is None:
+        return _refused(request, refusal, row.volume)
+    wish = Wish(now.size_bytes, now.tier, now.layout, None)
+    return _preview(request, Kind.REMOVE_CACHE, row.volume, wish)
+
+
+@require_POST
+def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
+    row = _row(request, key)
+    now = row.wish
+    if (refusal := row.refusal(now)) or now is None:
+        return _refused(request, refusal, row.volume)
+    return _preview(request, Kind.TAG_VOLUME, row.volume, now)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_volume(request: HttpRequest) -> HttpResponse:
+    """A new volume: form, then preview. The record exists from the preview on."""
+    form = VolumeForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid() and form.wish is not None:
+        try:
+            return redirect("job", _create(request, form, form.wish).key)
+        except Refused as refused:
+            form.add_error(None, f"{refused.message} {refused.correction}")
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "jobs/volume_new.html", {"form": form}, status=code)
+
+
+@transaction.atomic
+def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
+    data, group = form.cleaned_data, form.chosen
+    customer = data["customer"]
+    if data["new_customer"]:
+        customer = Customer.objects.create(name=data["new_customer"])
+    volume = Volume.objects.create(
+        customer=customer, label=data["label"], layout=wish.layout, size_bytes=wish.size_bytes
+    )
+    Placement.objects.create(
+        volume=volume,
+        host=group.host,
+        vg_name=group.vg_name,
+        vg_uuid=group.vg_uuid,
+        lv_name=volume_name(volume.key),
+    )
+    return submit(
+        kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=_actor(request), dry_run=True
+    )
+
+
+@require_POST
+def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Forget a volume that was only ever previewed."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    with transaction.atomic():
+        Volume.objects.select_for_update().get(pk=volume.pk)
+        placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
+        if placed or Job.objects.filter(volume=volume, dry_run=False).exists():
+            refusal = Refused(
+                "in_use",
+                f"{volume} is on its host, or a job is to create it.",
+                "Cancel the job first; a volume that exists cannot be discarded.",
+            )
+            return _refused(request, refusal, volume)
+        Job.objects.filter(volume=volume).delete()
+        volume.delete()
+    messages.success(request, f"{volume.label} is discarded; the host was never touched.")
+    return redirect("volumes")
+
+
+@require_POST
+def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
+    """Make a preview real: a job with the very same wish."""
+    preview = get_object_or_404(
+        Job.objects.visible_to(request.user).select_related("volume"), key=key, dry_run=True
+    )
+    if preview.state != State.SUCCEEDED:
+        refusal = Refused(
+            "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."
+        )
+        return _refused(request, refusal, preview.volume)
+    return _submit(request, preview.kind, preview.volume, Wish.from_json(preview.wish))
+
+
+@require_POST
+def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
+    """Cancel a job, at once or before its next step."""
+    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    cancel(found, _actor(request))
+    return redirect("job", found.key)
+
+
+@require_POST
+def accept_host(request: HttpRequest, key: str) -> HttpResponse:
+    """Accept the waiting fingerprint of a host."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = AcceptForm(request.POST)
+    given = form.cleaned_data["fingerprint"] if form.is_valid() else ""
+    try:
+        accept_fingerprint(host, given, _actor(request))
+    except Refused as refused:
+        return _refused(request, refused)
+    messages.success(request, f"The key of {host.name} is accepted; Tiercel reads the host now.")
+    return redirect("host", host.key)
+
+
+@require_POST
+def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
+    """Ask for a fresh inventory."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    nudge.host(host.pk)
+    messages.info(request, f"{host.name} is being read; load this page again in some seconds.")
+    return redirect("host", host.key)
+
+
+def _row(request: HttpRequest, key: str) -> VolumeRow:
+    found = Volume.objects.visible_to(request.user).select_related("customer")
+    return rows_of([get_object_or_404(found, key=key)])[0]
+
+
+def _actor(request: HttpRequest) -> AbstractBaseUser | None:
+    return request.user if isinstance(request.user, AbstractBaseUser) else None
+
+
+def _preview(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
+    return _submit(request, kind, volume, wish, dry_run=True)
+
+
+def _submit(
+    request: HttpRequest, kind: str, volume: Volume, wish: Wish, *, dry_run: bool = False
+) -> HttpResponse:
+    try:
+        job = submit(kind=kind, volume=volume, wish=wish, actor=_actor(request), dry_run=dry_run)
+    except Refused as refused:
+        return _refused(request, refused, volume)
+    except Busy as busy:
+        context = {"volume": volume, "holder": busy.job}
+        return render(request, "jobs/busy.html", context, status=CONFLICT)
+    return redirect("job", job.key)
+
+
+def _refused(
+    request: HttpRequest, refusal: Refused | None, volume: Volume | None = None
+) -> HttpResponse:
+    context = {"refusal": refusal, "volume": volume}
+    return render(request, "jobs/refused.html", context, status=UNPROCESSABLE)

@@ -1,0 +1,90 @@
+"""Pages that show jobs. What starts, applies or cancels one is in `jobs.verbs`."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from jobs.models import Job, State
+from storage.changes import Change, changes
+from storage.models import Volume
+from storage.rows import rows_of
+from storage.wish import Wish
+
+PAGE_ROWS = 50
+LAST_JOBS = 5
+TAIL_LINES = 500
+"""How many lines a page starts with: the end matters, and a flush of hours writes thousands."""
+
+
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    """Jobs, newest first, without previews unless asked for."""
+    found = Job.objects.visible_to(request.user).select_related("host", "volume", "actor")
+    previews = request.GET.get("previews") == "1"
+    if not previews:
+        found = found.filter(dry_run=False)
+    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    return render(request, "jobs/jobs.html", {"page": page, "previews": previews})
+
+
+@require_safe
+def job(request: HttpRequest, key: str) -> HttpResponse:
+    """One job, or one preview with the button that makes it real."""
+    found = _job(request, key)
+    last = found.line_set.order_by("-n").first()
+    first_shown = max(0, last.n - TAIL_LINES) if last is not None else 0
+    context = {**_status(found), "lines": found.lines_after(first_shown), "cut_lines": first_shown}
+    context["after"] = last.n if last is not None else 0
+    return render(request, "jobs/job.html", context)
+
+
+@require_safe
+def status(request: HttpRequest, key: str) -> HttpResponse:
+    """Sentence, steps and buttons: the element that renews itself until the job is over."""
+    return render(request, "jobs/_status.html", _status(_job(request, key)))
+
+
+@require_safe
+def lines(request: HttpRequest, key: str) -> HttpResponse:
+    """Output after line `after`, then the element that asks for more; none when it is over."""
+    found = _job(request, key)
+    after = request.GET.get("after", "")
+    start = int(after) if after.isascii() and after.isdigit() and len(after) < 10 else 0
+    shown = list(found.lines_after(start)[:TAIL_LINES])
+    context = {
+        "job": found,
+        "lines": shown,
+        "after": shown[-1].n if shown else start,
+        "more": len(shown) == TAIL_LINES,
+    }
+    return render(request, "jobs/_lines.html", context)
+
+
+@require_safe
+def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
+    """The last jobs of a volume: the fragment its page loads."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    found = Job.objects.visible_to(request.user).filter(volume=volume, dry_run=False)
+    return render(request, "jobs/_volume_jobs.html", {"jobs": found[:LAST_JOBS]})
+
+
+def _job(request: HttpRequest, key: str) -> Job:
+    found = Job.objects.visible_to(request.user).select_related("host", "volume", "actor")
+    return get_object_or_404(found, key=key)
+
+
+def _status(job: Job) -> dict[str, object]:
+    return {
+        "job": job,
+        "steps": list(job.step_set.all()),
+        "changes": _changes(job) if job.dry_run else (),
+        "can_apply": job.dry_run and job.state == State.SUCCEEDED,
+        "can_cancel": not job.is_over and not job.cancel_requested,
+    }
+
+
+def _changes(job: Job) -> tuple[Change, ...]:
+    return changes(rows_of([job.volume])[0].wish, Wish.from_json(job.wish))

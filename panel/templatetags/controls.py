@@ -1,0 +1,24 @@
+"""Form fields in Tabler's clothes."""
+
+from __future__ import annotations
+
+from django import forms, template
+from django.forms.boundfield import BoundField
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.filter
+def control(field: BoundField) -> SafeString:
+    """The field's widget with the class that Tabler expects of its kind."""
+    widget = field.field.widget
+    if isinstance(widget, forms.CheckboxInput):
+        css_class = "form-check-input"
+    elif isinstance(widget, forms.Select):
+        css_class = "form-select"
+    else:
+        css_class = "form-control"
+    return field.as_widget(
+        attrs={"class": f"{css_class} is-invalid" if field.errors else css_class}
+    )

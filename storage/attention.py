@@ -1,0 +1,117 @@
+"""What is wrong with a host, worst first: the one list behind the hosts, host and home pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.conf import settings
+
+from storage.models import Host
+from storage.models.host import HostState
+from storage.templatetags.units import seconds
+
+Severity = Literal["error", "warning", "info"]
+ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+SILENT_ROUNDS = 3
+"""A host is silent after this many sample intervals without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    severity: Severity
+    message: str
+    correction: str
+
+
+def silent_seconds() -> int:
+    """After how many seconds figures count as old, and their host as silent."""
+    return SILENT_ROUNDS * int(settings.TIERCEL_SAMPLE_SECONDS)
+
+
+def is_silent(host: Host, now: datetime) -> bool:
+    """True for an active host that has not answered for some rounds."""
+    if host.state != HostState.ACTIVE:
+        return False
+    seen = host.last_seen_at
+    return seen is None or (now - seen).total_seconds() > silent_seconds()
+
+
+def problems_of(host: Host, now: datetime) -> tuple[Problem, ...]:
+    """State, last error, silence, and the preflight problems the agent reported."""
+    found = [*_of_state(host), *_of_contact(host, now), *_reported(host)]
+    if host.state == HostState.ACTIVE and host.hello and not host.allowed_vgs:
+        found.append(
+            Problem(
+                "info",
+                "Observe-only: root on the host has not allowed Tiercel to change anything.",
+                "Allow a volume group on the host; the line to run is under Policy.",
+            )
+        )
+    return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
+
+
+def _of_state(host: Host) -> list[Problem]:
+    if host.state == HostState.QUARANTINED:
+        return [
+            Problem(
+                "error",
+                "The host shows another SSH key than the one accepted; nothing is sent to it.",
+                "Compare the fingerprints on the host page with the host's console.",
+            )
+        ]
+    if host.state == HostState.UNVERIFIED:
+        return [
+            Problem(
+                "warning",
+                "The host has reported its SSH key and waits for a person.",
+                "Compare the fingerprint on the host page and accept it.",
+            )
+        ]
+    if host.state == HostState.PENDING:
+        return [
+            Problem(
+                "info",
+                "The host has not reported yet.",
+                "Run the enrolment line on it as root.",
+            )
+        ]
+    return []
+
+
+def _of_contact(host: Host, now: datetime) -> list[Problem]:
+    found = []
+    if host.error:
+        found.append(
+            Problem(
+                "error",
+                str(host.error.get("message", "The last contact failed.")),
+                str(host.error.get("correction", "")),
+            )
+        )
+    elif is_silent(host, now):
+        seen = host.last_seen_at
+        since = f"for {seconds((now - seen).total_seconds())}" if seen else "since it was accepted"
+        found.append(
+            Problem(
+                "error",
+                f"Silent {since}.",
+                "Check that the collector runs and that the host is up.",
+            )
+        )
+    return found
+
+
+def _reported(host: Host) -> list[Problem]:
+    found = []
+    for problem in host.problems:
+        severity = problem.get("severity")
+        found.append(
+            Problem(
+                severity if severity in ORDER else "warning",
+                str(problem.get("message", "")),
+                str(problem.get("correction", "")),
+            )
+        )
+    return found

@@ -1,0 +1,140 @@
+"""A volume together with what its host says of it and its latest figures: what the pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from storage import samples
+from storage.attention import silent_seconds
+from storage.caches import Cache, Technology, cache_of, technology_of, wish_now
+from storage.facts import BadFacts, HostFacts, LogicalVolume, VolumeGroup
+from storage.models import Host, Placement, Volume
+from storage.models.host import HostState
+from storage.plan import Refused, Target, plan
+from storage.plan.draft import begin, may_change
+from storage.samples import Latest
+from storage.wish import BadWish, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRow:
+    """`lv` is None while the volume does not exist on its host, or is gone from it."""
+
+    volume: Volume
+    placement: Placement | None
+    facts: HostFacts | None
+    lv: LogicalVolume | None
+    cache: Cache | None
+    latest: Latest | None
+
+    @property
+    def host(self) -> Host | None:
+        return self.placement.host if self.placement is not None else None
+
+    @property
+    def vg(self) -> VolumeGroup | None:
+        if self.placement is None or self.facts is None:
+            return None
+        return self.facts.vg(self.placement.vg_uuid)
+
+    @property
+    def technology(self) -> Technology:
+        return technology_of(self.volume.layout)
+
+    @property
+    def is_planned(self) -> bool:
+        """True until the host has created it."""
+        return self.placement is not None and self.placement.lv_uuid is None
+
+    @property
+    def is_stale(self) -> bool:
+        return self.latest is not None and self.latest.age_seconds > silent_seconds()
+
+    @property
+    def wish(self) -> Wish | None:
+        """What the volume is now, as a wish; None where no wish could say it."""
+        if self.facts is None or self.lv is None:
+            return None
+        try:
+            return wish_now(
+                self.facts, self.lv, "bcache" if self.volume.layout == "bcache" else "plain"
+            )
+        except BadWish:
+            # A foreign cache that Tiercel would never make: it is shown, not changed.
+            return None
+
+    def refusal(self, wish: Wish | None) -> Refused | None:
+        """Why the volume cannot become `wish`, as far as the last inventory tells."""
+        host, placement = self.host, self.placement
+        if host is None or placement is None:
+            return Refused("not_found", "The volume lies on no host.", "Move it to a host first.")
+        if host.state != HostState.ACTIVE:
+            return Refused(
+                "host_not_active",
+                f"{host.name} is {host.get_state_display()}.",
+                "Open the host's page and settle that first.",
+            )
+        if self.facts is None or self.lv is None:
+            return Refused(
+                "not_found",
+                "The volume is not on the host now.",
+                "Wait for its creation, or look at the host's page.",
+            )
+        if wish is None:
+            return Refused(
+                "unsupported",
+                "The volume has a cache that Tiercel did not make and cannot describe.",
+                "Change or remove that cache on the host.",
+            )
+        target = Target(
+            volume_key=self.volume.key,
+            vg_uuid=placement.vg_uuid,
+            vg_name=placement.vg_name,
+            lv_name=placement.lv_name,
+            lv_uuid=placement.lv_uuid,
+        )
+        try:
+            plan(self.facts, target, wish)
+            # A plan without steps never asks whether it may change anything.
+            may_change(begin(self.facts, target, wish))
+        except Refused as refusal:
+            return refusal
+        return None
+
+
+def rows_of(volumes: Iterable[Volume]) -> list[VolumeRow]:
+    """The rows in the order of `volumes`: one query for places, one for figures, and each
+    host's inventory decoded once."""
+    volumes = list(volumes)
+    placements = {
+        placement.volume_id: placement
+        for placement in Placement.objects.filter(volume__in=volumes, until=None).select_related(
+            "host"
+        )
+    }
+    figures = samples.latest_of(volumes)
+    inventories: dict[int, HostFacts | None] = {}
+    rows = []
+    for volume in volumes:
+        placement = placements.get(volume.pk)
+        facts = None
+        if placement is not None:
+            if placement.host_id not in inventories:
+                inventories[placement.host_id] = facts_of(placement.host)
+            facts = inventories[placement.host_id]
+        lv = None
+        if facts is not None and placement is not None and placement.lv_uuid is not None:
+            lv = facts.lv(placement.lv_uuid)
+        cache = cache_of(facts, lv) if facts is not None and lv is not None else None
+        rows.append(VolumeRow(volume, placement, facts, lv, cache, figures.get(volume.pk)))
+    return rows
+
+
+def facts_of(host: Host) -> HostFacts | None:
+    """The last inventory; None before the first one."""
+    try:
+        return host.inventory
+    except BadFacts:
+        # Stored by an older version with fewer fields: the next inventory replaces it.
+        return None

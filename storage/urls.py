@@ -1,0 +1,15 @@
+"""Pages of hosts and volumes. What changes a host is in `jobs.urls`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from storage import views
+
+urlpatterns = [
+    path("hosts/", views.hosts, name="hosts"),
+    path("hosts/<str:key>/", views.host, name="host"),
+    path("volumes/", views.volumes, name="volumes"),
+    path("volumes/<str:key>/", views.volume, name="volume"),
+    path("volumes/<str:key>/figures", views.figures, name="volume-figures"),
+]

@@ -1,0 +1,112 @@
+"""Pages that show hosts and volumes. They read; what changes a host is offered by URL name."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from storage.attention import is_silent, problems_of
+from storage.caches import free_bytes
+from storage.facts import HostFacts
+from storage.forms import CacheForm, ModeForm
+from storage.models import Host, Volume
+from storage.rows import VolumeRow, facts_of, rows_of
+
+PAGE_ROWS = 50
+
+
+@require_safe
+def hosts(request: HttpRequest) -> HttpResponse:
+    """Every host with its state, the age of its last answer and what is wrong with it."""
+    now = timezone.now()
+    page = Paginator(Host.objects.visible_to(request.user), PAGE_ROWS).get_page(
+        request.GET.get("page")
+    )
+    rows = [
+        {"host": host, "problems": problems_of(host, now), "silent": is_silent(host, now)}
+        for host in page
+    ]
+    return render(request, "storage/hosts.html", {"page": page, "rows": rows})
+
+
+@require_safe
+def host(request: HttpRequest, key: str) -> HttpResponse:
+    """One host: trust, problems, policy, and everything the last inventory said."""
+    found = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    now, facts = timezone.now(), facts_of(found)
+    volumes = Volume.objects.visible_to(request.user).placed_on(found)
+    rows = {row.lv.uuid: row for row in rows_of(volumes) if row.lv is not None}
+    context = {
+        "host": found,
+        "facts": facts,
+        "silent": is_silent(found, now),
+        "problems": problems_of(found, now),
+        "groups": _groups(facts) if facts is not None else [],
+        "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
+        "volume_count": len(volumes),
+    }
+    return render(request, "storage/host.html", context)
+
+
+def _groups(facts: HostFacts) -> list[dict[str, object]]:
+    return [
+        {
+            "vg": vg,
+            "fast_free_bytes": free_bytes(facts, vg.uuid, "fast"),
+            "slow_free_bytes": free_bytes(facts, vg.uuid, "slow"),
+            "pvs": [pv for pv in facts.pvs if pv.vg_uuid == vg.uuid],
+        }
+        for vg in facts.vgs
+    ]
+
+
+@require_safe
+def volumes(request: HttpRequest) -> HttpResponse:
+    """Volumes with their latest figures; `q` searches label, customer, LV and host."""
+    text = request.GET.get("q", "").strip()
+    found = Volume.objects.visible_to(request.user).select_related("customer")
+    if text:
+        found = found.filter(
+            Q(label__icontains=text)
+            | Q(customer__name__icontains=text)
+            | Q(placement__lv_name__icontains=text, placement__until=None)
+            | Q(placement__host__name__icontains=text, placement__until=None)
+        ).distinct()
+    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    context = {"page": page, "rows": rows_of(page.object_list), "q": text}
+    return render(request, "storage/volumes.html", context)
+
+
+@require_safe
+def volume(request: HttpRequest, key: str) -> HttpResponse:
+    """One volume: figures, users, its cache and what can be done, with the reason where not."""
+    row = _row(request, key)
+    context = {"row": row, "volume": row.volume, "host": row.host, **offers(row)}
+    return render(request, "storage/volume.html", context)
+
+
+def offers(row: VolumeRow) -> dict[str, object]:
+    """The form a volume's page offers (a new cache, or another mode), or why there is none."""
+    refusal = row.refusal(row.wish)
+    form: ModeForm | None = None
+    if refusal is None:
+        form = ModeForm(row) if row.cache is not None else CacheForm(row)
+    if isinstance(form, CacheForm) and not form.has_room:
+        refusal, form = form.no_room(), None
+    return {"refusal": refusal, "form": form}
+
+
+@require_safe
+def figures(request: HttpRequest, key: str) -> HttpResponse:
+    """The latest figures alone: the element of the volume's page that renews itself."""
+    row = _row(request, key)
+    return render(request, "storage/_figures.html", {"row": row})
+
+
+def _row(request: HttpRequest, key: str) -> VolumeRow:
+    found = Volume.objects.visible_to(request.user).select_related("customer")
+    return rows_of([get_object_or_404(found, key=key)])[0]

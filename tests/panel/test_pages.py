@@ -1,0 +1,184 @@
+"""Home, health, signing in, errors, and what is true of every page."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import DatabaseError
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.models import State
+from panel import people
+from tests import make
+from tests.scene import HOSTILE, end, job, scene
+
+pytestmark = pytest.mark.django_db
+
+CSP = (
+    "default-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
+NAMED = ("hosts", "volumes", "volume-new", "jobs", "home")
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def sorted_directives(header: str) -> list[str]:
+    return sorted(part.strip() for part in header.split(";"))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_pages_send_anonymous_people_to_the_sign_in_page(client: Client, name: str) -> None:
+    response = client.get(reverse(name))
+    assert response.status_code == 302
+    assert response["Location"].startswith(reverse("account_login"))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_pages_answer_staff_without_any_data(staff: Client, name: str) -> None:
+    assert staff.get(reverse(name)).status_code == 200
+
+
+def test_every_page_carries_exactly_the_content_security_policy(staff: Client) -> None:
+    for name in NAMED:
+        header = staff.get(reverse(name))["Content-Security-Policy"]
+        assert sorted_directives(header) == sorted_directives(CSP)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_a_template_has_no_inline_script_or_style(path: Path) -> None:
+    text = path.read_text()
+    assert not re.search(r"<style|\sstyle=|javascript:|\son[a-z]+=|hx-on|[\"']js:", text)
+    for tag in re.findall(r"<script[^>]*>", text):
+        assert " src=" in tag, tag
+
+
+def test_an_empty_panel_teaches_how_to_add_a_host(staff: Client) -> None:
+    text = staff.get(reverse("home")).content.decode()
+    assert "manage.py enrol" in text
+    assert "fingerprint" in text
+
+
+def test_people_who_are_not_staff_see_a_sentence_and_nothing_else(client: Client) -> None:
+    there = scene(label="secret volume")
+    client.force_login(make.user())
+    text = client.get(reverse("home")).content.decode()
+    assert "nothing for your account to see" in text
+    assert there.volume.label not in text
+    assert "Needs attention" not in text
+
+
+def test_home_lists_hosts_and_jobs_that_need_a_person(staff: Client) -> None:
+    there = scene(host={"state": "quarantined"})
+    end(job(there), State.FAILED, error={"message": "it broke", "correction": "mend it"})
+    text = staff.get(reverse("home")).content.decode()
+    assert "shows another SSH key" in text
+    assert "it broke" in text
+    assert "mend it" in text
+
+
+def test_home_names_a_silent_host(staff: Client) -> None:
+    scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
+    assert "Silent for 2 h 0 min" in staff.get(reverse("home")).content.decode()
+
+
+def test_home_says_when_nothing_needs_a_person(staff: Client) -> None:
+    scene()
+    assert "Nothing needs you now" in staff.get(reverse("home")).content.decode()
+
+
+def test_the_notice_is_on_every_page(staff: Client) -> None:
+    with override_settings(TIERCEL_NOTICE="This is a fake host"):
+        for name in NAMED:
+            assert b"This is a fake host" in staff.get(reverse(name)).content
+
+
+def test_a_person_signs_in_and_out(client: Client) -> None:
+    people.add(email="ann@example.org", password="correct horse 9", is_staff=True)
+    form = {"login": "ann@example.org", "password": "correct horse 9"}
+    response = client.post(reverse("account_login"), form)
+    assert (response.status_code, response["Location"]) == (302, "/")
+    assert b"ann@example.org" in client.get(reverse("home")).content
+    client.post(reverse("account_logout"))
+    assert client.get(reverse("home")).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["account_login", "account_reset_password", "account_signup"],
+)
+def test_pages_before_signing_in_are_in_style(client: Client, name: str) -> None:
+    response = client.get(reverse(name))
+    assert response.status_code == 200
+    assert b'class="brand"' in response.content
+
+
+def test_nobody_can_sign_up(client: Client) -> None:
+    assert b"No sign-up here" in client.get(reverse("account_signup")).content
+
+
+@pytest.mark.parametrize("name", ["account_logout", "account_change_password", "mfa_index"])
+def test_account_pages_are_in_style(staff: Client, name: str) -> None:
+    response = staff.get(reverse(name), follow=True)
+    assert response.status_code == 200
+    assert b'class="brand"' in response.content
+
+
+def test_a_wrong_address_gets_our_own_page(staff: Client) -> None:
+    with override_settings(DEBUG=False):
+        response = staff.get(f"/nowhere/{HOSTILE}")
+    assert response.status_code == 404
+    assert b"There is nothing here" in response.content
+    assert HOSTILE.encode() not in response.content
+
+
+def test_a_form_without_its_token_gets_our_own_page() -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make.staff_user())
+    response = client.post(reverse("volume-new"), {})
+    assert response.status_code == 403
+    assert b"The form was too old" in response.content
+
+
+def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(make.staff_user())
+    with (
+        override_settings(DEBUG=False),
+        mock.patch("panel.views.problems_of", side_effect=RuntimeError("inner detail")),
+    ):
+        scene()
+        response = client.get(reverse("home"))
+    assert response.status_code == 500
+    assert b"Something broke" in response.content
+    assert b"inner detail" not in response.content
+
+
+def test_health_says_that_both_servers_answer(client: Client) -> None:
+    response = client.get(reverse("health"))
+    assert (response.status_code, response.json()) == (200, {"database": True, "redis": True})
+
+
+def test_health_is_unavailable_without_redis(client: Client) -> None:
+    with mock.patch.object(redis.Redis, "ping", side_effect=redis.ConnectionError("away")):
+        response = client.get(reverse("health"))
+    assert (response.status_code, response.json()["redis"]) == (503, False)
+
+
+def test_health_is_unavailable_without_the_database(client: Client) -> None:
+    with mock.patch("panel.views.connection.cursor", side_effect=DatabaseError("away")):
+        response = client.get(reverse("health"))
+    assert (response.status_code, response.json()["database"]) == (503, False)

@@ -1,0 +1,83 @@
+"""A host with an inventory and volumes in it, as pages meet them. Built from `tests.make`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from jobs.models import Job, State
+from storage.facts import HostFacts, LogicalVolume
+from storage.models import Host, Volume
+from storage.naming import new_key
+from storage.wish import Wish
+from tests import make
+
+HOSTILE = "<script>alert(1)</script>"
+RTL = "web\u202etxt.exe"
+LONG = "n" * 127
+
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW1wbGVFeGFt"
+OTHER_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEFub3RoZXJBbm90aGVyQW5vdGhlckFub3RoZXJBbm90"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    host: Host
+    volume: Volume
+    lv: LogicalVolume
+    facts: HostFacts
+
+
+def scene(
+    lv: LogicalVolume | None = None,
+    *,
+    label: str = "web12 disk",
+    layout: str = "plain",
+    managed: bool = True,
+    host: dict[str, Any] | None = None,
+    **facts: Any,
+) -> Scene:
+    """One active host whose inventory holds one volume; `facts` goes to `make.facts`."""
+    key = new_key()
+    lv = lv or make.lv()
+    if managed:
+        lv = dataclasses.replace(lv, tags=make.tags(key))
+    inventory = make.facts(lv, *facts.pop("more_lvs", ()), **facts)
+    now = timezone.now()
+    row = make.host(
+        **{
+            "facts": make.inventory(inventory),
+            "facts_at": now,
+            "last_seen_at": now,
+            "hello": {"policy": {"vgs": ["vg0"]}},
+            **(host or {}),
+        }
+    )
+    volume = make.volume(
+        key=key, label=label, layout=layout, managed=managed, size_bytes=lv.guest_size_bytes
+    )
+    make.placement(volume, row, lv_name=lv.name, lv_uuid=lv.uuid)
+    return Scene(row, volume, lv, inventory)
+
+
+def job(scene: Scene, **fields: Any) -> Job:
+    """A queued job on the scene's volume, asking for what is there already."""
+    wish = Wish(scene.volume.size_bytes, layout=scene.volume.layout)
+    defaults = {
+        "kind": "add-cache",
+        "host": scene.host,
+        "volume": scene.volume,
+        "wish": wish.to_json(),
+    }
+    return Job.objects.create(**{**defaults, **fields})
+
+
+def end(job: Job, state: State = State.SUCCEEDED, **fields: Any) -> None:
+    """Let a job have ended."""
+    now = timezone.now()
+    fields = {"state": state, "started_at": now, "ended_at": now, **fields}
+    Job.objects.filter(pk=job.pk).update(**fields)
+    job.refresh_from_db()
