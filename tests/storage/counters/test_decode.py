@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.agent.stats import BOUNDS_NS
@@ -148,6 +148,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(junk=JSON, at=st.sampled_from(["lv_uuid", "disk", "cache", "bcache", "latency", ""]))
 def test_junk_never_does_anything_but_decode_or_be_refused(junk: Any, at: str) -> None:
     data = wire.sample({**full(), at: junk}) if at else junk

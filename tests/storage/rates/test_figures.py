@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.counters import LATENCY_BOUNDS_NS
@@ -80,6 +80,7 @@ def test_without_io_there_is_no_percentile() -> None:
     assert percentile_ms([0] * BUCKETS, 0.95) is None
 
 
+@settings(deadline=None)
 @given(
     latencies_ns=st.lists(st.integers(1, 3_000_000_000), min_size=1, max_size=300),
     quantile=st.sampled_from([0.05, 0.5, 0.9, 0.95, 0.99]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.rates import CacheDelta, Delta, Gap, GapReason, Reading, Sums, delta
@@ -53,6 +53,7 @@ def read(state: dict[str, int], seconds: float) -> Reading:
     return wire.reading(seconds, disk=wire.disk(**disk), cache=wire.cache(**cache))
 
 
+@settings(deadline=None)
 @given(start=STARTS, steps=st.lists(STEPS, min_size=1, max_size=12))
 def test_deltas_of_true_counters_sum_to_the_truth(
     start: dict[str, int], steps: list[dict[str, Any]]
@@ -106,6 +107,7 @@ def sane(found: Delta) -> None:
     assert found.latency_counts is None or min(found.latency_counts) >= 0
 
 
+@settings(deadline=None)
 @given(before=READINGS, after=READINGS)
 def test_two_unrelated_readings_never_give_absurd_figures(before: Reading, after: Reading) -> None:
     found = delta(before, after)
@@ -113,6 +115,7 @@ def test_two_unrelated_readings_never_give_absurd_figures(before: Reading, after
         sane(found)
 
 
+@settings(deadline=None)
 @given(start=STARTS, step=STEPS, name=st.sampled_from(CACHE), back=st.integers(1, U32 // 2))
 def test_a_rewind_is_a_gap_of_the_cache_and_never_a_spike(
     start: dict[str, int], step: dict[str, Any], name: str, back: int
@@ -128,6 +131,7 @@ def test_a_rewind_is_a_gap_of_the_cache_and_never_a_spike(
     assert found.reads == step["read_hits"] + step["read_misses"]
 
 
+@settings(deadline=None)
 @given(start=STARTS, step=STEPS)
 def test_a_reboot_is_always_a_gap(start: dict[str, int], step: dict[str, Any]) -> None:
     before = read(start, 100)

@@ -100,7 +100,11 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(steps=STEPS, kind=st.sampled_from(["plain", "dm-cache", "bcache"]))
 def test_the_database_sums_as_the_pure_code_does_over_midnight(
     host: Host, steps: list[tuple[int, int, int]], kind: str
