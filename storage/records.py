@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from storage.facts import HostFacts, LogicalVolume, decode
+from storage.facts import HostFacts, LogicalVolume, decode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
 
@@ -17,7 +18,7 @@ def apply_hello(
     host: Host, data: dict[str, Any], problems: list[dict[str, str]], at: datetime
 ) -> None:
     """Store the agent's `hello` and the preflight problems (its own and those the panel saw)."""
-    host.hello, host.hello_at, host.problems = data, at, problems
+    host.hello, host.hello_at, host.problems = storable(data), at, storable(problems)
     host.last_seen_at, host.error = at, {}
     host.save(update_fields=["hello", "hello_at", "problems", "last_seen_at", "error"])
 
@@ -27,7 +28,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     """Store an inventory and give every public LV on it a volume and a placement.
 
     1. An LV whose uuid we know keeps its row; names and size follow the host.
-    2. An LV that carries the tag of a volume we created and that had no uuid yet gets its row.
+    2. An LV with the name and the tag of a volume that we make and that had no uuid yet gets its
+       row; a second such LV does not.
     3. Any other public LV becomes a found volume: no customer, a row for its samples.
 
     Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
@@ -39,7 +41,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     host = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
     if host.facts_at is not None and host.facts_at > at:
         return facts
-    host.facts, host.facts_at, host.last_seen_at = data, at, at
+    # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
+    host.facts, host.facts_at, host.last_seen_at = dataclasses.asdict(facts), at, at
     host.save(update_fields=["facts", "facts_at", "last_seen_at"])
     placements = Placement.objects.filter(host=host, until=None).select_related(
         "volume"
@@ -48,14 +51,14 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
         placement.lv_uuid: placement for placement in placements if placement.lv_uuid
     }
     awaited = {
-        (placement.vg_uuid, placement.volume.key): placement
+        (placement.vg_uuid, placement.lv_name, placement.volume.key): placement
         for placement in placements
         if placement.lv_uuid is None
     }
     for lv in facts.public_lvs():
         key = tagged_volume_key(lv.tags)
         placement = by_uuid.get(lv.uuid) or (
-            awaited.get((lv.vg_uuid, key)) if key else None
+            awaited.pop((lv.vg_uuid, lv.name, key), None) if key else None
         )
         if placement is None:
             _found(host, lv, key)
@@ -89,11 +92,11 @@ def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
         )
         placement.save(update_fields=["vg_name", "vg_uuid", "lv_name", "lv_uuid"])
     volume = placement.volume
-    now = (
-        MANAGED_TAG in lv.tags and key == volume.key,
-        lv.guest_size_bytes,
-        _layout(lv),
-    )
+    layout, size_bytes = _layout(lv), lv.guest_size_bytes
+    if volume.layout == "bcache" and layout == "plain":
+        # Its backing device is not registered now; the layout stays what it was at birth.
+        layout, size_bytes = volume.layout, volume.size_bytes
+    now = (MANAGED_TAG in lv.tags and key == volume.key, size_bytes, layout)
     if now != (volume.managed, volume.size_bytes, volume.layout):
         volume.managed, volume.size_bytes, volume.layout = now
         volume.save(update_fields=["managed", "size_bytes", "layout"])

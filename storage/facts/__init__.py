@@ -5,7 +5,7 @@ length, and a reply that does not fit raises `BadFacts`, so that no half-read in
 Names, tags, models and serials are other people's text: show them escaped, never build with them.
 """
 
-from storage.facts.decoding import decode
+from storage.facts.decoding import decode, storable
 from storage.facts.host import (
     Array,
     ArrayMember,
@@ -37,4 +37,5 @@ __all__ = [
     "VolumeGroup",
     "VolumeUser",
     "decode",
+    "storable",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from storage.facts.host import BadFacts, HostFacts
 
 TEXT_LIMIT = 512
 INT_LIMIT = 2**63 - 1
+STORABLE_DEPTH = 8
 
 
 def decode(data: object) -> HostFacts:
@@ -23,6 +25,27 @@ def decode(data: object) -> HostFacts:
     """
     facts: HostFacts = _decode(HostFacts, data, "inventory")
     return facts
+
+
+def storable(data: Any, depth: int = STORABLE_DEPTH) -> Any:
+    """Any JSON as PostgreSQL can hold it: text cleaned and cut, numbers that are none or too big
+    and whatever nests deeper than `depth` replaced by null."""
+    if isinstance(data, str):
+        return _clean(data)
+    if isinstance(data, bool) or (isinstance(data, int) and abs(data) <= INT_LIMIT):
+        return data
+    if isinstance(data, float) and math.isfinite(data):
+        return data
+    if isinstance(data, list) and depth:
+        return [storable(item, depth - 1) for item in data]
+    if isinstance(data, dict) and depth:
+        return {_clean(str(key)): storable(item, depth - 1) for key, item in data.items()}
+    return None
+
+
+def _clean(text: str) -> str:
+    """PostgreSQL refuses NUL in text, and a lone surrogate cannot be encoded."""
+    return text[:TEXT_LIMIT].replace("\0", "�").encode(errors="replace").decode()
 
 
 @functools.cache
@@ -74,6 +97,5 @@ def _scalar(hint: Any, value: object, where: str) -> Any:
             raise BadFacts(f"{where} is out of range")
         return value
     if hint is str and isinstance(value, str):
-        # PostgreSQL refuses NUL in text, and a lone surrogate cannot be encoded.
-        return value[:TEXT_LIMIT].replace("\0", "�").encode(errors="replace").decode()
+        return _clean(value)
     raise BadFacts(f"{where}: expected {hint.__name__}, got {type(value).__name__}")

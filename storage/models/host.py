@@ -103,4 +103,6 @@ class Host(models.Model):
     @property
     def allowed_vgs(self) -> tuple[str, ...]:
         """Volume groups that root on the host lets Tiercel change; none = observe-only."""
-        return tuple(self.hello.get("policy", {}).get("vgs", ()))
+        policy = self.hello.get("policy")
+        names = policy.get("vgs") if isinstance(policy, dict) else None
+        return tuple(names) if isinstance(names, list) else ()
