@@ -38,9 +38,14 @@ def cache_device_name(key: str) -> str:
     return f"s-{key}"
 
 
-def is_cache_name(name: str) -> bool:
-    """True for what `pool_name` and `cache_device_name` make."""
-    return name[:2] in ("c-", "s-") and KEY_PATTERN.fullmatch(name[2:]) is not None
+def is_pool_name(name: str) -> bool:
+    """True for what `pool_name` makes."""
+    return name.startswith("c-") and KEY_PATTERN.fullmatch(name[2:]) is not None
+
+
+def is_cache_device_name(name: str) -> bool:
+    """True for what `cache_device_name` makes."""
+    return name.startswith("s-") and KEY_PATTERN.fullmatch(name[2:]) is not None
 
 
 def volume_tag(key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.naming import MANAGED_TAG, is_cache_name
+from storage.naming import MANAGED_TAG, is_cache_device_name, is_pool_name
 
 UUID_LIMIT = 38
 """LVM writes its uuids as 32 letters in 7 groups."""
@@ -244,5 +244,7 @@ class HostFacts:
             for lv in self.lvs
             if lv.is_public
             and lv.uuid not in cache_devices
-            and not (MANAGED_TAG in lv.tags and is_cache_name(lv.name))
+            and not (
+                MANAGED_TAG in lv.tags and (is_pool_name(lv.name) or is_cache_device_name(lv.name))
+            )
         )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.facts import BcacheBacking, LogicalVolume
-from storage.naming import FORMAT_TAG
+from storage.facts import BcacheBacking, CacheSet, LogicalVolume
+from storage.naming import FORMAT_TAG, is_cache_device_name
 from storage.plan.draft import Draft, Refused
-from storage.plan.ssd import fast_room, other_technology, same_sectors
+from storage.plan.ssd import (
+    demand_redundant,
+    fast_room,
+    not_this_cache,
+    other_technology,
+    same_sectors,
+    unnamed,
+)
 from storage.space import round_up
 from storage.wish import BUCKET_KIB, Bcache
 
@@ -16,7 +23,9 @@ def shape(draft: Draft) -> None:
     """Add the steps that bring the volume's bcache to the wish."""
     current = draft.lv.bcache if draft.lv is not None else None
     wanted = draft.wish.cache if isinstance(draft.wish.cache, Bcache) else None
-    if current is None:
+    unformatted = draft.lv is None or FORMAT_TAG in draft.lv.tags
+    if current is None or unformatted:
+        # Also where a broken attempt formatted it and left the tag: the verb does the rest.
         _format(draft)
     elif current.state == "inconsistent":
         raise Refused(
@@ -25,19 +34,26 @@ def shape(draft: Draft) -> None:
             "while it held unwritten data.",
             "Restore the volume from a backup; nothing was changed.",
         )
+    elif current.device is None:
+        raise Refused(
+            "degraded",
+            f"The bcache device of {draft.vg.name}/{draft.lv_name} does not run: its cache set "
+            "is missing.",
+            "Bring the SSD with the cache set back and register it; nothing was changed.",
+        )
     attached = current.cset_uuid if current is not None else None
     if wanted is None:
         if attached is not None:
             _detach(draft, attached)
-        _remove_csets(draft, keep=None)
+        _remove_csets(draft, attached, keep=None)
     elif attached is None:
-        _remove_csets(draft, keep=wanted.name)
+        _remove_csets(draft, attached, keep=wanted.cset_uuid)
         _attach(draft, wanted)
     elif attached != wanted.cset_uuid:
         raise other_technology(draft, attached)
     elif current is not None:
         _set(draft, current, wanted)
-        _remove_csets(draft, keep=wanted.name)
+        _remove_csets(draft, attached, keep=attached)
 
 
 def _format(draft: Draft) -> None:
@@ -54,8 +70,21 @@ def _format(draft: Draft) -> None:
 
 
 def _attach(draft: Draft, wanted: Bcache) -> None:
-    if draft.facts.cset(wanted.cset_uuid) is None:
-        _create_cset(draft, wanted)
+    if not is_cache_device_name(wanted.name):
+        raise unnamed(wanted.name)
+    made = draft.facts.lv_named(draft.vg.uuid, wanted.name)
+    cset = draft.facts.cset(wanted.cset_uuid)
+    on_made = cset is not None and made is not None and cset.lv_uuid == made.uuid
+    if (made is not None and made not in _cache_devices(draft)) or (cset and not on_made):
+        raise not_this_cache(draft, wanted.name)
+    if made is not None:
+        if made.size_bytes < wanted.size_bytes:
+            raise not_this_cache(draft, wanted.name)
+        same_sectors(draft, made.pvs)
+        if wanted.cache_mode == "writeback":
+            demand_redundant(draft, made.pvs)
+    if cset is None:
+        _create_cset(draft, wanted, made)
     draft.add(
         "bcache.attach",
         f"Attach the cache {wanted.name}",
@@ -65,15 +94,18 @@ def _attach(draft: Draft, wanted: Bcache) -> None:
     )
 
 
-def _create_cset(draft: Draft, wanted: Bcache) -> None:
-    size_bytes = round_up(wanted.size_bytes, draft.vg.extent_bytes)
-    made = draft.facts.lv_named(draft.vg.uuid, wanted.name)
-    needed_bytes = 0 if made is not None else size_bytes
-    pvs = fast_room(draft, needed_bytes, writeback=wanted.cache_mode == "writeback")
-    same_sectors(draft, pvs)
+def _create_cset(draft: Draft, wanted: Bcache, made: LogicalVolume | None) -> None:
+    """The LV and the cache set on it; where the LV is `made` already, the rest of that."""
+    if made is not None:
+        size_bytes, pvs = made.size_bytes, made.pvs
+    else:
+        size_bytes = round_up(wanted.size_bytes, draft.vg.extent_bytes)
+        pvs = fast_room(draft, size_bytes, writeback=wanted.cache_mode == "writeback")
+        same_sectors(draft, pvs)
     draft.add_beside(
         "cset.create",
         f"Create the cache device {wanted.name} on SSD",
+        uuid=made.uuid if made is not None else None,
         name=wanted.name,
         size_bytes=size_bytes,
         pvs=list(pvs),
@@ -84,17 +116,19 @@ def _create_cset(draft: Draft, wanted: Bcache) -> None:
 
 
 def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
+    cset = draft.facts.cset(wanted.cset_uuid)
+    device = draft.facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid else None
+    if device is not None and device.size_bytes < wanted.size_bytes:
+        raise other_technology(draft, device.name)
     changes: dict[str, Any] = {}
     if current.cache_mode != wanted.cache_mode:
         if wanted.cache_mode == "writeback":
-            fast_room(draft, 0, writeback=True)
+            demand_redundant(draft, device.pvs if device is not None else ())
         changes["cache_mode"] = wanted.cache_mode
     if current.sequential_cutoff_bytes != wanted.sequential_cutoff_bytes:
         changes["sequential_cutoff_bytes"] = wanted.sequential_cutoff_bytes
     if changes:
-        what = ", ".join(
-            f"{key.replace('_', ' ')} {value}" for key, value in changes.items()
-        )
+        what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
         draft.add("bcache.set", f"Set the cache's {what}", **changes)
 
 
@@ -107,21 +141,32 @@ def _detach(draft: Draft, cset_uuid: str) -> None:
     )
 
 
-def _cset_uuid_on(draft: Draft, lv: LogicalVolume) -> str | None:
-    return next(
-        (cset.uuid for cset in draft.facts.csets if cset.lv_uuid == lv.uuid), None
-    )
+def _cache_devices(draft: Draft) -> tuple[LogicalVolume, ...]:
+    """LVs that we made for this volume as cache devices."""
+    return tuple(lv for lv in draft.ours() if is_cache_device_name(lv.name) and lv.is_public)
 
 
-def _remove_csets(draft: Draft, keep: str | None) -> None:
+def _cset_on(draft: Draft, lv: LogicalVolume) -> CacheSet | None:
+    return next((cset for cset in draft.facts.csets if cset.lv_uuid == lv.uuid), None)
+
+
+def _remove_csets(draft: Draft, attached: str | None, keep: str | None) -> None:
     """Cache devices of this volume that it does not use (any more)."""
-    for lv in draft.ours():
-        cset_uuid = _cset_uuid_on(draft, lv)
-        if cset_uuid is not None and lv.name != keep:
-            draft.add_beside(
-                "cset.remove",
-                f"Remove the cache device {lv.name} and free its SSD space",
-                uuid=lv.uuid,
-                name=lv.name,
-                cset_uuid=cset_uuid,
+    for lv in _cache_devices(draft):
+        cset = _cset_on(draft, lv)
+        if cset is None or cset.uuid == keep:
+            continue
+        if cset.backing_count > (cset.uuid == attached):
+            raise Refused(
+                "in_use",
+                f"Another volume uses the cache set on {draft.vg.name}/{lv.name}.",
+                "Detach that volume from it first: it may hold data that is only there.",
             )
+        draft.add_beside(
+            "cset.remove",
+            f"Remove the cache device {lv.name} and free its SSD space",
+            uuid=lv.uuid,
+            name=lv.name,
+            cset_uuid=cset.uuid,
+        )
+        draft.free(lv)

@@ -57,6 +57,7 @@ class Draft:
     vg: VolumeGroup
     lv: LogicalVolume | None
     steps: list[Step] = field(default_factory=list)
+    freed_bytes: dict[str, int] = field(default_factory=dict)
 
     def add(self, verb: str, title: str, *, polled: bool = False, **args: Any) -> None:
         """A step on the target LV itself, guarded by its identity."""
@@ -67,13 +68,28 @@ class Draft:
         self.steps.append(Step(verb, args, expect, title, polled))
 
     def add_beside(
-        self, verb: str, title: str, *, uuid: str | None = None, **args: Any
+        self, verb: str, title: str, *, uuid: str | None = None, polled: bool = False, **args: Any
     ) -> None:
         """A step on something else in the volume group: a pool, a cache device, a new LV."""
         expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
         if uuid is not None:
             expect["lv_uuid"] = uuid
-        self.steps.append(Step(verb, {"vg": self.vg.name, **args}, expect, title))
+        self.steps.append(Step(verb, {"vg": self.vg.name, **args}, expect, title, polled))
+
+    def free(self, lv: LogicalVolume) -> None:
+        """Count on the room that a step of this plan frees by removing `lv`."""
+        for segment in lv.segments:
+            if len(segment.pvs) == 1:
+                name = segment.pvs[0]
+                self.freed_bytes[name] = self.freed_bytes.get(name, 0) + segment.size_bytes
+
+    @property
+    def slow_pvs(self) -> tuple[str, ...]:
+        """Where the volume lies, or will lie once the first step has made it."""
+        if self.lv is not None:
+            return self.lv.pvs
+        made = (step for step in self.steps if step.verb == "volume.create")
+        return tuple(pv for step in made for pv in step.args["pvs"])
 
     @property
     def lv_name(self) -> str:
@@ -114,7 +130,7 @@ def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
                 f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",
                 "Look at the host page: it may have been renamed, moved or removed by hand.",
             )
-        return Draft(facts, target, wish, vg, lv)
+        return Draft(facts, target, wish, vg, _usable(lv, vg))
     lv = facts.lv_named(vg.uuid, target.lv_name)
     if lv is not None and tagged_volume_key(lv.tags) != target.volume_key:
         raise Refused(
@@ -122,7 +138,25 @@ def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
             f"{vg.name}/{lv.name} exists and is not this volume.",
             "Adopt the existing volume, or create this one under a new record.",
         )
-    return Draft(facts, target, wish, vg, lv)
+    return Draft(facts, target, wish, vg, lv and _usable(lv, vg))
+
+
+def _usable(lv: LogicalVolume, vg: VolumeGroup) -> LogicalVolume:
+    """`lv`, unless it left the group or became a part of something else: LVM applies many a
+    command on a hidden sub-volume to its owner."""
+    if lv.vg_uuid != vg.uuid:
+        raise Refused(
+            "stale",
+            f"{lv.name} has moved from {vg.name} to the volume group {lv.vg_name}.",
+            "Read the host again, then try again.",
+        )
+    if not lv.is_public:
+        raise Refused(
+            "unsupported",
+            f"{vg.name}/{lv.name} is a part of another volume now, not a volume of its own.",
+            "Undo on the host what made it a part (a pool, a mirror, a merge).",
+        )
+    return lv
 
 
 def may_change(draft: Draft) -> None:
@@ -139,6 +173,13 @@ def may_change(draft: Draft) -> None:
             "degraded",
             f"{vg.name} misses {vg.missing_pv_count} physical volume(s).",
             "Bring the disk back or repair the group first; LVM refuses changes until then.",
+        )
+    doubles = [pv.name for pv in draft.facts.pvs if pv.vg_uuid == vg.uuid and pv.duplicate]
+    if doubles:
+        raise Refused(
+            "degraded",
+            f"A physical volume of {vg.name} is seen twice: {', '.join(doubles)}.",
+            "Detach the copy, or exclude it by LVM's filter or devices file.",
         )
     if lv is not None and (lv.suspended or lv.health):
         raise Refused(

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from storage.facts import DmCache, LogicalVolume
+from storage.naming import is_pool_name
 from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused
-from storage.plan.ssd import fast_room, other_technology, same_sectors
+from storage.plan.ssd import (
+    demand_redundant,
+    fast_room,
+    not_this_cache,
+    other_technology,
+    same_sectors,
+    unnamed,
+)
 from storage.space import pool_bytes, round_up
 from storage.wish import LvmCache
 
 SUB_LV_SUFFIX = "_cpool"
 SPARE_ROLE = "spare"
 CLEANER = "cleaner"
+SECTOR_BYTES = 512
+MIN_THRESHOLD_CHUNKS = 8
+"""The kernel target gets at least 8 chunks as migration_threshold, whatever was asked for
+(lvm2 libdm-deptree.c), and says so in its status."""
+UNCACHEABLE = {"thin", "writecache"}
+"""LVM 2.03.16 puts no cache in front of these; nor of the store of a snapshot."""
 
 
 def shape(draft: Draft) -> None:
@@ -27,7 +42,6 @@ def shape(draft: Draft) -> None:
         )
     if isinstance(wanted, LvmCache):
         if current is None:
-            _remove_pools(draft, keep=wanted.name)
             _attach(draft, wanted)
         else:
             _set(draft, current, wanted)
@@ -44,8 +58,20 @@ def pool_name_of(cache: DmCache) -> str:
 
 
 def _attach(draft: Draft, wanted: LvmCache) -> None:
-    if draft.facts.lv_named(draft.vg.uuid, wanted.name) is None:
+    _cacheable(draft)
+    if not is_pool_name(wanted.name):
+        raise unnamed(wanted.name)
+    pool = draft.facts.lv_named(draft.vg.uuid, wanted.name)
+    if pool is not None and pool not in _unattached_pools(draft):
+        raise not_this_cache(draft, wanted.name)
+    if pool is None or pool.size_bytes < wanted.size_bytes:
+        _remove_pools(draft, keep=None)
         _create_pool(draft, wanted)
+    else:
+        _remove_pools(draft, keep=wanted.name)
+        same_sectors(draft, pool.pvs)
+        if wanted.mode == "writeback":
+            demand_redundant(draft, pool.pvs)
     draft.add(
         "cache.attach",
         f"Attach the cache {wanted.name}",
@@ -55,18 +81,29 @@ def _attach(draft: Draft, wanted: LvmCache) -> None:
     )
 
 
+def _cacheable(draft: Draft) -> None:
+    lv = draft.lv
+    if lv is not None and (UNCACHEABLE & set(lv.layout) or "snapshot" in lv.role):
+        raise Refused(
+            "unsupported",
+            f"{draft.vg.name}/{lv.name} is {', '.join(lv.layout)}; lvmcache serves linear, "
+            "striped and RAID volumes.",
+            "Cache the volume below it, or copy the data to a plain volume.",
+        )
+
+
 def _create_pool(draft: Draft, wanted: LvmCache) -> None:
     extent_bytes = draft.vg.extent_bytes
-    needed_bytes = pool_bytes(
-        wanted.size_bytes, wanted.chunk_kib, extent_bytes, _spare_bytes(draft)
-    )
+    # A pool is whole extents and whole chunks.
+    size_bytes = round_up(wanted.size_bytes, math.lcm(extent_bytes, wanted.chunk_kib * 1024))
+    needed_bytes = pool_bytes(size_bytes, wanted.chunk_kib, extent_bytes, _spare_bytes(draft))
     pvs = fast_room(draft, needed_bytes, writeback=wanted.mode == "writeback")
     same_sectors(draft, pvs)
     draft.add_beside(
         "pool.create",
         f"Create the cache pool {wanted.name} on SSD",
         name=wanted.name,
-        size_bytes=round_up(wanted.size_bytes, extent_bytes),
+        size_bytes=size_bytes,
         pvs=list(pvs),
         chunk_kib=wanted.chunk_kib,
         volume_key=draft.target.volume_key,
@@ -94,14 +131,16 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
     changes: dict[str, Any] = {}
     if current.mode != wanted.mode:
         if wanted.mode == "writeback":
-            _redundant(draft, current)
+            demand_redundant(draft, current.pvs)
         changes["mode"] = wanted.mode
         flushed = _flush(draft, current)
     else:
         flushed = False
     if flushed or current.policy == CLEANER:
         changes["policy"] = "smq"
-    if current.migration_threshold_sectors != wanted.migration_threshold_sectors:
+    least = MIN_THRESHOLD_CHUNKS * current.chunk_bytes // SECTOR_BYTES
+    is_now, should_be = current.migration_threshold_sectors, wanted.migration_threshold_sectors
+    if max(is_now, least) != max(should_be, least):
         changes["migration_threshold"] = wanted.migration_threshold_sectors
     if changes:
         what = ", ".join(
@@ -126,25 +165,21 @@ def _flush(draft: Draft, current: DmCache) -> bool:
 def _detach(draft: Draft, current: DmCache) -> None:
     if current.needs_check or current.failed:
         raise _broken(draft)
+    name = pool_name_of(current)
+    if not is_pool_name(name):
+        raise Refused(
+            "not_ours",
+            f"The cache pool {name} was not made by Tiercel, and detaching removes the pool.",
+            f"Detach it on the host: lvconvert --splitcache {draft.vg.name}/{draft.lv_name}",
+        )
     _flush(draft, current)
     draft.add(
         "cache.detach",
         "Detach the cache and free its SSD space",
         polled=True,
-        pool=pool_name_of(current),
+        pool=name,
         dirty_limit_bytes=DIRTY_LIMIT_BYTES,
     )
-
-
-def _redundant(draft: Draft, current: DmCache) -> None:
-    below = [pv for pv in draft.facts.pvs if pv.name in current.pvs]
-    if not below or not all(pv.redundant and pv.healthy for pv in below):
-        raise Refused(
-            "not_redundant",
-            "Writeback would keep the only copy of new data on an SSD that is not redundant "
-            "or not healthy.",
-            "Stay with writethrough, or move the cache to a healthy md RAID1 of SSDs.",
-        )
 
 
 def _broken(draft: Draft) -> Refused:
@@ -156,21 +191,18 @@ def _broken(draft: Draft) -> Refused:
     )
 
 
-def _is_unattached_pool(lv: LogicalVolume) -> bool:
-    return (
-        "pool" in lv.layout
-        and "cache" in lv.layout
-        and not lv.name.endswith(SUB_LV_SUFFIX)
+def _unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
+    """Pools that we made for this volume and that no cache uses."""
+    return tuple(
+        lv for lv in draft.ours() if {"cache", "pool"} <= set(lv.layout) and is_pool_name(lv.name)
     )
 
 
 def _remove_pools(draft: Draft, keep: str | None) -> None:
-    """Pools of this volume that no cache uses: what an earlier, broken attempt left."""
-    for lv in draft.ours():
-        if _is_unattached_pool(lv) and lv.name != keep:
+    """What an earlier, broken attempt left of this volume's pools."""
+    for lv in _unattached_pools(draft):
+        if lv.name != keep:
             draft.add_beside(
-                "pool.remove",
-                f"Remove the unused pool {lv.name}",
-                uuid=lv.uuid,
-                pool=lv.name,
+                "pool.remove", f"Remove the unused pool {lv.name}", uuid=lv.uuid, pool=lv.name
             )
+            draft.free(lv)

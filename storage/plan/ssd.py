@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 from storage.plan.draft import Draft, Refused
 from storage.space import choose
 from storage.wish import MIB
@@ -14,7 +17,10 @@ def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str,
     SSD below is redundant and healthy.
     """
     vg = draft.vg
-    fast = draft.facts.pvs_of(vg.uuid, "fast")
+    fast = tuple(
+        dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
+        for pv in draft.facts.pvs_of(vg.uuid, "fast")
+    )
     if not fast:
         raise Refused(
             "no_fast_disk",
@@ -43,14 +49,24 @@ def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str,
     return names
 
 
-def same_sectors(draft: Draft, fast_names: tuple[str, ...]) -> None:
+def demand_redundant(draft: Draft, names: Sequence[str]) -> None:
+    """Refuse writeback unless every device below a cache is known, redundant and healthy."""
+    by_name = {pv.name: pv for pv in draft.facts.pvs}
+    below = [by_name[name] for name in names if name in by_name]
+    known = 0 < len(below) == len(names)
+    if not known or not all(pv.redundant and pv.healthy for pv in below):
+        raise Refused(
+            "not_redundant",
+            "Writeback would keep the only copy of new data on an SSD that is not redundant "
+            "or not healthy.",
+            "Stay with writethrough, or move the cache to a healthy md RAID1 of SSDs.",
+        )
+
+
+def same_sectors(draft: Draft, fast_names: Sequence[str]) -> None:
     """A 4096-byte-sector SSD over a 512-byte volume breaks the guest's file system."""
-    slow = draft.lv.pvs if draft.lv else ()
-    sizes = {
-        pv.logical_sector_bytes
-        for pv in draft.facts.pvs
-        if pv.name in (*fast_names, *slow)
-    }
+    names = (*fast_names, *draft.slow_pvs)
+    sizes = {pv.logical_sector_bytes for pv in draft.facts.pvs if pv.name in names}
     if len(sizes) > 1:
         raise Refused(
             "unsupported",
@@ -64,4 +80,20 @@ def other_technology(draft: Draft, name: str) -> Refused:
         "unsupported",
         f"{draft.vg.name}/{draft.lv_name} has a cache already ({name}).",
         "Remove that cache first, then add the new one.",
+    )
+
+
+def not_this_cache(draft: Draft, name: str) -> Refused:
+    return Refused(
+        "already_exists",
+        f"{draft.vg.name}/{name} exists and is no unused cache of this volume.",
+        "Ask for the cache under another name; what is there is left alone.",
+    )
+
+
+def unnamed(name: str) -> Refused:
+    return Refused(
+        "bad_request",
+        f"{name!r} is no name that Tiercel gives to a cache.",
+        "Ask for a new cache without choosing its name.",
     )

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from storage.facts import LogicalVolume
-from storage.naming import MANAGED_TAG, ZEROING_TAG, tagged_volume_key
+from storage.naming import (
+    FORMAT_TAG,
+    MANAGED_TAG,
+    ZEROING_TAG,
+    tagged_volume_key,
+    tagged_volume_keys,
+)
 from storage.plan.draft import Draft, Refused, Step
 from storage.space import choose, volume_bytes
 from storage.wish import MIB
@@ -13,23 +19,25 @@ def exist(draft: Draft) -> None:
     """The LV itself: created, zeroed, tagged, big enough."""
     wish, vg, lv = draft.wish, draft.vg, draft.lv
     size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
-    if lv is None or ZEROING_TAG in lv.tags:
-        draft.steps.append(
-            Step(
-                "volume.create",
-                {
-                    "vg": vg.name,
-                    "name": draft.target.lv_name,
-                    "size_bytes": lv.size_bytes if lv else size_bytes,
-                    "pvs": list(lv.pvs if lv else _room(draft, size_bytes)),
-                    "volume_key": draft.target.volume_key,
-                    "layout": wish.layout,
-                },
-                {"vg_uuid": vg.uuid},
-                f"Create {draft.target.lv_name} and zero it",
-                polled=True,
-            )
+    if lv is None:
+        _create(draft, size_bytes, _room(draft, size_bytes))
+        return
+    if wish.layout == "plain" and FORMAT_TAG in lv.tags:
+        raise Refused(
+            "unsupported",
+            f"{vg.name}/{lv.name} was created bcache-ready and waits for its format.",
+            "Ask for a bcache-ready volume.",
         )
+    if ZEROING_TAG in lv.tags:
+        # Zeroing destroys what is there: the tag alone, which anybody may set, is no permission.
+        if not _is_ours(draft, lv):
+            raise Refused(
+                "not_ours",
+                f"{vg.name}/{lv.name} is tagged as unfinished, but not as this volume.",
+                "If it holds data, remove the tag on the host: lvchange --deltag "
+                f"{ZEROING_TAG} {vg.name}/{lv.name}",
+            )
+        _create(draft, lv.size_bytes, lv.pvs)
         return
     if lv.size_bytes < size_bytes and lv.guest_size_bytes < wish.size_bytes:
         raise Refused(
@@ -37,19 +45,35 @@ def exist(draft: Draft) -> None:
             f"{vg.name}/{lv.name} is smaller than wished; this version does not extend volumes.",
             f"Ask for at most {lv.guest_size_bytes} bytes, or extend it on the host.",
         )
-    if (
-        MANAGED_TAG not in lv.tags
-        or tagged_volume_key(lv.tags) != draft.target.volume_key
-    ):
+    if not _is_ours(draft, lv):
         _tag(draft, lv)
 
 
+def _is_ours(draft: Draft, lv: LogicalVolume) -> bool:
+    return MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == draft.target.volume_key
+
+
+def _create(draft: Draft, size_bytes: int, pvs: tuple[str, ...]) -> None:
+    """The step that makes the LV and zeroes it; where it exists half-made, the rest of that."""
+    draft.add_beside(
+        "volume.create",
+        f"Create {draft.lv_name} and zero it",
+        uuid=draft.lv.uuid if draft.lv is not None else None,
+        polled=True,
+        name=draft.lv_name,
+        size_bytes=size_bytes,
+        pvs=list(pvs),
+        volume_key=draft.target.volume_key,
+        layout=draft.wish.layout,
+    )
+
+
 def _tag(draft: Draft, lv: LogicalVolume) -> None:
-    other = tagged_volume_key(lv.tags)
-    if other is not None and other != draft.target.volume_key:
+    others = [key for key in tagged_volume_keys(lv.tags) if key != draft.target.volume_key]
+    if others:
         raise Refused(
             "not_ours",
-            f"{lv.vg_name}/{lv.name} carries the tag of another volume record ({other}).",
+            f"{lv.vg_name}/{lv.name} carries the tag of another volume record ({others[0]}).",
             "Remove the stray tag on the host with lvchange --deltag if that record is gone.",
         )
     draft.steps.append(

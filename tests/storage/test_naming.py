@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +7,8 @@ from hypothesis import strategies as st
 from storage.agent import names
 from storage.naming import (
     cache_device_name,
-    is_cache_name,
+    is_cache_device_name,
+    is_pool_name,
     new_key,
     pool_name,
     tagged_volume_key,
@@ -56,9 +55,8 @@ def test_tags_of_two_volumes_tell_neither() -> None:
     assert tagged_volume_keys(tags) == ("aaaaaaaa", "bbbbbbbb")
 
 
-@pytest.mark.parametrize("make_name", [pool_name, cache_device_name])
-def test_cache_names_are_told_from_volumes(make_name: Callable[[str], str]) -> None:
-    assert is_cache_name(make_name(new_key()))
-    assert not is_cache_name(volume_name(new_key()))
-    assert not is_cache_name("s-disk0")
-    assert not is_cache_name("c-aaaaaaaa\n")
+def test_cache_names_are_told_from_volumes() -> None:
+    key = new_key()
+    assert is_pool_name(pool_name(key)) and is_cache_device_name(cache_device_name(key))
+    for name in (volume_name(key), "s-disk0", "c-disk0", f"c-{key}\n", f"s-{key}\n", key):
+        assert not is_pool_name(name) and not is_cache_device_name(name)
