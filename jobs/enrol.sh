@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the Tiercel agent on this host, or upgrades it. Run as root. Nothing happens before the
-# last line, so a download that was cut runs nothing.
+# Installs the Tiercel agent on this host, or upgrades it. Run as root. All of it is one block, so
+# that a download that was cut runs nothing.
+{
 set -eu
 
 url=@URL@
@@ -147,3 +148,4 @@ main() {
 }
 
 main "$@"
+}

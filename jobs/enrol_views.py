@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from urllib.parse import urlsplit
 
@@ -34,7 +35,7 @@ def enrol(request: HttpRequest, token: str) -> HttpResponse:
     host = enrolment.waiting(token)
     if host is None:
         return _text(GONE, 404)
-    return _text(enrolment.script(host, token, _reached_at(request), build()))
+    return _text(enrolment.script(host, token, _reached_at(request), _agent()))
 
 
 @login_not_required
@@ -44,7 +45,7 @@ def agent(request: HttpRequest, token: str) -> HttpResponse:
     """The agent, for hosts that are enrolling."""
     if enrolment.waiting(token) is None:
         return _text(GONE, 404)
-    return HttpResponse(build(), content_type="application/octet-stream")
+    return HttpResponse(_agent(), content_type="application/octet-stream")
 
 
 def _reached_at(request: HttpRequest) -> str:
@@ -54,6 +55,12 @@ def _reached_at(request: HttpRequest) -> str:
     if request.get_host() == urlsplit(public).netloc:
         return public
     return f"{request.scheme}://{request.get_host()}"
+
+
+@functools.cache
+def _agent() -> bytes:
+    """The agent of this release, zipped once per process."""
+    return build()
 
 
 def _report(request: HttpRequest, token: str) -> HttpResponse:

@@ -36,10 +36,13 @@ def refresh(host: Host) -> bool:
 
 
 def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
-    """The agent's own problems, checked."""
-    problems = reply.data.get("problems")
+    """The agent's own problems, checked as everything of hello that is read again."""
+    problems, policy = reply.data.get("problems"), reply.data.get("policy")
     if not isinstance(problems, list):
         raise BadReply(host.name, "hello has no list of problems")
+    vgs = policy.get("vgs") if isinstance(policy, dict) else None
+    if not isinstance(vgs, list) or not all(isinstance(vg, str) for vg in vgs):
+        raise BadReply(host.name, "hello has no policy with a list of volume groups")
     keys = ("code", "severity", "message", "correction")
     try:
         return [{key: text(problem, key) for key in keys} for problem in problems[:PROBLEMS_LIMIT]]
@@ -62,8 +65,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "Let it keep time, for example: timedatectl set-ntp true",
             )
         )
-    policy = reply.data.get("policy")
-    if not isinstance(policy, dict) or not policy.get("vgs"):
+    if not reply.data["policy"]["vgs"]:
         problems.append(
             _problem(
                 "observe_only",

@@ -192,14 +192,18 @@ class Client(asyncssh.SSHClient):
 async def connect(destination: Destination) -> asyncssh.SSHClientConnection:
     """A fresh connection with every default of asyncssh that reads files or agents turned off."""
     client, where = Client(), destination.where
-    pinned = asyncssh.import_public_key(destination.host_key)
+    try:
+        pinned = asyncssh.import_public_key(destination.host_key)
+        own = asyncssh.import_private_key(unseal(destination.sealed_key))
+    except asyncssh.KeyImportError as error:
+        raise Unreachable(where, f"its stored keys cannot be read: {error}") from None
     try:
         return await asyncssh.connect(
             destination.address,
             destination.port,
             username=destination.account,
             client_factory=lambda: client,
-            client_keys=[asyncssh.import_private_key(unseal(destination.sealed_key))],
+            client_keys=[own],
             known_hosts=asyncssh.import_known_hosts(f"* {destination.host_key}\n"),
             server_host_key_algs=KEY_ALGORITHMS,
             preferred_auth=("publickey", "keyboard-interactive", "password"),

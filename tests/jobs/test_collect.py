@@ -1,0 +1,232 @@
+"""Rounds of samples, and hello with the problems that only the panel sees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from jobs import collect, nudge, refresh, tasks
+from jobs.clock import database_now
+from jobs.sealing import seal
+from jobs.transport import new_key_pair
+from storage.models import Host, LatestSample, Volume
+from storage.wish import GIB
+from tests import make
+from tests.fake.fixtures import fake_host, fake_server, make_fake_host
+from tests.fake.host import FakeHost
+from tests.fake.server import FakeServer
+from tests.jobs.sshd import Exit, Silence, Sshd
+
+__all__ = ["fake_host", "fake_server", "make_fake_host"]
+pytestmark = pytest.mark.django_db
+Make = Callable[..., Sshd]
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What was announced, at once."""
+    messages: list[tuple[str, int]] = []
+    monkeypatch.setattr(nudge, "host", lambda pk: messages.append(("host", pk)))
+    monkeypatch.setattr(nudge, "send", lambda task, pk: messages.append((task, pk)))
+    return messages
+
+
+@pytest.fixture(autouse=True)
+def quick(settings: Settings) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 2
+
+
+def fake_record(server: FakeServer) -> Host:
+    private_key, public_key = new_key_pair()
+    server.authorize(public_key)
+    return make.host(port=server.port, host_key=server.host_key, sealed_key=seal(private_key))
+
+
+def hello(**fields: Any) -> dict[str, Any]:
+    return {"problems": [], "policy": {"vgs": ["vg0"]}, "kernel": "6.1", **fields}
+
+
+def refreshed(sshd: Make, answer: Callable[[dict[str, Any]], object]) -> Host:
+    host = sshd(answer).host()
+    refresh.refresh(host)
+    host.refresh_from_db()
+    return host
+
+
+def codes(host: Host) -> list[str]:
+    return [problem["code"] for problem in host.problems]
+
+
+def test_a_round_samples_every_volume_of_every_host(
+    fake_server: FakeServer, fake_host: FakeHost, sent: list[tuple[str, int]]
+) -> None:
+    fake_host.root.add_lv("web12", GIB)
+    host = fake_record(fake_server)
+    assert collect.collect(0) == collect.Round(sampled=1)
+    assert sent == [("host", host.pk)], "an LV nobody knows asks for an inventory"
+    assert refresh.refresh(host)
+    volume = Volume.objects.get(label="web12")
+    for _ in range(2):
+        fake_host.advance(10)
+        assert collect.collect(0).sampled == 1
+    assert LatestSample.objects.filter(volume=volume).exists()
+    assert sent == [("host", host.pk)]
+    host.refresh_from_db()
+    assert host.last_seen_at is not None
+
+
+def test_one_bad_host_does_not_cost_the_others_their_round(
+    sshd: Make, fake_server: FakeServer
+) -> None:
+    good = fake_record(fake_server)
+    silent = sshd(lambda request: Silence()).host()
+    mad = sshd(lambda request: {"volumes": "none"}).host()
+    no_sudo = sshd(exit=Exit(1, "sudo: sorry, you must have a tty to run sudo\n")).host()
+    closed = sshd()
+    gone = closed.host()
+    closed.close()
+    assert collect.collect(0) == collect.Round(sampled=1, failed=4)
+    errors = {host.pk: host.error.get("code") for host in Host.objects.all()}
+    assert errors == {
+        good.pk: None,
+        silent.pk: "no_answer",
+        mad.pk: "bad_reply",
+        no_sudo.pk: "sudo_tty",
+        gone.pk: "unreachable",
+    }
+    closed.start()
+
+
+def test_a_round_that_cannot_be_stored_is_kept_on_the_host(
+    fake_server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(collect, "record", broken)
+    host = fake_record(fake_server)
+    assert collect.collect(0) == collect.Round(failed=1)
+    host.refresh_from_db()
+    assert "ZeroDivisionError" in host.error["message"]
+
+
+def test_a_host_that_is_still_asked_is_left_out(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = sshd().host()
+    monkeypatch.setattr(collect, "_busy", {host.pk})
+    assert collect.collect(0) == collect.Round(skipped=1)
+
+
+def test_only_active_hosts_of_the_shard_are_asked(sshd: Make, settings: Settings) -> None:
+    server = sshd()
+    for state in ("pending", "unverified", "quarantined"):
+        server.host(state=state)
+    assert collect.collect(0) == collect.Round()
+    assert server.connections == 0
+    settings.TIERCEL_COLLECT_SHARDS = 3
+    hosts = [make.host() for _ in range(60)]
+    shards = [collect.position(host) % 3 for host in hosts]
+    assert set(shards) == {0, 1, 2}
+
+
+def test_hosts_of_a_round_are_asked_at_once(sshd: Make) -> None:
+    def slow(request: dict[str, Any]) -> object:
+        time.sleep(0.5)
+        return {}
+
+    server = sshd(slow)
+    for _ in range(6):
+        server.host()
+    started = time.monotonic()
+    collect.collect(0)
+    assert time.monotonic() - started < 2.5
+
+
+def test_a_refresh_stores_hello_inventory_and_problems(
+    fake_server: FakeServer, fake_host: FakeHost
+) -> None:
+    fake_host.root.add_lv("web12", GIB)
+    host = fake_record(fake_server)
+    tasks.refresh_host(host.pk)
+    host.refresh_from_db()
+    assert host.hello["agent"]
+    assert host.allowed_vgs == ("vg0",)
+    assert host.inventory is not None
+    assert [lv.name for lv in host.inventory.public_lvs()] == ["web12"]
+
+
+def test_a_host_that_may_only_be_looked_at_says_how_to_change_that(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    with FakeServer(make_fake_host("2", observe_only=True)) as server:
+        host = fake_record(server)
+        assert refresh.refresh(host)
+        host.refresh_from_db()
+        problem = next(p for p in host.problems if p["code"] == "observe_only")
+        assert "allow-vg" in problem["correction"]
+        assert problem["severity"] == "info"
+
+
+@pytest.mark.parametrize(("offset_seconds", "says"), [(60, "ahead of"), (-3600, "behind")])
+def test_a_wrong_clock_is_a_problem(sshd: Make, offset_seconds: int, says: str) -> None:
+    problems = refresh._seen(
+        refresh.Reply(
+            hello(),
+            {"wall_ns": int((database_now().timestamp() + offset_seconds) * 1e9)},
+        ),
+        database_now(),
+        database_now(),
+    )
+    assert [problem["code"] for problem in problems] == ["clock_off"]
+    assert says in problems[0]["message"]
+
+
+def test_a_right_clock_is_none(sshd: Make) -> None:
+    before = database_now()
+    stamp = {"wall_ns": int((database_now().timestamp() + 4) * 1e9)}
+    assert refresh._seen(refresh.Reply(hello(), stamp), before, database_now()) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"problems": "none"},
+        {"problems": ["x"]},
+        {"problems": [{"code": 1}]},
+        {"problems": [], "policy": 3},
+        {"problems": [], "policy": {"vgs": [3]}},
+    ],
+)
+def test_a_mad_hello_is_an_error_of_the_host(sshd: Make, answer: dict[str, Any]) -> None:
+    host = refreshed(sshd, lambda request: answer)
+    assert (host.error["code"], host.hello) == ("bad_reply", {})
+
+
+def test_a_changed_key_seen_by_the_collector_quarantines_the_host(
+    fake_server: FakeServer,
+) -> None:
+    host = fake_record(fake_server)
+    assert collect.collect(0).sampled == 1
+    fake_server.change_host_key()
+    assert collect.collect(0).failed == 1
+    host.refresh_from_db()
+    assert (host.state, host.error["code"]) == ("quarantined", "host_key_changed")
+    assert collect.collect(0) == collect.Round()
+
+
+def test_every_active_host_is_refreshed_by_a_message_of_its_own(
+    sent: list[tuple[str, int]],
+) -> None:
+    hosts = [make.host(), make.host(), make.host(state="quarantined")]
+    tasks.refresh_facts()
+    assert sent == [("jobs.tasks.refresh_host", host.pk) for host in hosts[:2]]
+
+
+def test_partitions_are_kept() -> None:
+    tasks.keep_partitions()

@@ -1,0 +1,116 @@
+"""Trust in hosts: accepting a fingerprint, quarantine, and what the last contact left."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs import hosts, nudge, transport
+from jobs.hosts import accept_fingerprint, fingerprint
+from jobs.trouble import HostKeyChanged, NotActive, Unreachable
+from storage.models import Host
+from storage.models.host import HostState
+from storage.plan import Refused
+from tests import make
+from tests.jobs.sshd import Sshd
+
+pytestmark = pytest.mark.django_db
+Make = Callable[..., Sshd]
+
+
+def test_a_fingerprint_is_what_ssh_keygen_prints(tmp_path: Path) -> None:
+    _, line = transport.new_key_pair()
+    (tmp_path / "key.pub").write_text(f"{line} root@web12\n")
+    shown = subprocess.run(
+        ["ssh-keygen", "-lf", str(tmp_path / "key.pub")],  # noqa: S607
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert fingerprint(line) == shown.split()[1]
+    with pytest.raises(ValueError, match="not an OpenSSH public key"):
+        fingerprint("ssh-ed25519")
+
+
+def test_the_right_fingerprint_makes_a_host_active(
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., object],
+) -> None:
+    sent: list[object] = []
+    monkeypatch.setattr(nudge, "send", lambda *message: sent.append(message))
+    _, key = transport.new_key_pair()
+    host = make.host(state="unverified", host_key="", host_key_seen=key)
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
+        accept_fingerprint(host, f" {fingerprint(key)}\n", make.staff_user())
+    host.refresh_from_db()
+    assert (host.state, host.host_key, host.host_key_seen) == (HostState.ACTIVE, key, "")
+    assert sent == [("jobs.tasks.refresh_host", host.pk)]
+
+
+@pytest.mark.parametrize("given", ["", "SHA256:", "SHA256:" + "A" * 43, "MD5:aa", "é"])
+def test_another_fingerprint_changes_nothing(given: str) -> None:
+    _, key = transport.new_key_pair()
+    host = make.host(state="unverified", host_key="", host_key_seen=key)
+    with pytest.raises(Refused) as caught:
+        accept_fingerprint(host, given, None)
+    assert caught.value.code == "fingerprint_mismatch"
+    host.refresh_from_db()
+    assert (host.state, host.host_key) == (HostState.UNVERIFIED, "")
+
+
+def test_without_a_waiting_key_there_is_nothing_to_accept() -> None:
+    with pytest.raises(Refused, match="No key"):
+        accept_fingerprint(make.host(), "SHA256:x", None)
+
+
+def test_a_changed_key_quarantines_the_host_until_a_person_accepts_it(sshd: Make) -> None:
+    server, other = sshd(), sshd()
+    host = server.host()
+    trusted = other.host_key
+    Host.objects.filter(pk=host.pk).update(host_key=trusted)
+    host.refresh_from_db()
+    with pytest.raises(HostKeyChanged):
+        hosts.ask(host, "inventory")
+    host.refresh_from_db()
+    assert (host.state, host.host_key) == (HostState.QUARANTINED, trusted)
+    assert host.host_key_seen == server.host_key
+    assert host.error["code"] == "host_key_changed"
+    assert fingerprint(server.host_key) in host.error["message"]
+    assert fingerprint(trusted) in host.error["message"]
+    connections = server.connections
+    with pytest.raises(NotActive):
+        hosts.ask(host, "inventory")
+    assert (server.connections, server.requests) == (connections, [])
+    accept_fingerprint(host, fingerprint(server.host_key), None)
+    assert hosts.ask(host, "inventory").ok
+    host.refresh_from_db()
+    assert (host.state, host.error) == (HostState.ACTIVE, {})
+
+
+def test_a_failure_is_kept_until_the_next_good_contact(sshd: Make) -> None:
+    server = sshd()
+    host = server.host()
+    server.close()
+    with pytest.raises(Unreachable):
+        hosts.ask(host, "hello")
+    host.refresh_from_db()
+    assert host.error["code"] == "unreachable"
+    assert host.error["correction"]
+    assert host.last_seen_at is None
+    server.start()
+    hosts.ask(host, "hello")
+    host.refresh_from_db()
+    assert host.error == {}
+    assert host.last_seen_at is not None
+
+
+def test_a_late_failure_does_not_undo_what_a_person_accepted(sshd: Make) -> None:
+    server = sshd()
+    host = server.host()
+    error = HostKeyChanged("web12", "SHA256:a", "SHA256:b", "ssh-ed25519 AAAA")
+    late = Host.objects.get(pk=host.pk)
+    late.host_key = "ssh-ed25519 OLD"
+    hosts.note_failure(late, error)
+    host.refresh_from_db()
+    assert host.state == HostState.ACTIVE
