@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from storage.agent.host import Result
-from tests.fake.machine import ModelGap
+from tests.fake.parts import ModelGap
 
 
 @dataclass(frozen=True)

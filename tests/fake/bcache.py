@@ -9,16 +9,8 @@ from collections.abc import Sequence
 from storage.agent.host import Result
 from tests.fake.argv import parse
 from tests.fake.group import Steps
-from tests.fake.machine import (
-    KIB,
-    SECTOR,
-    Backing,
-    CacheSet,
-    Lv,
-    Machine,
-    ModelGap,
-    Signature,
-)
+from tests.fake.machine import Machine
+from tests.fake.parts import KIB, SECTOR, Backing, CacheSet, Lv, ModelGap, Signature
 
 MODES = ("writethrough", "writeback", "writearound", "none")
 REGISTER = ("/sys/fs/bcache/register", "/sys/fs/bcache/register_quiet")
@@ -67,7 +59,8 @@ def super_show(machine: Machine, argv: Sequence[str]) -> Steps:
     return Result(
         0, f"sb.magic\t\tok\nsb.first_sector\t\t8 [match]\nsb.csum\t\t\t0 [match]\n"
         f"sb.version\t\t{kind}\n\ndev.label\t\t(empty)\ndev.uuid\t\t{found.uuid}\n"
-        f"dev.sectors_per_block\t1\ndev.sectors_per_bucket\t{found.bucket_bytes // SECTOR or 1024}\n"
+        f"dev.sectors_per_block\t1\n"
+        f"dev.sectors_per_bucket\t{found.bucket_bytes // SECTOR or 1024}\n"
         f"\ncset.uuid\t\t{found.cset_uuid}\n",
     )  # fmt: skip
 

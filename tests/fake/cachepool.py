@@ -8,13 +8,14 @@ from storage.agent.host import Result
 from tests.fake import group
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import Steps
-from tests.fake.machine import EXTENT, KIB, MIB, Cache, Lv, Machine, ModelGap, Run, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import EXTENT, KIB, MIB, Cache, Lv, ModelGap, Run, Vg
 
 MAX_CHUNKS = 1_000_000
 
 
 def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Result:
-    """Data, metadata and the group's spare metadata, lowest extents first: spare, metadata, data."""
+    """From the lowest free extents on: the group's spare metadata, metadata, data."""
     if line.one("--type") != "cache-pool":
         raise ModelGap(f"lvcreate --type {line.one('--type')}")
     if vg.lv(name) is not None:
@@ -57,9 +58,7 @@ def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Res
     return said(f'Logical volume "{name}" created.')
 
 
-def _hidden(
-    machine: Machine, vg: Vg, name: str, role: str, runs: list[Run], layer: str = ""
-) -> Lv:
+def _hidden(machine: Machine, vg: Vg, name: str, role: str, runs: list[Run], layer: str = "") -> Lv:
     size = sum(run.count for run in runs) * EXTENT
     return Lv(vg, machine.lvm_uuid(), name, size, runs, role=role, layer=layer)
 

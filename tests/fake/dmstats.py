@@ -7,7 +7,8 @@ import re
 
 from tests.fake.bcache import oserror
 from tests.fake.counters import BOUNDS_MS
-from tests.fake.machine import SECTOR, Lv, Machine, ModelGap
+from tests.fake.machine import Machine
+from tests.fake.parts import SECTOR, Lv, ModelGap
 
 BOUNDS = ",".join(str(int(bound * 1_000_000)) for bound in BOUNDS_MS)
 

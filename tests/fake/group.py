@@ -6,13 +6,16 @@ from collections.abc import Callable, Generator, Sequence
 
 from storage.agent.host import Result
 from tests.fake.argv import Line, failed, parse
-from tests.fake.machine import Lv, Machine, Run, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import Lv, Run, Vg
 
 Steps = Generator[float, None, Result]
 """A command at work: it yields the seconds until it goes on, and returns its result."""
 
 
-def writer(command: Callable[[Machine, Vg, Line], Steps]) -> Callable[[Machine, Sequence[str]], Steps]:
+def writer(
+    command: Callable[[Machine, Vg, Line], Steps],
+) -> Callable[[Machine, Sequence[str]], Steps]:
     """Finds the VG, waits for its lock as every LVM writer does, and holds it to the end."""
 
     def run(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -35,9 +38,11 @@ def writer(command: Callable[[Machine, Vg, Line], Steps]) -> Callable[[Machine, 
 
 FLAGS = frozenset(("-y", "-Wy", "-Zy", "--uncache"))
 VALUED = frozenset(
-    "-n -L --addtag --deltag --type --chunksize --cachepool --cachemode --cachepolicy "
-    "--cachesettings".split()
-)
+    (
+        "-n", "-L", "--addtag", "--deltag", "--type", "--chunksize", "--cachepool",
+        "--cachemode", "--cachepolicy", "--cachesettings",
+    )
+)  # fmt: skip
 
 
 def refuses_change(vg: Vg) -> Result | None:
@@ -58,9 +63,9 @@ def not_found(operand: str) -> Result:
     return failed(f'Failed to find logical volume "{operand}"')
 
 
-def allocate(machine: Machine, vg: Vg, name: str, count: int, operands: Sequence[str]) -> (
-    list[Run] | Result
-):
+def allocate(
+    machine: Machine, vg: Vg, name: str, count: int, operands: Sequence[str]
+) -> list[Run] | Result:
     """Extents on the named PVs, or what lvcreate says when it cannot."""
     pvs = []
     for path in operands:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.fake import group
-from tests.fake.machine import EXTENT, Load, Lv, Machine, Process, Run, Signature, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import EXTENT, Load, Lv, Process, Run, Signature, Vg
 
 if TYPE_CHECKING:
     from tests.fake.host import FakeHost

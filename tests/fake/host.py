@@ -15,7 +15,8 @@ from tests.fake import bcache, dmstats, load, lvm, report, shape, tools, tree
 from tests.fake.clock import Clock
 from tests.fake.group import Steps
 from tests.fake.hands import Hands
-from tests.fake.machine import Machine, ModelGap
+from tests.fake.machine import Machine
+from tests.fake.parts import ModelGap
 
 COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "lvcreate": lvm.lvcreate,
@@ -55,7 +56,8 @@ class FakeHost:
     """A storage host in memory; `shape.machine` says what may differ (`split_vgs=True`, …).
 
     Each gap in the model is raised and kept in `gaps`: the fixtures fail a test that left one.
-    `root` is what root, guests and loads do; `executed` is every command and sysfs write that ran inside operations, in order.
+    `root` is what root, guests and loads do; `executed` is every command and sysfs write that ran
+    inside operations, in order.
     """
 
     def __init__(self, seed: str = "1", *, real_time: bool = False, **variation: Any) -> None:
@@ -208,9 +210,7 @@ class FakeHost:
         with self._guard:
             lv = self.machine.lv_at(path)
             if lv is not None:
-                above = any(
-                    each.lv is lv for each in (*self.machine.backings, *self.machine.csets)
-                )
+                above = any(each.lv is lv for each in (*self.machine.backings, *self.machine.csets))
                 return not above and not any(path == mount for mount, _ in self.machine.mounts)
             return self.exists(path) and not any(path == mount for mount, _ in self.machine.mounts)
 
@@ -291,9 +291,7 @@ class FakeHost:
             self._settled_ns = now
 
     @contextmanager
-    def _looking(
-        self, path: str, *, follow: bool = True
-    ) -> Iterator[tuple[tree.Tree, str | None]]:
+    def _looking(self, path: str, *, follow: bool = True) -> Iterator[tuple[tree.Tree, str | None]]:
         with self._guard, self._noting_gaps():
             self._settle()
             if self._tree is None or self._tree[0] != self.machine.generation:
@@ -317,6 +315,6 @@ class FakeHost:
         raise ModelGap(text)
 
     @staticmethod
-    def _take(waiting: dict[str, Any], program: str) -> list[Any]:
+    def _take(waiting: dict[str, Any], program: str) -> Sequence[Any]:
         found = waiting.get(program)
         return [found.pop(0)] if found else []

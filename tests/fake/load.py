@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from tests.fake import bcache
-from tests.fake.machine import SECTOR, Array, Backing, Cache, Disk, Load, Lv, Machine
+from tests.fake.machine import Machine
+from tests.fake.parts import SECTOR, Array, Backing, Cache, Disk, Load, Lv
 
 HIT_MS = 0.15
 QUEUE_DEPTH = 8
@@ -51,13 +52,12 @@ def advance(machine: Machine, seconds: float) -> None:
 
 def _share(load: Load, seconds: float, warmth: float, writes_cached: bool) -> Share:
     hit = load.hit_rate * warmth
-    cost = (1 - hit) * (1 - load.write_share) + load.write_share * (
-        1 - hit if writes_cached else 1
-    )
+    cost = (1 - hit) * (1 - load.write_share) + load.write_share * (1 - hit if writes_cached else 1)
     total = min(load.iops, load.disk_iops / max(cost, 1e-3)) * seconds
     reads, writes = total * (1 - load.write_share), total * load.write_share
     sectors = load.io_bytes // SECTOR
-    return Share(reads, reads * hit, writes, writes * hit, sectors, 1000 * QUEUE_DEPTH / load.disk_iops)
+    disk_ms = 1000 * QUEUE_DEPTH / load.disk_iops
+    return Share(reads, reads * hit, writes, writes * hit, sectors, disk_ms)
 
 
 def _warmer(warmth: float, load: Load, seconds: float) -> float:
@@ -122,9 +122,7 @@ def _count(device: Lv | Backing, share: Share) -> None:
     counters.write(share.writes, share.writes * sectors, share.disk_ms)
 
 
-def _physical(
-    lv: Lv, reads: float, writes: float, share: Share, ms: float | None = None
-) -> None:
+def _physical(lv: Lv, reads: float, writes: float, share: Share, ms: float | None = None) -> None:
     """An LV of extents, and the devices under its first one."""
     each_ms = share.disk_ms if ms is None else ms
     targets: list[Lv | Disk | Array] = [lv]
@@ -132,10 +130,9 @@ def _physical(
         device = lv.runs[0].pv.device
         targets.append(device)
         if isinstance(device, Array):
+            each = reads / len(device.members)
             for member in device.members:
-                member.counters.read(
-                    reads / len(device.members), reads * share.sectors / len(device.members), each_ms
-                )
+                member.counters.read(each, each * share.sectors, each_ms)
                 member.counters.write(writes, writes * share.sectors, each_ms)
     for target in targets:
         target.counters.read(reads, reads * share.sectors, each_ms)

@@ -6,7 +6,8 @@ from storage.agent.host import Result
 from tests.fake import cachepool
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import Steps, allocate, find, forget, not_found, refuses_change, writer
-from tests.fake.machine import EXTENT, Lv, Machine, ModelGap, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import EXTENT, Lv, ModelGap, Vg
 
 
 def _lvcreate(machine: Machine, vg: Vg, line: Line) -> Steps:

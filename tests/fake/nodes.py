@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tests.fake import bcache
 from tests.fake.counters import Counters
-from tests.fake.machine import DM_MAJOR, SECTOR, Array, Backing, CacheSet, Disk, Lv, Machine
+from tests.fake.machine import Machine
+from tests.fake.parts import DM_MAJOR, SECTOR, Array, Backing, CacheSet, Disk, Lv
 
 if TYPE_CHECKING:
     from tests.fake.tree import Tree

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 
 from storage.agent.host import Result
-from tests.fake.machine import DM_MAJOR, EXTENT, Cache, Lv, Machine, ModelGap, Pv, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
 HIDDEN = "report/mark_hidden_devices=0"
@@ -41,16 +42,16 @@ def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
             return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
     document = {"report": [{kind: [{name: row[name] for name in fields} for row in found]}]}
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
-    warnings = "".join(
-        f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing
-    )
+    warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
     return Result(0, "", warnings, json.dumps(document, indent=4))
 
 
 SEGMENT_FIELDS = frozenset(
-    "segtype seg_start seg_size devices metadata_devices chunk_size cache_mode cache_policy "
-    "cache_settings".split()
-)
+    (
+        "segtype", "seg_start", "seg_size", "devices", "metadata_devices", "chunk_size",
+        "cache_mode", "cache_policy", "cache_settings",
+    )
+)  # fmt: skip
 NO_GROUP = {
     "vg_uuid": "", "vg_name": "", "vg_size": "0", "vg_free": "0", "vg_extent_size": "0",
     "vg_free_count": "0", "vg_seqno": "0", "vg_tags": "", "vg_missing_pv_count": "0",

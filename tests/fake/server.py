@@ -151,9 +151,7 @@ class FakeServer:
                 pass
             writer.close()
 
-        self._hole = await asyncio.start_server(
-            silence, "127.0.0.1", self.port, reuse_address=True
-        )
+        self._hole = await asyncio.start_server(silence, "127.0.0.1", self.port, reuse_address=True)
 
     async def _session(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         if self.stderr is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.fake.machine import GIB, Array, Disk, Machine, Pv, Vg
+from tests.fake.machine import Machine
+from tests.fake.parts import GIB, Array, Disk, Pv, Vg
 
 MD_BYTES = 4289724416
 

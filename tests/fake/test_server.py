@@ -1,4 +1,4 @@
-"""The panel's own transport against the fake host's SSH server, and what may go wrong on the way."""
+"""The panel's own transport against the fake host's SSH server, and its faults."""
 
 from __future__ import annotations
 

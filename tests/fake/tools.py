@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from storage.agent.host import Result
 from tests.fake.argv import parse
 from tests.fake.group import Steps
-from tests.fake.machine import MIB, SECTOR, Disk, Lv, Machine, ModelGap
+from tests.fake.machine import Machine
+from tests.fake.parts import MIB, SECTOR, Disk, Lv, ModelGap
 
 LVM_VERSION = "2.03.16(2) (2022-05-18)"
 

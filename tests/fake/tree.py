@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 
 from tests.fake import nodes
-from tests.fake.machine import Machine, ModelGap
+from tests.fake.machine import Machine
+from tests.fake.parts import ModelGap
 
 Content = Callable[[], bytes]
 

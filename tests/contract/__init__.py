@@ -1,0 +1,1 @@
+"""One suite for the agent, run against the fake host and against the lab: the fake cannot lie."""

@@ -1,0 +1,190 @@
+"""The panel's side of the protocol, for tests: a request, an operation to its end, a refusal."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from storage.naming import new_key
+from tests.contract.world import World
+
+MIB = 1 << 20
+VOLUME_BYTES = 64 * MIB
+POOL_BYTES = 64 * MIB
+CSET_BYTES = 512 * MIB
+VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users")
+
+
+class Agent:
+    """Talks to the agent of one world. `op` ids are fresh unless given."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def ask(self, verb: str, args: object = None, expect: object = None, **more: Any) -> Any:
+        """The whole reply to one request; `more` replaces or adds fields of the request."""
+        request = {"v": 1, "id": str(uuid.uuid4()), "verb": verb, "args": args or {}}
+        request |= {"expect": expect or {}} | more
+        return json.loads(self.world.answer(json.dumps(request).encode() + b"\n"))
+
+    def data(self, verb: str, args: object = None) -> Any:
+        reply = self.ask(verb, args)
+        assert reply["ok"], reply["error"]
+        return reply["data"]
+
+    def inventory(self) -> Any:
+        return self.data("inventory")
+
+    def vg(self) -> Any:
+        return next(vg for vg in self.inventory()["vgs"] if vg["name"] == "vg0")
+
+    def lv(self, name: str) -> Any:
+        return next(lv for lv in self.inventory()["lvs"] if lv["name"] == name)
+
+    def names(self) -> set[str]:
+        return {lv["name"] for lv in self.inventory()["lvs"]}
+
+    def expecting(self, lv: str | None) -> dict[str, Any]:
+        facts = self.inventory()
+        vg = next(each for each in facts["vgs"] if each["name"] == "vg0")
+        if lv is None:
+            return {"vg_uuid": vg["uuid"]}
+        return {"vg_uuid": vg["uuid"], "lv_uuid": self.lv(lv)["uuid"]}
+
+    def call(self, verb: str, args: Mapping[str, Any], **expect: Any) -> tuple[dict[str, Any], Any]:
+        """Arguments and `expect` of a mutating verb on vg0, as a plan would give them."""
+        subject = args.get("lv") or args.get("pool" if verb == "pool.remove" else "lv")
+        if verb == "cset.remove":
+            subject = args["name"]
+        return {"vg": "vg0", **args}, self.expecting(subject) | expect
+
+    def start(self, verb: str, args: Mapping[str, Any], **expect: Any) -> str:
+        checked, expected = self.call(verb, args, **expect)
+        reply = self.ask(verb, checked, expected)
+        assert reply["ok"], (verb, reply["error"])
+        return str(reply["data"]["op"])
+
+    def do(self, verb: str, args: Mapping[str, Any], **expect: Any) -> Any:
+        """Run it to its end, which must be good; what `op.get` says of it."""
+        outcome = self.outcome(self.start(verb, args, **expect))
+        assert outcome["state"] == "done", outcome
+        assert outcome["error"] is None
+        return outcome
+
+    def outcome(self, op: str, timeout_seconds: float = 120.0) -> Any:
+        end = time.monotonic() + timeout_seconds
+        while time.monotonic() < end:
+            found = self.data("op.get", {"op": op, "after": 0})
+            if found["state"] != "running":
+                return found
+            time.sleep(self.world.poll_seconds)
+        raise AssertionError(f"operation {op} does not end: {found}")
+
+    def refused(self, verb: str, args: Mapping[str, Any], **expect: Any) -> Any:
+        """The error of a refused request, after which the host must be as it was."""
+        checked, expected = self.call(verb, args, **expect)
+        with self.unchanged():
+            reply = self.ask(verb, checked, expected)
+        assert not reply["ok"], reply
+        assert reply["error"]["message"] and reply["error"]["correction"]
+        return reply["error"]
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        before = self.state()
+        yield
+        assert self.state() == before
+
+    def state(self) -> Any:
+        """An inventory without what moves by itself; with every VG's sequence number."""
+
+        def still(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: still(each) for key, each in value.items() if key not in VOLATILE}
+            return [still(each) for each in value] if isinstance(value, list) else value
+
+        return still(self.inventory())
+
+    def preview(self, *steps: tuple[str, Mapping[str, Any], Mapping[str, Any]]) -> Any:
+        """The dry run of (verb, args, expect)s."""
+        document = [
+            {"verb": verb, "args": dict(args), "expect": dict(expect)}
+            for verb, args, expect in steps
+        ]
+        request = {"v": 1, "id": str(uuid.uuid4()), "dry_run": document}
+        reply = json.loads(self.world.answer(json.dumps(request).encode() + b"\n"))
+        assert reply["ok"], reply["error"]
+        return reply["data"]["steps"]
+
+    # What tests begin with.
+
+    def volume(self, layout: str = "plain", pv: str = "sdc", size_bytes: int = VOLUME_BYTES) -> str:
+        """A volume of ours, zeroed; its name."""
+        key = new_key()
+        self.do("volume.create", volume_args(key, layout=layout, pv=pv, size_bytes=size_bytes))
+        return f"v-{key}"
+
+    def pool(self, volume: str, pv: str = "md0", size_bytes: int = POOL_BYTES) -> str:
+        key = volume.removeprefix("v-")
+        self.do("pool.create", pool_args(key, pv=pv, size_bytes=size_bytes))
+        return f"c-{key}"
+
+    def cached(self, mode: str = "writethrough", size_bytes: int = VOLUME_BYTES) -> tuple[str, str]:
+        """A volume with a dm-cache, and the name of its pool."""
+        volume = self.volume(size_bytes=size_bytes)
+        pool = self.pool(volume)
+        self.do("cache.attach", {"lv": volume, "pool": pool, "mode": mode})
+        return volume, pool
+
+    def cset(self, volume: str, pv: str = "md0") -> tuple[str, str]:
+        """Name and uuid of a new cache set for a volume."""
+        args = cset_args(volume.removeprefix("v-"), pv=pv)
+        self.do("cset.create", args)
+        return str(args["name"]), str(args["cset_uuid"])
+
+    def backing(self) -> str:
+        """A volume formatted for bcache."""
+        volume = self.volume("bcache", pv="sdd")
+        self.do("bcache.format", {"lv": volume})
+        return volume
+
+
+def volume_args(
+    key: str, *, layout: str = "plain", pv: str = "sdc", size_bytes: int = VOLUME_BYTES
+) -> dict[str, Any]:
+    return {
+        "name": f"v-{key}",
+        "size_bytes": size_bytes,
+        "pvs": [pv],
+        "volume_key": key,
+        "layout": layout,
+    }
+
+
+def pool_args(key: str, *, pv: str = "md0", size_bytes: int = POOL_BYTES) -> dict[str, Any]:
+    return {
+        "name": f"c-{key}",
+        "size_bytes": size_bytes,
+        "pvs": [pv],
+        "chunk_kib": 64,
+        "volume_key": key,
+    }
+
+
+def cset_args(key: str, *, pv: str = "md0", size_bytes: int = CSET_BYTES) -> dict[str, Any]:
+    return {
+        "name": f"s-{key}",
+        "size_bytes": size_bytes,
+        "pvs": [pv],
+        "cset_uuid": str(uuid.uuid4()),
+        "bucket_kib": 512,
+        "volume_key": key,
+    }
+
+
+def argvs(commands: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    return [command["argv"] for command in commands]

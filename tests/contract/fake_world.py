@@ -1,0 +1,83 @@
+"""The contract's world over the fake host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.fake import FakeHost
+from tests.fake.parts import Signature
+
+LVM = {"lvs", "vgs", "pvs", "lvm", "lvmconfig", "lvcreate", "lvchange", "lvconvert", "lvremove"}
+
+
+class FakeWorld:
+    name = "fake"
+    poll_seconds = 0.002
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
+
+    def answer(self, line: bytes) -> bytes:
+        return self.host.answer(line)
+
+    def add_lv(
+        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+    ) -> None:
+        self.host.root.add_lv(name, size_bytes, pv, tags=tags)
+
+    def format(self, lv: str) -> None:
+        with self.host.changing() as machine:
+            self.host.root.lv(lv).signature = Signature("ext2", machine.uuid4())
+
+    def fill(self, pv: str) -> None:
+        self.host.root.fill(pv)
+
+    def scribble(self, lv: str) -> None:
+        self.host.root.scribble(self.host.root.lv(lv))
+
+    def remove_lv(self, lv: str) -> None:
+        self.host.root.remove_lv(lv)
+
+    def reads_as_zeros(self, lv: str) -> bool:
+        return self.host.root.reads_as_zeros(self.host.root.lv(lv))
+
+    @contextmanager
+    def guest(self, name: str, lv: str) -> Iterator[int]:
+        process = self.host.root.guest(name, self.host.root.device(lv))
+        yield process.pid
+        self.host.root.end(process)
+
+    @contextmanager
+    def mounted(self, lv: str) -> Iterator[str]:
+        entry = (self.host.root.device(lv), "/mnt/contract")
+        self.host.root.mount(*entry)
+        yield entry[1]
+        with self.host.changing() as machine:
+            machine.mounts.remove(entry)
+
+    def make_dirty(self, lv: str, size_bytes: int) -> None:
+        self.host.root.dirty(lv, size_bytes)
+
+    def read(self, lv: str, size_bytes: int) -> None:
+        load = self.host.root.load(lv, hit_rate=0.9)
+        self.host.advance(2 * size_bytes / 4096 / load.disk_iops)
+        self.host.root.stop_load(load)
+
+    def allow(self, vgs: Sequence[str]) -> None:
+        self.host.save("/etc/tiercel/agent.json", json.dumps({"vgs": list(vgs)}).encode())
+
+    @contextmanager
+    def vg_lock(self) -> Iterator[None]:
+        with self.host.vg_lock("vg0"):
+            yield
+
+    @contextmanager
+    def without(self, tool: str) -> Iterator[None]:
+        gone = LVM if tool in LVM else {tool}
+        with self.host.changing() as machine:
+            machine.missing_tools |= gone
+        yield
+        with self.host.changing() as machine:
+            machine.missing_tools -= gone

@@ -1,0 +1,211 @@
+"""The contract's world over the lab: the zipapp, sshd, sudo, a real kernel."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from storage import agent_build
+from tests.lab.vm import Lab
+
+SCRIPT = Path(__file__).parents[2] / "jobs" / "enrol.sh"
+AGENT = "/usr/lib/tiercel/agent.pyz"
+
+RESET = """
+set -u
+for pid in $(cat /run/contract-pids 2>/dev/null); do kill "$pid" 2>/dev/null; done
+rm -f /run/contract-pids
+umount /mnt/contract 2>/dev/null
+chmod 755 /usr/sbin/lvm /usr/sbin/make-bcache /usr/sbin/cache_check
+for try in $(seq 100); do
+    for each in /sys/block/dm-*/bcache/detach; do [ -e "$each" ] && echo 1 > "$each"; done
+    for each in /sys/block/dm-*/bcache/stop; do
+        state=$(cat "$(dirname "$each")/state" 2>/dev/null)
+        [ "$state" = 'no cache' ] && echo 1 > "$each"
+    done
+    ls -d /sys/block/bcache* >/dev/null 2>&1 || break
+    sleep 0.2
+done
+for each in /sys/fs/bcache/*-*/unregister; do [ -e "$each" ] && echo 1 > "$each"; done
+for try in $(seq 100); do
+    lvremove -q -q -y vg0 >/dev/null 2>&1
+    [ -z "$(lvs --noheadings vg0)" ] && break
+    sleep 0.2
+done
+rm -f /var/lib/tiercel/ops/*
+[ -z "$(lvs --noheadings vg0)" ]
+"""
+
+
+class LabWorld:
+    name = "lab"
+    poll_seconds = 0.2
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._keys = tempfile.TemporaryDirectory()
+        self._channel: subprocess.Popen[bytes] | None = None
+        self._install()
+
+    def close(self) -> None:
+        self._hang_up()
+        self._keys.cleanup()
+
+    def reset(self) -> None:
+        self._hang_up()
+        self.lab.run(RESET)
+        self.allow(["vg0"])
+
+    def answer(self, line: bytes) -> bytes:
+        channel = self._dial()
+        if channel.stdin is None or channel.stdout is None:
+            raise AssertionError("ssh has no pipes")
+        channel.stdin.write(line)
+        channel.stdin.flush()
+        reply = channel.stdout.readline()
+        if not reply:
+            channel.wait(10)
+            said = channel.stderr.read().decode() if channel.stderr else ""
+            raise AssertionError(f"the agent's channel ended: {said}")
+        return reply
+
+    def add_lv(
+        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+    ) -> None:
+        tagged = [word for tag in tags for word in ("--addtag", tag)]
+        self.lab.run(
+            ["lvcreate", "-qy", "-n", name, "-L", f"{size_bytes}b", *tagged, "vg0", f"/dev/{pv}"]
+        )
+
+    def format(self, lv: str) -> None:
+        self.lab.run(["mkfs.ext2", "-q", "-F", f"/dev/vg0/{lv}"])
+
+    def fill(self, pv: str) -> None:
+        self.lab.run(
+            ["lvcreate", "-q", "-y", "-n", f"filler-{pv}", "-l", "100%PVS", "vg0", f"/dev/{pv}"]
+        )
+
+    def scribble(self, lv: str) -> None:
+        self.lab.run(
+            f"tr '\\0' x < /dev/zero | dd of=/dev/vg0/{lv} bs=1M iflag=fullblock oflag=direct "
+            "2>/dev/null || true"
+        )
+
+    def remove_lv(self, lv: str) -> None:
+        self.lab.run(["lvremove", "-q", "-y", f"vg0/{lv}"])
+
+    def reads_as_zeros(self, lv: str) -> bool:
+        path = shlex.quote(f"/dev/vg0/{lv}")
+        done = self.lab.run(
+            f'cmp -n "$(blockdev --getsize64 {path})" {path} /dev/zero', check=False
+        )
+        return done.returncode == 0
+
+    def device(self, lv: str) -> str:
+        script = f"""
+            d=$(basename "$(realpath /dev/vg0/{lv})")
+            b=$(readlink "/sys/block/$d/bcache/dev") && echo "/dev/$(basename "$b")" ||
+            echo /dev/vg0/{lv}
+        """
+        return self.lab.run(script).stdout.strip()
+
+    @contextmanager
+    def guest(self, name: str, lv: str) -> Iterator[int]:
+        drive = f"file={self.device(lv)},if=virtio,format=raw,cache=none"
+        pid = int(
+            self.lab.run(
+                f"rm -f /run/guest.pid; qemu-system-x86_64 -S -display none -m 32 "
+                f"-nodefaults -daemonize -pidfile /run/guest.pid -name {name} "
+                f"-machine q35 -drive {drive}; cat /run/guest.pid | tee -a /run/contract-pids"
+            ).stdout
+        )
+        yield pid
+        self.lab.run(f"kill {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.05; done")
+
+    @contextmanager
+    def mounted(self, lv: str) -> Iterator[str]:
+        device = self.device(lv)
+        self.lab.run(
+            f"mkfs.ext2 -q -F {device}; mkdir -p /mnt/contract; mount {device} /mnt/contract"
+        )
+        yield "/mnt/contract"
+        self.lab.run("umount /mnt/contract")
+
+    def make_dirty(self, lv: str, size_bytes: int) -> None:
+        count = size_bytes >> 16
+        self.lab.run(
+            f"for try in 1 2; do dd if=/dev/urandom of={self.device(lv)} bs=64k count={count} "
+            "oflag=direct 2>/dev/null; done"
+        )
+
+    def read(self, lv: str, size_bytes: int) -> None:
+        count = size_bytes >> 12
+        self.lab.run(
+            f"for try in 1 2 3; do dd if={self.device(lv)} of=/dev/null bs=4k count={count} "
+            "iflag=direct 2>/dev/null; done"
+        )
+
+    def allow(self, vgs: Sequence[str]) -> None:
+        policy = {"vgs": list(vgs), "fast_pvs": [], "slow_pvs": []}
+        self.lab.shell.write("/etc/tiercel/agent.json", json.dumps(policy))
+
+    @contextmanager
+    def vg_lock(self) -> Iterator[None]:
+        """LVM's own lock file, held as a long lvconvert holds it."""
+        pid = self.lab.run(
+            "flock -x /run/lock/lvm/V_vg0 sleep 60 >/dev/null 2>&1 & echo $! | "
+            "tee -a /run/contract-pids; sleep 0.3"
+        ).stdout.strip()
+        yield
+        self.lab.run(f"pkill -P {pid}; kill {pid} 2>/dev/null; true")
+
+    @contextmanager
+    def without(self, tool: str) -> Iterator[None]:
+        program = "/usr/sbin/lvm" if tool.startswith("lv") else f"/usr/sbin/{tool}"
+        self.lab.run(["chmod", "644", program])
+        yield
+        self.lab.run(["chmod", "755", program])
+
+    def _install(self) -> None:
+        """What the enrolment script does, without the panel's part of it."""
+        key = Path(self._keys.name) / "panel"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        values = {
+            "URL": "", "AGENT_SHA256": "", "AGENT_PATH": AGENT, "ACCOUNT": "tiercel",
+            "PUBLIC_KEY": key.with_suffix(".pub").read_text().strip(), "MATCH_BLOCK": "",
+        }  # fmt: skip
+        script = SCRIPT.read_text().rsplit("main", 1)[0]
+        for name, value in values.items():
+            script = script.replace(f"@{name}@", shlex.quote(value))
+        self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
+        self.lab.shell.write(AGENT, agent_build.build(), 0o755)
+        self.lab.run(f"{script}\numask 022; install_account; install_sudoers; install_policy")
+
+    def _dial(self) -> subprocess.Popen[bytes]:
+        if self._channel is None:
+            self._channel = subprocess.Popen(
+                [
+                    "ssh", "-F", "none", "-T", "-p", str(self.lab.ssh_port),
+                    "-i", str(Path(self._keys.name) / "panel"), "-o", "IdentitiesOnly=yes",
+                    "-o", f"UserKnownHostsFile={self.lab.keys.known_hosts}",
+                    "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes",
+                    "-o", "LogLevel=ERROR", "tiercel@127.0.0.1",
+                ],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        return self._channel
+
+    def _hang_up(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is None or channel.stdin is None:
+            return
+        channel.stdin.close()
+        channel.wait(10)
+        for pipe in (channel.stdout, channel.stderr):
+            if pipe is not None:
+                pipe.close()

@@ -1,0 +1,62 @@
+"""What the suite needs of a host beside its agent: root's hands, guests, and a look at the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+
+class World(Protocol):
+    """A host with md0 (RAID1 of SSDs), sdc, sdd (HDDs) and vg0 over the three, all of it empty.
+
+    `name` is "fake" or "lab". `poll_seconds` is how long to wait between two looks at an
+    operation. What a test leaves is removed by the fixture.
+    """
+
+    name: str
+    poll_seconds: float
+
+    def answer(self, line: bytes) -> bytes:
+        """One request line to the agent -> its reply line."""
+
+    def add_lv(
+        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+    ) -> None:
+        """An LV of vg0 that root made."""
+
+    def format(self, lv: str) -> None:
+        """Put a file system's signature on an LV."""
+
+    def fill(self, pv: str) -> None:
+        """Leave no free extent on a PV."""
+
+    def scribble(self, lv: str) -> None:
+        """Write something that is not zeros all over an LV."""
+
+    def remove_lv(self, lv: str) -> None:
+        """Remove an LV without wiping it."""
+
+    def reads_as_zeros(self, lv: str) -> bool:
+        """Whether every byte of an LV is zero."""
+
+    def guest(self, name: str, lv: str) -> AbstractContextManager[int]:
+        """A paused QEMU that holds the volume (its bcacheN if it has one); gives its pid."""
+
+    def mounted(self, lv: str) -> AbstractContextManager[str]:
+        """The volume with a file system on it, mounted; gives the mount point."""
+
+    def make_dirty(self, lv: str, size_bytes: int) -> None:
+        """Write so much that a writeback cache holds most of it for a while."""
+
+    def read(self, lv: str, size_bytes: int) -> None:
+        """Read the beginning of a volume as its guest would."""
+
+    def allow(self, vgs: Sequence[str]) -> None:
+        """The local policy: which VGs the panel may change."""
+
+    def vg_lock(self) -> AbstractContextManager[None]:
+        """vg0 locked by another LVM command."""
+
+    def without(self, tool: str) -> AbstractContextManager[None]:
+        """A program that is not installed for a while: lvcreate (all of lvm2), make-bcache…"""

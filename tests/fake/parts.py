@@ -1,0 +1,291 @@
+"""What a pretended machine is made of: disks, arrays, volumes, caches, guests, loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.fake.counters import Counters
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+SECTOR = 512
+EXTENT = 4 * MIB
+PE_START = MIB
+DM_MAJOR = 253
+
+
+class ModelGap(AssertionError):
+    """The model was asked for something it does not know: teach it, after a look at the lab."""
+
+
+@dataclass(eq=False)
+class Disk:
+    """A physical disk. `major` 8 are SCSI disks, 254 a virtio one."""
+
+    name: str
+    size_bytes: int
+    rotational: bool
+    model: str | None = None
+    serial: str | None = None
+    major: int = 8
+    minor: int = 0
+    sector_bytes: int = SECTOR
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def dev(self) -> str:
+        return f"{self.major}:{self.minor}"
+
+
+@dataclass(eq=False)
+class Array:
+    """An md array; `failed` members count as degraded."""
+
+    name: str
+    level: str
+    members: list[Disk]
+    size_bytes: int
+    uuid: str
+    failed: set[str] = field(default_factory=set)
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def minor(self) -> int:
+        return int(self.name.removeprefix("md"))
+
+    @property
+    def dev(self) -> str:
+        return f"9:{self.minor}"
+
+
+@dataclass(eq=False)
+class Run:
+    """Consecutive physical extents."""
+
+    pv: Pv
+    first: int
+    count: int
+
+
+@dataclass(eq=False)
+class Pv:
+    """A physical volume. `stale` holds the extents that still have an earlier owner's data."""
+
+    device: Disk | Array
+    uuid: str
+    stale: set[int] = field(default_factory=set)
+    missing: bool = False
+
+    @property
+    def path(self) -> str:
+        return f"/dev/{self.device.name}"
+
+    @property
+    def extents(self) -> int:
+        return (self.device.size_bytes - PE_START) // EXTENT
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What stands in the first sectors of a device: a file system, or a bcache superblock."""
+
+    type: str
+    uuid: str
+    cset_uuid: str = ""
+    cache_device: bool = False
+    bucket_bytes: int = 0
+    data_sectors: int = 0
+
+
+@dataclass(eq=False)
+class Backing:
+    """A registered bcache backing device and its bcacheN."""
+
+    lv: Lv
+    number: int
+    uuid: str
+    data_sectors: int
+    cset: CacheSet | None = None
+    cache_mode: str = "writethrough"
+    sequential_cutoff_bytes: int = 4 * MIB
+    writeback_percent: int = 10
+    dirty_bytes: float = 0.0
+    inconsistent: bool = False
+    detaching: bool = False
+    stopping: bool = False
+    hits: float = 0.0
+    misses: float = 0.0
+    warmth: float = 0.0
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def device(self) -> str:
+        return f"bcache{self.number}"
+
+    @property
+    def dev(self) -> str:
+        return f"251:{self.number * 128}"
+
+    @property
+    def state(self) -> str:
+        if self.inconsistent:
+            return "inconsistent"
+        if self.cset is None:
+            return "no cache"
+        return "dirty" if self.dirty_bytes >= SECTOR else "clean"
+
+
+@dataclass(eq=False)
+class CacheSet:
+    """A registered bcache cache set of one cache device."""
+
+    lv: Lv
+    uuid: str
+    bucket_bytes: int
+    used_bytes: float = 0.0
+
+    @property
+    def buckets(self) -> int:
+        return self.lv.size_bytes // self.bucket_bytes
+
+    @property
+    def available_percent(self) -> int:
+        return max(4, 99 - int(100 * self.used_bytes / self.lv.size_bytes))
+
+
+@dataclass(eq=False)
+class Cache:
+    """A dm-cache on a logical volume; amounts in chunks."""
+
+    pool: Lv
+    origin: Lv
+    mode: str
+    policy: str
+    threshold: int | None = None
+    used: float = 0.0
+    dirty: float = 0.0
+    read_hits: float = 0.0
+    read_misses: float = 0.0
+    write_hits: float = 0.0
+    write_misses: float = 0.0
+    demotions: float = 0.0
+    promotions: float = 0.0
+    needs_check: bool = False
+    failed: bool = False
+    saved: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    warmth: float = 0.0
+
+    @property
+    def total(self) -> int:
+        return self.pool.size_bytes // self.pool.chunk_bytes
+
+    def reload(self) -> None:
+        """What a table reload does: hit counters go on from the value last saved, not from where
+        they were; promotions and demotions start at 0."""
+        now = (self.read_hits, self.read_misses, self.write_hits, self.write_misses)
+        self.read_hits, self.read_misses, self.write_hits, self.write_misses = self.saved
+        self.saved = now
+        self.demotions = self.promotions = 0.0
+
+
+@dataclass(eq=False)
+class Lv:
+    """A logical volume, hidden ones too. `runs` is empty where it stands on other volumes."""
+
+    vg: Vg
+    uuid: str
+    name: str
+    size_bytes: int
+    runs: list[Run] = field(default_factory=list)
+    layout: str = "linear"
+    role: str = "public"
+    tags: list[str] = field(default_factory=list)
+    minor: int | None = None
+    suspended: bool = False
+    layer: str = ""
+    chunk_bytes: int = 0
+    data: Lv | None = None
+    metadata: Lv | None = None
+    cache: Cache | None = None
+    signature: Signature | None = None
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def public(self) -> bool:
+        return self.role == "public"
+
+    @property
+    def kname(self) -> str | None:
+        return None if self.minor is None else f"dm-{self.minor}"
+
+    @property
+    def dm_name(self) -> str:
+        return f"{self.vg.name.replace('-', '--')}-{self.name.replace('-', '--')}"
+
+    @property
+    def dm_uuid(self) -> str:
+        suffix = f"-{self.layer}" if self.layer else ""
+        return "LVM-" + f"{self.vg.uuid}{self.uuid}".replace("-", "") + suffix
+
+    @property
+    def path(self) -> str:
+        return f"/dev/{self.vg.name}/{self.name}"
+
+    @property
+    def bottom(self) -> Lv:
+        """The LV whose extents hold the data: the origin of a cached one."""
+        return self.cache.origin if self.cache else self
+
+    def dirty_chunks(self) -> int:
+        return 0 if self.cache is None else int(self.cache.dirty)
+
+
+@dataclass(eq=False)
+class Vg:
+    name: str
+    uuid: str
+    pvs: list[Pv]
+    lvs: list[Lv] = field(default_factory=list)
+    seqno: int = 1
+    tags: list[str] = field(default_factory=list)
+
+    def lv(self, name: str) -> Lv | None:
+        return next((lv for lv in self.lvs if lv.name == name), None)
+
+    def taken(self, pv: Pv) -> set[int]:
+        return {
+            extent
+            for lv in self.lvs
+            for run in lv.runs
+            if run.pv is pv
+            for extent in range(run.first, run.first + run.count)
+        }
+
+    def free(self, pv: Pv) -> int:
+        return pv.extents - sum(run.count for lv in self.lvs for run in lv.runs if run.pv is pv)
+
+
+@dataclass(eq=False)
+class Load:
+    """What a guest does to a volume: so many reads and writes of `io_bytes` a second. Without a
+    cache the slow disk allows `disk_iops` in all; with one, reads that hit cost it nothing, up to
+    `iops` in all. `hit_rate` is reached exponentially in `warm_up_seconds`."""
+
+    lv: Lv
+    iops: float
+    hit_rate: float
+    write_share: float = 0.0
+    disk_iops: float = 300.0
+    io_bytes: int = 4096
+    warm_up_seconds: float = 20.0
+
+
+@dataclass(eq=False)
+class Process:
+    """A process with devices open, as a guest has. `opened` are kernel names."""
+
+    pid: int
+    comm: str
+    argv: list[str]
+    paths: list[str]
