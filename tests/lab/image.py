@@ -94,7 +94,7 @@ def _command(wanted: recipe.Recipe, work: Path) -> list[str]:
         *(f"--dpkgopt=path-exclude={path}" for path in wanted.excluded_paths),
         *(f"--aptopt={option}" for option in mirror.read_options()),
         f"--essential-hook=tar-in {quoted}/overlay.tar /",
-        '--customize-hook=chroot "$1" systemctl enable -q systemd-networkd ssh lab-keys',
+        '--customize-hook=chroot "$1" systemctl -q enable systemd-networkd ssh lab-keys && chroot "$1" systemctl -q set-default multi-user.target',
         '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/resolv.conf',
         # A restart with the same machine-id would look like the same host to the panel.
         '--customize-hook=: > "$1/etc/machine-id"',

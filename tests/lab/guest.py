@@ -1,0 +1,53 @@
+"""A paused virtual machine inside the lab that holds a volume open, as a customer's does."""
+
+import re
+from dataclasses import dataclass
+
+from tests.lab.vm import Lab
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+# -S: the processor never runs, so the guest costs no time; the disk is open all the same.
+START = """
+set -eu
+systemctl reset-failed --quiet guest-{name}.service 2>/dev/null || true
+systemd-run --quiet --unit=guest-{name} --service-type=exec -- \
+    qemu-system-x86_64 -S -name {name} -nodefaults -no-user-config -display none \
+    -machine pc,accel=tcg -m 32 \
+    -drive file={device},format=raw,if=none,id=disk0,cache=none,aio=native \
+    -device virtio-blk-pci,drive=disk0
+pid=$(systemctl show --property=MainPID --value guest-{name}.service)
+real=$(realpath {device})
+for _ in $(seq 100); do
+    for file in /proc/$pid/fd/*; do
+        if [ "$(readlink $file)" = "$real" ]; then echo $pid; exit 0; fi
+    done
+    sleep 0.1
+done
+echo "guest-{name} does not hold $real" >&2
+exit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A running guest: `name` is what `qemu -name` says, `pid` its process in the lab."""
+
+    lab: Lab
+    name: str
+    pid: int
+
+    def stop(self) -> None:
+        """End the guest; the volume is free when this returns."""
+        self.lab.run(["systemctl", "stop", f"guest-{self.name}.service"])
+
+
+def start(lab: Lab, name: str, device: str) -> Guest:
+    """Start a paused guest `name` on `device` (a path in the lab); returns when it holds it open.
+
+    Raises LabCommandFailed when the device cannot be opened.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no guest name")
+    done = lab.run(START.replace("{name}", name).replace("{device}", device))
+    return Guest(lab, name, int(done.stdout))

@@ -1,0 +1,116 @@
+"""The I/O a customer's guest would make, played by programs inside the lab."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.lab.vm import Lab
+
+CHECKER = Path(__file__).with_name("checker.py")
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load in its own systemd unit in the lab."""
+
+    lab: Lab
+    unit: str
+    output: str
+
+    def is_running(self) -> bool:
+        """Tell whether the program still runs."""
+        return self.lab.run(["systemctl", "is-active", "-q", self.unit], check=False).returncode == 0
+
+    def stop(self) -> dict[str, Any]:
+        """Stop it (SIGINT, so that it reports) and return its JSON report."""
+        self.lab.run(["systemctl", "stop", self.unit], check=False)
+        return self.report()
+
+    def report(self) -> dict[str, Any]:
+        """Return the JSON report the program wrote when it ended."""
+        report: dict[str, Any] = json.loads(self.lab.run(["cat", self.output]).stdout)
+        return report
+
+
+def read_hot(lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600) -> Load:
+    """Start bounded random reads on `device`: 4 KiB, zipf 1.2, depth 8, O_DIRECT.
+
+    The reads repeat for `runtime_seconds` at most. The report is fio's JSON.
+    """
+    output = f"/run/load-{name}.json"
+    return _start(
+        lab,
+        f"load-{name}",
+        output,
+        [
+            "fio", f"--name={name}", f"--filename={device}", "--rw=randread", "--bs=4k",
+            "--random_distribution=zipf:1.2", "--ioengine=libaio", "--iodepth=8", "--direct=1",
+            "--time_based", f"--runtime={runtime_seconds}", "--norandommap", "--randrepeat=0",
+            "--thread", "--gtod_reduce=1", "--output-format=json", f"--output={output}",
+        ],
+    )  # fmt: skip
+
+
+def verify(
+    lab: Lab,
+    name: str,
+    device: str,
+    *,
+    offset_bytes: int = 0,
+    size_bytes: int = 16 << 20,
+    runtime_seconds: int = 3600,
+) -> Load:
+    """Start a load on a region of `device` that checks all it reads against what it wrote.
+
+    Writes the whole region first, so whatever lay there is lost. The report is
+    {"blocks", "writes", "reads", "errors", "first_error"}; a final pass reads every block.
+    """
+    program = "/run/lab-checker.py"
+    lab.shell.write(program, CHECKER.read_bytes())
+    output = f"/run/check-{name}.json"
+    return _start(
+        lab,
+        f"check-{name}",
+        output,
+        ["python3", program, device, str(offset_bytes), str(size_bytes),
+         str(runtime_seconds), output],
+    )  # fmt: skip
+
+
+def reads_per_second(lab: Lab, device: str, seconds: float = 10) -> float:
+    """Return the read IOPS of `device` from the lab kernel's counters over `seconds`.
+
+    Source: the first field of /sys/block/*/stat (Documentation/block/stat.rst).
+    """
+    # One command reads the counter and the clock on both sides: no network delay in the interval.
+    done = lab.run(
+        f"s=/sys/class/block/$(basename $(realpath {device}))/stat; a=$(awk '{{print $1}}' $s); "
+        f"t=$(cut -d' ' -f1 /proc/uptime); sleep {seconds}; "
+        "b=$(awk '{print $1}' $s); u=$(cut -d' ' -f1 /proc/uptime); echo $a $b $t $u"
+    )
+    first, last, began, ended = (float(word) for word in done.stdout.split())
+    return (last - first) / (ended - began)
+
+
+def wait_until_reading(lab: Lab, device: str, timeout_seconds: float = 30) -> None:
+    """Return once reads reach `device`; TimeoutError when none does in time."""
+    deadline = time.monotonic() + timeout_seconds
+    while reads_per_second(lab, device, 1) == 0:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no reads on {device} in {timeout_seconds} s")
+
+
+def _start(lab: Lab, unit: str, output: str, command: list[str]) -> Load:
+    lab.run(["rm", "-f", output])
+    lab.run(
+        [
+            "systemd-run", "--quiet", f"--unit={unit}", "--collect", "--service-type=exec",
+            # A load is a guest's, not the host's: what the host does must not wait behind it.
+            "--property=Nice=5", "--property=KillSignal=SIGINT", "--property=TimeoutStopSec=60",
+            "--", *command,
+        ]
+    )  # fmt: skip
+    return Load(lab, f"{unit}.service", output)
