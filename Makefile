@@ -33,7 +33,7 @@ $(STAMPS)/venv: requirements-test.txt
 	@mkdir -p $(STAMPS)
 	@echo "Installing Python packages into .venv"
 	@test -x $(VENV)/pip || $(PYTHON) -m venv --clear .venv || $(APT_VENV)
-	@$(VENV)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	@$(VENV)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
 		-r requirements-test.txt
 	@touch $@
 
@@ -65,7 +65,7 @@ secrets: $(STAMPS)/venv
 
 services: secrets
 	@$(MANAGE) services start
-	@$(MANAGE) migrate --verbosity 0
+	@$(MANAGE) migrate --verbosity 0 --skip-checks
 
 stop: $(STAMPS)/venv
 	@$(MANAGE) services stop
@@ -74,10 +74,11 @@ static: secrets node
 	@$(MANAGE) collectstatic --no-input --verbosity 0
 
 up: secrets node
-	@exec $(MANAGE) up $(if $(PORT),--port $(PORT))
+	@exec $(MANAGE) up
 
+# Variables given to make (AUTO=1, PORT=8001) reach these by the environment.
 demo: secrets node
-	@AUTO="$(AUTO)" PORT="$(PORT)" exec $(VENV)/python -m tests.demo
+	@exec $(VENV)/python -m tests.demo
 
 lab: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.lab boot

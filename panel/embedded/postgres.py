@@ -6,6 +6,7 @@ PostgreSQL refuses to run as root, so root runs it in a user namespace as somebo
 
 import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -22,8 +23,20 @@ SETTINGS = {
     "log_timezone": "UTC",
     "lc_messages": "C",
 }
-UNSHARE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
 PERIOD_SECONDS = 60
+
+
+def disguise() -> list[str]:
+    """Return the command that runs PostgreSQL as an account that it accepts.
+
+    It refuses root, and initdb looks its user's name up: where the current user has none (a
+    container's random uid), or is root, a user namespace shows the machine's first other account.
+    """
+    names = {account.pw_uid: account.pw_gid for account in pwd.getpwall() if account.pw_uid}
+    if os.geteuid() in names:
+        return []
+    user = min(names)
+    return ["unshare", "--user", f"--map-user={user}", f"--map-group={names[user]}"]
 
 
 def installed() -> Path:
@@ -109,7 +122,7 @@ class Postgres:
             )
 
     def _run(self, program: str, *args: str) -> subprocess.CompletedProcess[str]:
-        prefix = UNSHARE if os.geteuid() == 0 else []
+        prefix = disguise()
         if prefix and shutil.which(prefix[0]) is None:
             raise ServiceError(
                 "PostgreSQL does not run as root and `unshare` is missing: install util-linux,"
