@@ -81,6 +81,8 @@ def _status(job: Job) -> dict[str, object]:
         "job": job,
         "steps": list(job.step_set.all()),
         "changes": _changes(job) if job.dry_run else (),
+        # The sentence of these states quotes the error; twice on one page reads like two errors.
+        "said_in_sentence": job.state in (State.FAILED, State.NEEDS_ATTENTION),
         "can_apply": job.dry_run and job.state == State.SUCCEEDED,
         "can_cancel": not job.is_over and not job.cancel_requested,
     }

@@ -33,12 +33,12 @@ def home(request: HttpRequest) -> HttpResponse:
     jobs = Job.objects.visible_to(request.user).select_related("volume", "host")
     real = jobs.filter(dry_run=False)
     problems = [
-        {"host": host, "problem": problem}
+        (host, problem)
         for host in hosts
         for problem in problems_of(host, now)
         if problem.severity != "info"
     ]
-    problems.sort(key=lambda entry: ORDER[entry["problem"].severity])
+    problems.sort(key=lambda pair: ORDER[pair[1].severity])
     undone = real.filter(state=State.NEEDS_ATTENTION) | real.filter(
         state=State.FAILED, ended_at__gt=now - RECENT
     )

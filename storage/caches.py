@@ -31,8 +31,6 @@ SIZES_BYTES = (
 )
 """Sizes a person chooses from: each step is worth having, and the list stays readable."""
 
-ATTACHED_STATES = ("clean", "dirty", "inconsistent")
-
 
 @dataclass(frozen=True, slots=True)
 class Cache:

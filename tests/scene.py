@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from jobs.models import Job, State
+from jobs.models import Job, State, Step
 from storage.facts import HostFacts, LogicalVolume
 from storage.models import Host, Volume
 from storage.naming import new_key
@@ -73,6 +73,19 @@ def job(scene: Scene, **fields: Any) -> Job:
         "wish": wish.to_json(),
     }
     return Job.objects.create(**{**defaults, **fields})
+
+
+def step(of: Job, **fields: Any) -> Step:
+    """A planned step with one command."""
+    defaults: dict[str, Any] = {
+        "n": 1,
+        "verb": "cache.attach",
+        "args": {},
+        "expect": {},
+        "title": "Attach the cache",
+        "commands": [{"argv": ["lvconvert"], "shell": "lvconvert -y --type cache vg0/web12"}],
+    }
+    return Step.objects.create(job=of, **{**defaults, **fields})
 
 
 def end(job: Job, state: State = State.SUCCEEDED, **fields: Any) -> None:

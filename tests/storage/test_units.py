@@ -1,0 +1,80 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from storage.templatetags import units
+
+MIB, GIB = 1024**2, 1024**3
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0 B"),
+        (512, "512 B"),
+        (1536, "1.5 KiB"),
+        (512 * MIB, "512 MiB"),
+        (GIB, "1 GiB"),
+        (GIB + GIB // 4, "1.2 GiB"),
+        (8 * GIB, "8 GiB"),
+        (2**63 - 1, "8192 PiB"),
+    ],
+)
+def test_sizes_are_binary(value: int, shown: str) -> None:
+    assert units.size(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0, "0"), (0.4, "0.4"), (9.94, "9.9"), (301.4, "301"), (1240.4, "1,240")]
+)
+def test_iops_have_a_decimal_only_where_it_matters(value: float, shown: str) -> None:
+    assert units.iops(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.182, "0.18 ms"), (26.42, "26.4 ms"), (1234.5, "1234 ms")]
+)
+def test_times_have_three_digits(value: float, shown: str) -> None:
+    assert units.ms(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.9, "1 s"), (59, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (200_000, "2 d")],
+)
+def test_durations_use_two_units_at_most(value: float, shown: str) -> None:
+    assert units.seconds(value) == shown
+
+
+def test_a_ratio_is_a_percentage_with_one_decimal() -> None:
+    assert units.percent(0.9764) == "97.6 %"
+    assert units.share(1, 3) == "33.3 %"
+
+
+@pytest.mark.parametrize("value", [None, "", "12", True, math.nan, math.inf])
+@pytest.mark.parametrize(
+    "shown", [units.size, units.speed, units.iops, units.ms, units.percent, units.seconds]
+)
+def test_what_is_not_a_number_is_a_dash(shown: object, value: object) -> None:
+    assert shown(value) == "-"  # type: ignore[operator]
+
+
+def test_a_share_of_nothing_is_a_dash() -> None:
+    assert units.share(1, 0) == units.share(1, None) == units.share(None, 1) == "-"
+
+
+def test_the_age_of_a_moment_is_told_in_words() -> None:
+    assert units.age(timezone.now() - timedelta(seconds=12)) == "12 s ago"
+    assert units.age(None) == "-"
+
+
+def test_a_span_without_end_lasts_until_now() -> None:
+    start = timezone.now() - timedelta(seconds=70)
+    assert units.lasted(start) == "1 min 10 s"
+    assert units.lasted(start, start + timedelta(seconds=3)) == "3 s"
