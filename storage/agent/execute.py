@@ -142,8 +142,11 @@ class Execution:
                 "Install it and plan anew.",
                 argv=command.argv,
             ) from None
-        for line in (result.stdout + result.stderr).splitlines():
-            self._say(line)
+        lines = (result.stdout + result.stderr).splitlines()
+        for before, line in zip(["", *lines], lines):
+            # LVM repeats "Flushing N blocks" twice a second while N stays the same.
+            if line != before:
+                self._say(line)
         if result.rc != 0:
             raise _failure(command, result.rc, result.stderr)
         return 0

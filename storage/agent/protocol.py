@@ -164,7 +164,9 @@ def _checked(name: str, check: Check, value: Any) -> Any:
     try:
         return check(value)
     except ValueError as error:
-        raise bad_request(f"{name} must be {error}.") from None
+        raise Refusal(
+            "bad_request", f"{name} must be {error}.", f"Correct {name} in the request."
+        ) from None
 
 
 def _steps(value: Any) -> tuple[Call, ...]:

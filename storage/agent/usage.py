@@ -9,13 +9,13 @@ from .protocol import Call
 from .users import of_devices
 from .view import Check, Facts, View, lv_subject
 
-UDEV_TRIES = 6
+UDEV_TRIES = 4
 UDEV_SECONDS = 0.5
 
 
 def unused(view: View, call: Call) -> Check:
-    """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration. What
-    udev opens for a moment gets a few tries."""
+    """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration. An
+    open device without a known user gets a few tries: udev looks at what has just changed."""
 
     def check() -> None:
         vg_name, lv = call.args["vg"], call.args["lv"]
@@ -28,6 +28,8 @@ def unused(view: View, call: Call) -> Check:
             found, opened = _use(view, view.lv(vg_name, lv))
             if not found and not opened:
                 return
+            if found:
+                break
         names = ", ".join(
             f"{user['kind']} {user['name']}" + (f" (pid {user['pid']})" if user["pid"] else "")
             for user in found

@@ -110,7 +110,23 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["pool"]):
         return found
-    return [*found, checks.known_lv(view, call, call.args["pool"])]
+    return [*found, _hidden(view, call), checks.known_lv(view, call, call.args["pool"])]
+
+
+def _hidden(view: View, call: Call) -> Check:
+    """A pool at work is hidden under another name; removing that would uncache its volume."""
+
+    def check() -> None:
+        pool = call.args["pool"]
+        if view.find_lv(call.args["vg"], f"{pool}_cpool") is not None:
+            raise Refusal(
+                "in_use",
+                f"The pool {pool} is the cache of a volume.",
+                "Detach it from its volume: that removes it (cache.detach).",
+                subject=lv_subject(call.args["vg"], pool),
+            )
+
+    return check
 
 
 def gone(view: View, call: Call, name: str) -> bool:
