@@ -83,7 +83,8 @@ class Sshd:
 
     @property
     def host_key(self) -> str:
-        return self.server_key.export_public_key().decode().strip()
+        line: bytes = self.server_key.export_public_key()
+        return line.decode().strip()
 
     def start(self) -> None:
         async def listen() -> asyncssh.SSHAcceptor:

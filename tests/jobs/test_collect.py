@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from jobs import collect, nudge, refresh, tasks
 from jobs.clock import database_now
+from jobs.replies import Reply
 from jobs.sealing import seal
 from jobs.transport import new_key_pair
 from storage.models import Host, LatestSample, Volume
@@ -175,7 +176,7 @@ def test_a_host_that_may_only_be_looked_at_says_how_to_change_that(
 @pytest.mark.parametrize(("offset_seconds", "says"), [(60, "ahead of"), (-3600, "behind")])
 def test_a_wrong_clock_is_a_problem(sshd: Make, offset_seconds: int, says: str) -> None:
     problems = refresh._seen(
-        refresh.Reply(
+        Reply(
             hello(),
             {"wall_ns": int((database_now().timestamp() + offset_seconds) * 1e9)},
         ),
@@ -189,7 +190,7 @@ def test_a_wrong_clock_is_a_problem(sshd: Make, offset_seconds: int, says: str) 
 def test_a_right_clock_is_none(sshd: Make) -> None:
     before = database_now()
     stamp = {"wall_ns": int((database_now().timestamp() + 4) * 1e9)}
-    assert refresh._seen(refresh.Reply(hello(), stamp), before, database_now()) == []
+    assert refresh._seen(Reply(hello(), stamp), before, database_now()) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs import operation, runner
+from jobs import hosts, operation, runner
 from jobs.models import Job, Kind, State
 from jobs.queue import submit
 from jobs.refresh import refresh
@@ -76,13 +76,18 @@ def commands(job: Job) -> list[str]:
 def caches() -> list[tuple[str, Wish, Wish]]:
     """Technology, the wish with a cache, and the same with another mode."""
     key = new_key()
-    lvm = [LvmCache(pool_name(key), GIB, mode) for mode in ("writethrough", "writeback")]
-    bcache = [
-        Bcache(cache_device_name(key), CSET, GIB, mode) for mode in ("writethrough", "writeback")
-    ]
+    pool, device = pool_name(key), cache_device_name(key)
     return [
-        ("plain", *(Wish(GIB, cache=cache) for cache in lvm)),
-        ("bcache", *(Wish(GIB, layout="bcache", cache=cache) for cache in bcache)),
+        (
+            "plain",
+            Wish(GIB, cache=LvmCache(pool, GIB, "writethrough")),
+            Wish(GIB, cache=LvmCache(pool, GIB, "writeback")),
+        ),
+        (
+            "bcache",
+            Wish(GIB, layout="bcache", cache=Bcache(device, CSET, GIB, "writethrough")),
+            Wish(GIB, layout="bcache", cache=Bcache(device, CSET, GIB, "writeback")),
+        ),
     ]
 
 
@@ -142,7 +147,7 @@ def test_a_connection_cut_while_the_cache_is_attached_does_not_fail_the_job(
 ) -> None:
     volume = new_volume(enrolled)
     done(Kind.CREATE_VOLUME, volume, Wish(GIB))
-    ask: Callable[..., object] = operation.hosts.ask
+    ask: Callable[..., object] = hosts.ask
     cuts: list[str] = []
 
     def cut(host: Host, verb: str, *args: object, **fields: object) -> object:
@@ -152,7 +157,7 @@ def test_a_connection_cut_while_the_cache_is_attached_does_not_fail_the_job(
             fake_server.cut()
         return reply
 
-    monkeypatch.setattr(operation.hosts, "ask", cut)
+    monkeypatch.setattr(hosts, "ask", cut)
     job = done(Kind.ADD_CACHE, volume, Wish(GIB, cache=LvmCache("c-aaaaaaaa", GIB)))
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert cuts == ["cache.attach"]

@@ -112,8 +112,9 @@ def test_a_volume_that_lies_nowhere_gets_no_job() -> None:
 
 def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
     volume = placed()
-    lv = make.lv("web12", uuid=volume.placed.lv_uuid)
-    host = volume.placed.host
+    placement = volume.placed
+    assert placement is not None
+    lv, host = make.lv("web12", uuid=placement.lv_uuid), placement.host
     host.facts = make.inventory(make.facts(lv))
     host.save()
     cache = Bcache("s-aaaaaaaa", make.CSET_UUID, GIB)

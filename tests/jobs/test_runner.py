@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import endings, operation, runner, steps
+from jobs import endings, hosts, operation, runner, steps
+from jobs.contact import placement_of, target_of
 from jobs.models import Job, State, StepState
 from jobs.moves import LostLease, claim, renew
 from jobs.queue import cancel, submit
 from jobs.sweep import due
 from storage.models import Placement, Volume
+from storage.plan import plan
 from storage.wish import GIB, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent, running
@@ -98,7 +100,7 @@ def test_the_operation_id_is_stored_before_the_request_is_sent(
 ) -> None:
     job, _ = start(sshd, agent)
     stored: list[uuid.UUID | None] = []
-    ask = operation.hosts.ask
+    ask = hosts.ask
 
     def look(host: Any, verb: str, *args: Any, **fields: Any) -> Any:
         if verb == "volume.tag":
@@ -106,7 +108,7 @@ def test_the_operation_id_is_stored_before_the_request_is_sent(
             assert fields["request_id"] == str(stored[0])
         return ask(host, verb, *args, **fields)
 
-    monkeypatch.setattr(operation.hosts, "ask", look)
+    monkeypatch.setattr(hosts, "ask", look)
     run(job)
     assert stored == [job.step_set.get().op_id]
 
@@ -183,8 +185,8 @@ def test_a_dead_workers_job_is_taken_over_and_its_operation_asked_for(
     job, server = start(sshd, agent)
     dead = claim(job.pk, "dead worker")
     assert dead is not None
-    facts_step = runner.plan(make.facts(agent.lv), runner.target_of(job.volume.placed), WISH)[0]
-    step = steps.intend(dead, facts_step)
+    planned = plan(make.facts(agent.lv), target_of(placement_of(job)), WISH)
+    step = steps.intend(dead, planned[0])
     assert step is not None
     agent.tag({"id": str(step.op_id), "args": step.args})
     runner.run(job.pk)
@@ -285,7 +287,7 @@ def test_an_unreachable_host_fails_the_job_after_a_few_tries(
 def test_a_host_lost_during_a_step_keeps_the_volume_locked_until_it_answers(
     sshd: Make, agent: TaggingAgent
 ) -> None:
-    job, server = start(sshd, agent)
+    job, _ = start(sshd, agent)
     agent.before["op.get"] = lambda request: Cut()
     run(job)
     for _ in range(endings.TRIES + 2):

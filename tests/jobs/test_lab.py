@@ -1,0 +1,210 @@
+"""A real host from the pasted line to a cached volume: real sshd, sudo, systemd, LVM, bcache."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from jobs import hosts, runner, transport
+from jobs.collect import collect
+from jobs.hosts import accept_fingerprint
+from jobs.models import Job, Kind, State
+from jobs.queue import submit
+from jobs.refresh import refresh
+from jobs.replies import Reply
+from jobs.trouble import SudoTty, TotpDemanded
+from storage.models import Host, LatestSample, Placement, Volume
+from storage.naming import cache_device_name, new_key, pool_name, volume_name
+from storage.wish import MIB, Bcache, LvmCache, Wish
+from tests import make
+from tests.lab import guest
+from tests.lab.vm import Lab
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.xdist_group("lab"),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(600),
+]
+SIZE = 256 * MIB
+CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"
+LINE_SECONDS = 120
+MORE_METHODS = """
+KbdInteractiveAuthentication yes
+AuthenticationMethods publickey,keyboard-interactive
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(f"jobs-{os.getpid()}") as machine:
+        yield machine
+
+
+@pytest.fixture
+def paste(lab: Lab, live_server: LiveServer, settings: Settings) -> Callable[[], str]:
+    """Print the enrolment line, run it on the host as root, return what it says."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+    port = live_server.url.rsplit(":", 1)[1]
+
+    def enrol_and_run() -> str:
+        out = StringIO()
+        url = f"http://{lab.panel_address}:{port}"
+        call_command(
+            "enrol", "lab1", "127.0.0.1", port=lab.ssh_port, public_url=url,
+            stdout=out, stderr=StringIO(),
+        )  # fmt: skip
+        ran = lab.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS)
+        return ran.stdout
+
+    return enrol_and_run
+
+
+@pytest.fixture
+def host(lab: Lab, paste: Callable[[], str]) -> Host:
+    """The lab, enrolled, accepted by the fingerprint of its own key file."""
+    assert lab.keys.host_fingerprint in paste()
+    found = Host.objects.get()
+    assert found.state == "unverified"
+    accept_fingerprint(found, lab.keys.host_fingerprint, None)
+    return found
+
+
+def new_volume(host: Host, layout: str) -> Volume:
+    volume = make.volume(size_bytes=SIZE, layout=layout)
+    host.refresh_from_db()
+    assert host.inventory is not None
+    vg = next(vg for vg in host.inventory.vgs if vg.name == "vg0")
+    Placement.objects.create(
+        volume=volume, host=host, vg_name=vg.name, vg_uuid=vg.uuid,
+        lv_name=volume_name(volume.key),
+    )  # fmt: skip
+    return volume
+
+
+def done(kind: Kind, volume: Volume, wish: Wish, *, dry_run: bool = False) -> Job:
+    job = submit(kind=kind, volume=volume, wish=wish, actor=None, dry_run=dry_run)
+    deadline = time.monotonic() + 300
+    while not job.is_over and time.monotonic() < deadline:
+        Job.objects.filter(pk=job.pk).update(not_before=None)
+        runner.run(job.pk)
+        job.refresh_from_db()
+    return job
+
+
+def commands(job: Job) -> list[str]:
+    return [command["shell"] for step in job.step_set.all() for command in step.commands]
+
+
+def test_a_host_from_the_pasted_line_to_cached_volumes(
+    lab: Lab, host: Host, paste: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert refresh(host), Host.objects.get().error
+    host.refresh_from_db()
+    assert "observe_only" in [problem["code"] for problem in host.problems]
+    assert lab.run("id -u tiercel && sudo -l -U tiercel").stdout.count("agent.pyz") == 1
+
+    volume = new_volume(host, "plain")
+    refused = done(Kind.CREATE_VOLUME, volume, Wish(SIZE))
+    assert (refused.state, refused.error["code"]) == (State.FAILED, "observe_only")
+    lab.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", "vg0"])
+    assert "policy /etc/tiercel/agent.json kept" in paste()
+    host.refresh_from_db()
+    assert host.state == "active"
+
+    cuts: list[str] = []
+    ask: Callable[..., Reply] = hosts.ask
+
+    def cut_after_attach(host: Host, verb: str, *args: object, **fields: object) -> Reply:
+        reply = ask(host, verb, *args, **fields)
+        if verb.endswith(".attach"):
+            lab.run("kill $(pgrep -u tiercel sshd)")
+            cuts.append(verb)
+        return reply
+
+    monkeypatch.setattr(hosts, "ask", cut_after_attach)
+    lvm = LvmCache(pool_name(new_key()), 128 * MIB, "writeback")
+    bcache = Bcache(cache_device_name(new_key()), CSET, 512 * MIB, "writeback")
+    for cache, layout in ((lvm, "plain"), (bcache, "bcache")):
+        volume = new_volume(host, layout)
+        bare, cached = (Wish(SIZE, layout=layout, cache=c) for c in (None, cache))  # type: ignore[arg-type]
+        made = done(Kind.CREATE_VOLUME, volume, bare)
+        assert (made.state, made.error) == (State.SUCCEEDED, {})
+        device = f"/dev/vg0/{volume_name(volume.key)}" if layout == "plain" else "/dev/bcache0"
+        holding = guest.start(lab, f"vm-{layout}", device)
+        preview = done(Kind.ADD_CACHE, volume, cached, dry_run=True)
+        job = done(Kind.ADD_CACHE, volume, cached)
+        assert (job.state, job.error) == (State.SUCCEEDED, {})
+        assert commands(job) == commands(preview)
+        removed = done(Kind.REMOVE_CACHE, volume, bare)
+        assert (removed.state, removed.error) == (State.SUCCEEDED, {})
+        holding.stop()
+    assert cuts == ["cache.attach", "bcache.attach"]
+
+    assert collect(0).sampled == 1
+    assert collect(0).sampled == 1
+    assert LatestSample.objects.filter(volume=volume).exists()
+
+
+def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
+    lab: Lab, host: Host, paste: Callable[[], str]
+) -> None:
+    assert transport.call(host, "hello").ok
+    config = "/etc/ssh/sshd_config.d/00-totp.conf"
+    try:
+        lab.shell.write(config, MORE_METHODS.encode(), 0o644)
+        lab.run("systemctl restart ssh; kill $(pgrep -u tiercel sshd)")
+        with pytest.raises(TotpDemanded) as caught:
+            hosts.ask(host, "hello")
+        block = caught.value.correction.partition("\nAdd these")[0]
+        assert block in paste()
+        lab.shell.write("/tmp/block", f"\n{block}\n".encode(), 0o644)
+        lab.run("cp /etc/ssh/sshd_config /tmp/before; cat /tmp/block >>/etc/ssh/sshd_config")
+        lab.run("systemctl restart ssh")
+        assert hosts.ask(host, "hello").ok
+    finally:
+        lab.run(f"rm -f {config}; cp /tmp/before /etc/ssh/sshd_config; systemctl restart ssh")
+
+
+def test_sudo_that_wants_a_terminal_is_named(lab: Lab, host: Host) -> None:
+    rule = "/etc/sudoers.d/zz-tty"
+    try:
+        lab.shell.write(rule, b"Defaults:tiercel requiretty\n", 0o440)
+        with pytest.raises(SudoTty) as caught:
+            hosts.ask(host, "hello")
+        assert "Defaults:tiercel !requiretty" in caught.value.correction
+    finally:
+        lab.run(["rm", "-f", rule])
+    assert hosts.ask(host, "hello").ok
+
+
+def test_a_second_line_for_the_same_machine_is_refused_with_the_reason(
+    lab: Lab, host: Host, live_server: LiveServer
+) -> None:
+    out = StringIO()
+    url = f"http://{lab.panel_address}:{live_server.url.rsplit(':', 1)[1]}"
+    call_command("enrol", "lab2", "127.0.0.1", public_url=url, stdout=out, stderr=StringIO())
+    ran = lab.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS, check=False)
+    assert ran.returncode != 0
+    assert "enrolled already, as lab1" in ran.stderr
+
+
+def test_ordinary_users_of_the_host_cannot_use_the_account(lab: Lab, host: Host) -> None:
+    asked = lab.run("su -s /bin/sh tiercel -c 'sudo -n /usr/bin/id'", check=False)
+    assert asked.returncode != 0
+    allow = lab.run(
+        "su -s /bin/sh tiercel -c 'sudo -n /usr/lib/tiercel/agent.pyz allow-vg vg0'", check=False
+    )
+    assert allow.returncode != 0
+    keys = "~tiercel/.ssh/authorized_keys"
+    written = lab.run(f"su -s /bin/sh tiercel -c 'echo x >> {keys}'", check=False)
+    assert written.returncode != 0
+    assert "restrict,command=" in lab.run(f"cat {keys}").stdout
