@@ -4,7 +4,6 @@ sweeper sends again what was lost and a claim decides who works."""
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 from celery import current_app
 from django.db import transaction
@@ -29,9 +28,17 @@ def send(task: str, *args: int) -> bool:
 
 def job(job_id: int) -> None:
     """Tell a worker of a job once this transaction is committed."""
-    transaction.on_commit(partial(send, "jobs.tasks.run_job", job_id), robust=True)
+    _after_commit("jobs.tasks.run_job", job_id)
 
 
 def host(host_id: int) -> None:
     """Ask for a fresh hello and inventory once this transaction is committed."""
-    transaction.on_commit(partial(send, "jobs.tasks.refresh_host", host_id), robust=True)
+    _after_commit("jobs.tasks.refresh_host", host_id)
+
+
+def _after_commit(task: str, *args: int) -> None:
+    def announce() -> None:
+        send(task, *args)
+
+    # What was committed stays accepted, whatever becomes of its announcement.
+    transaction.on_commit(announce, robust=True)

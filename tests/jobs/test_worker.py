@@ -1,0 +1,86 @@
+"""A real Celery worker, real Redis: a message is enough to get a job done, and none is needed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from django.db.models.functions import Now
+
+from jobs import nudge, operation, tasks
+from jobs.models import Job, State
+from jobs.queue import submit
+from jobs.sweep import sweep
+from tests import make
+from tests.jobs.agent import WISH, TaggingAgent
+from tests.jobs.sshd import Sshd
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Make = Callable[..., Sshd]
+PATIENCE_SECONDS = 20
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Celery:
+    """The panel's Celery app again, on keys of its own in Redis."""
+    own = Celery("test", set_as_current=False)
+    own.config_from_object("django.conf:settings", namespace="CELERY")
+    own.conf.broker_transport_options |= {"global_keyprefix": f"{os.getpid()}-{request.node.name}:"}
+    monkeypatch.setattr(nudge, "current_app", own)
+    return own
+
+
+@pytest.fixture
+def worker(app: Celery, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker of this process, with threads as in production."""
+    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
+    with start_worker(app, concurrency=4, pool="threads", perform_ping_check=False):
+        yield
+
+
+def queued(sshd: Make, agent: TaggingAgent) -> Job:
+    volume = make.volume()
+    host = sshd(agent).host()
+    make.placement(volume, host, lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
+    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+
+
+def wait(job: Job) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not job.is_over and time.monotonic() < deadline:
+        time.sleep(0.05)
+        job.refresh_from_db()
+
+
+def test_submitting_is_enough(worker: None, sshd: Make) -> None:
+    agent = TaggingAgent()
+    job = queued(sshd, agent)
+    wait(job)
+    assert (job.state, job.error, agent.runs) == (State.SUCCEEDED, {}, 1)
+
+
+def test_a_lost_message_is_made_good_by_the_sweeper(
+    worker: None, sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = TaggingAgent()
+    with monkeypatch.context() as lossy:
+        lossy.setattr("jobs.nudge.send", lambda *message: False)
+        job = queued(sshd, agent)
+    Job.objects.filter(pk=job.pk).update(created_at=Now() - timedelta(minutes=1))
+    assert sweep() == 1
+    wait(job)
+    assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
+
+
+def test_repeated_and_forged_messages_are_harmless(app: Celery, worker: None, sshd: Make) -> None:
+    agent = TaggingAgent()
+    job = queued(sshd, agent)
+    for job_id in [job.pk] * 10 + [10**9, -1]:
+        app.send_task(tasks.run_job.name, args=[job_id])
+    wait(job)
+    assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
