@@ -1,0 +1,129 @@
+"""Pages in a real browser: nothing runs against the policy, nothing overflows, tails renew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from django.db import connections
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from jobs.models import Line
+from panel import people
+from tests import make
+from tests.scene import LONG, end, job, scene, step
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+PASSWORD = "correct horse 9"
+WIDE = """[...document.querySelectorAll("body *")]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .map((element) => element.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        yield (
+            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        )
+        started.close()
+
+
+@pytest.fixture
+def served(live_server: LiveServer) -> Iterator[str]:
+    """The panel's address, with a person who may sign in."""
+    people.add(email="ann@example.org", password=PASSWORD, is_staff=True)
+    yield live_server.url
+    connections.close_all()
+
+
+def signed_in(context: BrowserContext, url: str) -> tuple[Page, list[str]]:
+    """A page of a person who signed in by the form, and what the browser complains of."""
+    page, complaints = context.new_page(), []
+    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(url)
+    page.fill("[name=login]", "ann@example.org")
+    page.fill("[name=password]", PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{url}/")
+    return page, complaints
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
+def test_pages_fit_the_screen_and_obey_the_policy(
+    browser: Browser, served: str, width: int, scheme: str
+) -> None:
+    there = scene(make.lv(LONG, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), label=LONG)
+    foreign = scene(managed=False, vgs=(make.vg(name=LONG, allowed=False),))
+    running = job(there)
+    step(running)
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page, complaints = signed_in(context, served)
+    for path in (
+        reverse("home"),
+        reverse("hosts"),
+        reverse("host", args=[there.host.key]),
+        reverse("host", args=[foreign.host.key]),
+        reverse("volumes"),
+        reverse("volume", args=[there.volume.key]),
+        reverse("volume", args=[foreign.volume.key]),
+        reverse("volume-new"),
+        reverse("jobs"),
+        reverse("job", args=[running.key]),
+        reverse("mfa_index"),
+    ):
+        page.goto(served + path)
+        assert page.evaluate(WIDE) == [], path
+        assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme, path
+    assert complaints == []
+    context.close()
+
+
+def test_a_jobs_page_follows_it_and_stops_asking_at_its_end(browser: Browser, served: str) -> None:
+    running = job(scene())
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("job", args=[running.key]))
+    Line.objects.create(job=running, n=1, text="the first line")
+    page.get_by_text("the first line").wait_for()
+    Line.objects.create(job=running, n=2, text="the second line")
+    end(running)
+    page.get_by_text("the second line").wait_for()
+    page.locator("#status:not([hx-get])").wait_for()
+    page.wait_for_timeout(1500)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2500)
+    assert asked == []
+    assert page.locator(".log li").all_inner_texts() == ["the first line", "the second line"]
+    assert complaints == []
+    context.close()
+
+
+def test_the_colour_theme_is_kept_in_the_browser(browser: Browser, served: str) -> None:
+    context = browser.new_context(color_scheme="light")
+    page, _ = signed_in(context, served)
+    for _ in ("light", "dark"):
+        page.locator("[data-theme-switch]").click()
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
+    context.close()
+
+
+def test_a_job_is_read_without_javascript(browser: Browser, served: str) -> None:
+    running = job(scene())
+    context = browser.new_context(java_script_enabled=False)
+    page, _ = signed_in(context, served)
+    page.goto(served + reverse("job", args=[running.key]))
+    Line.objects.create(job=running, n=1, text="came by a refresh")
+    page.get_by_text("came by a refresh").wait_for()
+    context.close()
