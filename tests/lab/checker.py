@@ -8,6 +8,7 @@ Stands alone: standard library only, Python 3.9 or later.
 import json
 import mmap
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -86,8 +87,7 @@ def main() -> None:
         "errors": region.errors,
         "first_error": region.first_error or error,
     }
-    with open(report, "w") as file:
-        json.dump(result, file)
+    pathlib.Path(report).write_text(json.dumps(result))
     sys.exit(1 if region.errors else 0)
 
 

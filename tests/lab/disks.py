@@ -18,7 +18,9 @@ class Disk:
 
     def arguments(self, scsi_id: int, file: Path) -> list[str]:
         """Return the qemu arguments for this disk; `file` stays empty (snapshot=on)."""
-        drive = f"if=none,id={self.serial},file={_escaped(file)},format=raw,snapshot=on,discard=unmap"
+        drive = (
+            f"if=none,id={self.serial},file={_escaped(file)},format=raw,snapshot=on,discard=unmap"
+        )
         if self.iops_total is not None:
             drive += f",throttling.iops-total={self.iops_total}"
         device = (

@@ -94,7 +94,8 @@ def _command(wanted: recipe.Recipe, work: Path) -> list[str]:
         *(f"--dpkgopt=path-exclude={path}" for path in wanted.excluded_paths),
         *(f"--aptopt={option}" for option in mirror.read_options()),
         f"--essential-hook=tar-in {quoted}/overlay.tar /",
-        '--customize-hook=chroot "$1" systemctl -q enable systemd-networkd ssh lab-keys && chroot "$1" systemctl -q set-default multi-user.target',
+        '--customize-hook=chroot "$1" systemctl -q enable systemd-networkd ssh lab-keys',
+        '--customize-hook=chroot "$1" systemctl -q set-default multi-user.target',
         '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/resolv.conf',
         # A restart with the same machine-id would look like the same host to the panel.
         '--customize-hook=: > "$1/etc/machine-id"',
@@ -110,9 +111,7 @@ def _grow(root: Path, size_bytes: int) -> None:
     """Give the file system room to work; the file stays sparse."""
     os.truncate(root, size_bytes)
     for command in (["e2fsck", "-fp", str(root)], ["resize2fs", str(root)]):
-        done = subprocess.run(
-            [program(command[0]), *command[1:]], capture_output=True, text=True
-        )
+        done = subprocess.run([program(command[0]), *command[1:]], capture_output=True, text=True)
         # e2fsck says 1 for "errors corrected", which a fresh genext2fs image may have.
         if done.returncode not in (0, 1):
             raise LabUnavailable(f"{shlex.join(command)} failed: {done.stdout}{done.stderr}")

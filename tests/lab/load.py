@@ -22,7 +22,9 @@ class Load:
 
     def is_running(self) -> bool:
         """Tell whether the program still runs."""
-        return self.lab.run(["systemctl", "is-active", "-q", self.unit], check=False).returncode == 0
+        return (
+            self.lab.run(["systemctl", "is-active", "-q", self.unit], check=False).returncode == 0
+        )
 
     def stop(self) -> dict[str, Any]:
         """Stop it (SIGINT, so that it reports) and return its JSON report."""

@@ -97,7 +97,8 @@ class Shell:
         )
         if check and outcome.returncode != 0:
             raise LabCommandFailed(
-                f"in the lab, status {outcome.returncode}:\n{script}\n{outcome.stdout}{outcome.stderr}"
+                f"in the lab, status {outcome.returncode}:\n{script}\n"
+                f"{outcome.stdout}{outcome.stderr}"
             )
         return outcome
 

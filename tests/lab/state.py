@@ -32,7 +32,9 @@ def default_name() -> str:
 def folder_of(name: str) -> Path:
     """Return the state folder of the lab called `name`."""
     if not NAME.fullmatch(name):
-        raise LabUnavailable(f"{name!r} is no lab name; use lower-case letters, digits and hyphens.")
+        raise LabUnavailable(
+            f"{name!r} is no lab name; use lower-case letters, digits and hyphens."
+        )
     return CHECKOUT / "var" / "lab" / name
 
 

@@ -18,7 +18,7 @@ from tests.lab import disks, image, keys, state
 from tests.lab.packages import LabUnavailable, Say, program
 from tests.lab.shell import Shell
 
-BOOT_TIMEOUT_SECONDS = 180
+BOOT_TIMEOUT_SECONDS = 400
 KERNEL_LINE = (
     "root=/dev/vda rw rootfstype=ext4 console=ttyS0 quiet loglevel=4 net.ifnames=0 "
     "mitigations=off fsck.mode=skip systemd.show_status=0"
