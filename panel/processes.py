@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from panel.embedded import CHECKOUT
@@ -25,10 +25,16 @@ class ProcessesError(Exception):
 class Processes:
     """honcho with the Procfile. A context manager that stops what it started."""
 
-    def __init__(self, environment: Mapping[str, str], port: int) -> None:
-        """Take the whole environment of the processes; the web process listens on `port`."""
+    def __init__(
+        self, environment: Mapping[str, str], port: int, *, output: Path | None = None
+    ) -> None:
+        """Take the whole environment of the processes; the web process listens on `port`.
+
+        Their lines go to the file `output`, or else to our own standard output.
+        """
         programs = str(Path(sys.executable).parent)
         self.port = port
+        self.output = output
         self.environment = {
             **environment,
             "PORT": str(port),
@@ -37,15 +43,19 @@ class Processes:
         self.honcho: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Processes":
-        """Start them; output goes to our own standard output."""
-        # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
-        self.honcho = subprocess.Popen(
-            [sys.executable, "-m", "honcho", "start", "--procfile", "Procfile"],
-            cwd=CHECKOUT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        """Start them."""
+        with ExitStack() as stack:
+            output = stack.enter_context(self.output.open("wb")) if self.output else None
+            # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
+            self.honcho = subprocess.Popen(
+                [sys.executable, "-m", "honcho", "start", "--procfile", "Procfile"],
+                cwd=CHECKOUT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT if output else None,
+                start_new_session=True,
+            )
         return self
 
     def __exit__(self, *exception: object) -> None:

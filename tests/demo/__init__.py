@@ -1,0 +1,1 @@
+"""`make demo`: the whole panel on one machine, with a real storage host beside it."""

@@ -1,0 +1,250 @@
+"""`python -m tests.demo [--auto] [--port N]`: what `make demo` runs.
+
+An empty database and a fresh host each time; everything it started is stopped when it ends. Its
+last line before it waits is `READY {json}`, for scripts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import secrets
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from panel import embedded, processes
+from tests.demo import database, settings
+from tests.demo.stage import stage
+
+if TYPE_CHECKING:
+    from storage.models import Host, Volume
+    from tests.demo.admin import Admin
+    from tests.demo.host import DemoHost
+
+EMAIL = "admin@example.com"
+HOST_NAME = "storage01"
+VG = "vg0"
+CUSTOMER = "Example Customer"
+LOAD_SECONDS = 4 * 3600
+CONTACT_SECONDS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One volume of the demo and the cache it is to get."""
+
+    label: str
+    layout: str
+    technology: str
+    guest: str
+    size_mib: int
+    cache_mib: int
+
+
+RECIPES = (
+    Recipe("web12 data", "plain", "lvmcache", "web12", 512, 512),
+    Recipe("db7 data", "bcache", "bcache", "db7", 512, 512),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__)
+    parser.add_argument(
+        "--auto",
+        action="store_true",
+        default=os.environ.get("AUTO") == "1",
+        help="add both caches without a click (or AUTO=1)",
+    )
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _interrupt)
+    if not processes.is_free(options.port):
+        print(f"Something listens on port {options.port}: stop it, or choose PORT=9000.")
+        return 1
+    with ExitStack() as stack:
+        try:
+            _run(stack, options.port, auto=options.auto)
+        except KeyboardInterrupt:
+            print("Stopping everything this demo started …", flush=True)
+        except (embedded.ServiceError, processes.ProcessesError, RuntimeError) as error:
+            print(f"The demo could not go on: {error}", file=sys.stderr, flush=True)
+            return 1
+    return 0
+
+
+def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
+    # The lab boots while the panel is made ready; both take some seconds of one core.
+    from tests.demo.host import boot
+
+    with stage("Boot the storage host"):
+        host = boot(stack)
+    place = embedded.here()
+    with stage("Start PostgreSQL and Redis, make an empty database"):
+        started = embedded.start(embedded.every_service(place))
+        stack.callback(embedded.stop, started)
+        environment = settings.environment(port, host.panel_address)
+        if host.kind == "fake":
+            environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
+        os.environ.update(environment)
+        database.fresh(place)
+        database.migrate(environment)
+    password = _people()
+    log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
+    with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
+        running = stack.enter_context(processes.Processes(environment, port, output=log))
+        running.wait_healthy()
+    from tests.demo.admin import Admin
+
+    url = f"http://localhost:{port}"
+    admin = Admin(url, EMAIL, password)
+    with stage("Enrol the host over SSH, observe-only, and accept its fingerprint"):
+        record = _enrol(environment, host, admin, port)
+    with stage(f"Let Tiercel change {VG}, as root on the host"):
+        vg_uuid = _allow(host, admin, record)
+    with stage("Create a customer and two volumes, start a guest and load on each"):
+        volumes = [_volume(host, admin, record, vg_uuid, recipe) for recipe in RECIPES]
+    results = _caches(admin, volumes) if auto else None
+    ready: dict[str, Any] = {
+        "url": url,
+        "logins": [{"role": "admin", "email": EMAIL, "password": password}],
+        "host_kind": host.kind,
+    }
+    if results is not None:
+        ready["results"] = results
+    _greet(url, password, auto=auto)
+    print(f"READY {json.dumps(ready)}", flush=True)
+    running.wait()
+
+
+def _people() -> str:
+    """Make the admin; returns the password, new each time."""
+    import django
+
+    django.setup()
+    from panel import people
+
+    password = secrets.token_urlsafe(12)
+    people.add(email=EMAIL, password=password, name="Admin", is_staff=True)
+    return password
+
+
+def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int) -> Host:
+    from jobs.hosts import fingerprint
+    from storage.models import Host
+
+    line = database.manage(
+        environment,
+        "enrol", HOST_NAME, host.address, "--port", str(host.port),
+        "--public-url", f"http://{host.panel_address}:{port}",
+    ).strip()  # fmt: skip
+    host.paste(line)
+    record = Host.objects.get(name=HOST_NAME)
+    admin.accept(record, fingerprint(host.host_key()))
+    _wait_for(record, "its first inventory", lambda: bool(record.facts and record.hello))
+    return record
+
+
+def _allow(host: DemoHost, admin: Admin, record: Host) -> str:
+    """Returns the volume group's uuid once the panel has seen the permission."""
+    host.allow(VG)
+    admin.refresh(record)
+    _wait_for(record, "the permission", lambda: bool(_allowed(record)))
+    return _allowed(record)
+
+
+def _allowed(record: Host) -> str:
+    facts = record.inventory
+    found = [vg.uuid for vg in facts.vgs if vg.name == VG and vg.allowed] if facts else []
+    return found[0] if found else ""
+
+
+def _wait_for(record: Host, what: str, is_there: Any) -> None:
+    end = time.monotonic() + CONTACT_SECONDS
+    while time.monotonic() < end:
+        record.refresh_from_db()
+        if is_there():
+            return
+        time.sleep(0.5)
+    raise RuntimeError(f"{record} did not show {what}: {record.error or 'no error was noted'}")
+
+
+def _volume(
+    host: DemoHost, admin: Admin, record: Host, vg_uuid: str, recipe: Recipe
+) -> tuple[Recipe, Volume]:
+    volume = admin.create_volume(
+        record, vg_uuid,
+        label=recipe.label, customer=CUSTOMER, size_mib=recipe.size_mib, layout=recipe.layout,
+    )  # fmt: skip
+    name, device = _device(record, volume)
+    host.serve(recipe.guest, name, device, LOAD_SECONDS)
+    return recipe, volume
+
+
+def _device(record: Host, volume: Volume) -> tuple[str, str]:
+    """The LV's name, and the device that the guest opens."""
+    record.refresh_from_db()
+    placed, facts = volume.placed, record.inventory
+    lv = facts.lv(placed.lv_uuid) if placed and placed.lv_uuid and facts else None
+    if lv is None:
+        raise RuntimeError(f"{volume} is not in the inventory of {record}")
+    if lv.bcache is not None and lv.bcache.device is not None:
+        return lv.name, f"/dev/{lv.bcache.device}"
+    return lv.name, f"/dev/{lv.vg_name}/{lv.name}"
+
+
+def _caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any]:
+    """Add both caches as a person would, and measure before and after with both loads running."""
+    from django.utils import timezone
+
+    from tests.demo.result import WARM_UP, covered, summary
+
+    with stage("Measure both volumes on the slow disks"):
+        start = timezone.now()
+        before = [covered(volume, start) for _, volume in volumes]
+    with stage("Add both caches"), ThreadPoolExecutor(len(volumes)) as pool:
+        asked = [
+            pool.submit(admin.add_cache, volume, size_mib=recipe.cache_mib, mode="writethrough")
+            for recipe, volume in volumes
+        ]
+        attached = max(job.result().ended_at or timezone.now() for job in asked)
+    with stage(f"Let them warm up for {WARM_UP.seconds} s, then measure again"):
+        after = [covered(volume, attached + WARM_UP) for _, volume in volumes]
+    results = {}
+    for (recipe, _), old, new in zip(volumes, before, after, strict=True):
+        results[recipe.technology] = {
+            "before": summary(old, recipe.layout),
+            "after": summary(new, recipe.layout),
+        }
+        print(
+            f"  {recipe.label} ({recipe.technology}): {old.read_iops or 0:,.0f} -> "
+            f"{new.read_iops or 0:,.0f} read IOPS, hit rate {100 * (new.hit_rate or 0):.1f} %",
+            flush=True,
+        )
+    return results
+
+
+def _greet(url: str, password: str, *, auto: bool) -> None:
+    hint = (
+        "Both volumes have their caches; look at them under Volumes."
+        if auto
+        else "Open a volume under Volumes, choose Add cache, and look at the preview."
+    )
+    text = f"\n  {url}\n  {EMAIL}   {password}\n\n  {hint}\n  Ctrl-C stops everything.\n"
+    print(re.sub(r"(?m)^", "  ", text), flush=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What the admin does in the demo: every click is a real request to the running panel."""
+
+from __future__ import annotations
+
+import time
+
+from jobs.models import Job, State
+from storage.models import Host, Volume
+from tests.demo.visitor import Page, Visitor
+
+JOB_SECONDS = 180
+POLL_SECONDS = 0.5
+MIB = 1024**2
+
+
+class Admin:
+    def __init__(self, base_url: str, email: str, password: str) -> None:
+        self.visitor = Visitor(base_url)
+        page = self.visitor.sign_in(email, password)
+        if "logout" not in page.text:
+            raise RuntimeError(f"could not sign in at {page.url}")
+
+    def accept(self, host: Host, fingerprint: str) -> None:
+        """Accept the fingerprint read on the host itself; another one would be refused."""
+        page = self.visitor.get(f"/hosts/{host.key}/")
+        page = self.visitor.send(page, "/accept", fingerprint=fingerprint)
+        if page.status != 200:
+            raise RuntimeError(f"the fingerprint was not accepted: HTTP {page.status}")
+
+    def refresh(self, host: Host) -> None:
+        """Ask for a fresh inventory."""
+        self.visitor.send(self.visitor.get(f"/hosts/{host.key}/"), "/refresh")
+
+    def create_volume(
+        self, host: Host, vg_uuid: str, *, label: str, customer: str, size_mib: int, layout: str
+    ) -> Volume:
+        """Fill in the form, read the preview, confirm, wait."""
+        page = self.visitor.get("/volumes/new")
+        page = self.visitor.send(
+            page,
+            "/volumes/new",
+            label=label,
+            new_customer=customer,
+            size=str(size_mib),
+            unit="MiB",
+            group=f"{host.key}/{vg_uuid}",
+            layout=layout,
+        )
+        return self._confirm(page).volume
+
+    def add_cache(self, volume: Volume, *, size_mib: int, mode: str) -> Job:
+        page = self.visitor.get(f"/volumes/{volume.key}/cache")
+        page = self.visitor.send(page, "/cache", size_bytes=str(size_mib * MIB), mode=mode)
+        return self._confirm(page)
+
+    def _confirm(self, page: Page) -> Job:
+        """The preview's page: wait until it is filled, confirm, and wait for the real job."""
+        preview = finished(_job_of(page))
+        page = self.visitor.get(f"/jobs/{preview.key}/")
+        return finished(_job_of(self.visitor.send(page, "/apply")))
+
+
+def _job_of(page: Page) -> Job:
+    """The job whose page the panel showed."""
+    parts = page.url.rstrip("/").split("/")
+    if parts[-2] != "jobs":
+        raise RuntimeError(f"HTTP {page.status} at {page.url} instead of a job:\n{page.text}")
+    return Job.objects.get(key=parts[-1])
+
+
+def finished(job: Job) -> Job:
+    """Wait for a job; raises with its own words when it did not succeed."""
+    end = time.monotonic() + JOB_SECONDS
+    while not job.is_over and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+        job.refresh_from_db()
+    if job.state != State.SUCCEEDED:
+        raise RuntimeError(f"{job.sentence} {job.error}")
+    return job

@@ -1,0 +1,51 @@
+"""The figures that the demo reports: read from the samples, which come from kernel counters."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from storage.models import Volume
+from storage.samples import Window, window
+
+WINDOW = timedelta(seconds=30)
+WARM_UP = timedelta(seconds=60)
+PATIENCE_SECONDS = 120
+POLL_SECONDS = 1.0
+
+
+def covered(volume: Volume, start: datetime, span: timedelta = WINDOW) -> Window:
+    """The volume's figures from `start` on, once samples cover most of `span`."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        now = timezone.now()
+        if now > start:
+            found = window(volume, start, now)
+            if found.seconds >= span.total_seconds() * 2 / 3:
+                return found
+        time.sleep(POLL_SECONDS)
+    raise RuntimeError(
+        f"no samples of {volume} since {start:%H:%M:%S}: see the collector's lines in the log"
+    )
+
+
+def summary(figures: Window, layout: str) -> dict[str, Any]:
+    """IOPS, latency and hit rate as READY prints them; None = unknown. bcache volumes have no
+    percentiles, only the average."""
+    latency = (
+        {"read_ms_avg": _rounded(figures.read_ms, 2)}
+        if layout == "bcache"
+        else {"read_ms_p50": _rounded(figures.latency_ms_p50, 2)}
+    )
+    return {
+        "iops": _rounded(figures.read_iops, 0),
+        **latency,
+        "hit_rate": _rounded(figures.hit_rate, 4),
+    }
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,29 @@
+"""What the demo's processes are told: its own database, faster samples, the port."""
+
+from __future__ import annotations
+
+import os
+
+from panel import embedded
+
+DATABASE = "tiercel_demo"
+REDIS_DB = 1
+SAMPLE_SECONDS = 10
+
+
+def environment(port: int, host_address: str) -> dict[str, str]:
+    """The environment of every process of the demo. Its database is a separate one, so that the
+    data of `make up` in the same checkout stays as it is."""
+    place = embedded.here()
+    redis_url = place.redis_url.replace("db=0", f"db={REDIS_DB}")
+    hosts = ["localhost", "127.0.0.1", host_address]
+    return os.environ | {
+        "DJANGO_SETTINGS_MODULE": "panel.settings",
+        "DATABASE_URL": place.database_url("tiercel_app", DATABASE),
+        "DATABASE_OWNER_URL": place.database_url("tiercel_owner", DATABASE),
+        "REDIS_URL": redis_url,
+        "PORT": str(port),
+        "TIERCEL_PUBLIC_URL": f"http://localhost:{port}",
+        "TIERCEL_ALLOWED_HOSTS": ",".join(hosts),
+        "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
+    }
