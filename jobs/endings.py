@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from jobs.models import Job, State
+from jobs.models import Job, State, StepState
 from jobs.moves import LostLease, move
 from jobs.trouble import BadReply, NoAnswer, TransportError, Unreachable
 from storage.plan import Refused
@@ -48,15 +48,15 @@ def wait(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
 
 def wait_for_contact(job: Job, error: TransportError) -> None:
     """The host did not answer. Before anything was sent: a few tries, then the job fails and
-    nothing has changed. With an operation under way: its outcome is unknown, so the volume stays
-    locked and the host is asked until it answers, or, after long, until a person decides."""
+    nothing has changed. Once work has begun, the volume stays locked and the host is asked until
+    it answers, or, after long, until a person decides."""
     attempts = job.attempts + 1
-    in_flight = job.running_step is not None
-    if not in_flight and (attempts >= TRIES or not isinstance(error, PASSING)):
+    has_begun = job.step_set.filter(state__in=(StepState.RUNNING, StepState.DONE)).exists()
+    if not has_begun and (attempts >= TRIES or not isinstance(error, PASSING)):
         fail(job, error.to_json())
     elif attempts >= PATIENCE_TRIES:
         unknown = (
-            "A step was under way and its outcome is unknown. Bring the host back and look at it "
+            "Work had begun, and how far it came is unknown. Bring the host back and look at it "
             "before you cancel this job, which frees the volume."
         )
         end(

@@ -138,7 +138,7 @@ class Job(models.Model):
             return f"{what} needs a person: {self.error.get('message', self.explanation)}"
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
-        return f"{what}: {self.explanation or 'reading what is on the host'}."
+        return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."
 
     def _duration(self) -> str:
         if self.started_at is None or self.ended_at is None:

@@ -93,4 +93,5 @@ def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]
     if errors:
         fail(job, errors[0])
     else:
-        end(job, State.SUCCEEDED, explanation=f"Ready: {len(planned)} step(s) would run.")
+        count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
+        end(job, State.SUCCEEDED, explanation=f"Ready: {count} would run.")

@@ -72,7 +72,7 @@ class Connection:
     def __init__(self, hub: Hub, destination: Destination) -> None:
         self.destination = destination
         self._hub = hub
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._slots = asyncio.Semaphore(CHANNELS)
         self._idle: list[Channel] = []
         self._ssh: asyncssh.SSHClientConnection | None = None
@@ -117,11 +117,22 @@ class Connection:
             raise Unreachable(where, str(error) or type(error).__name__) from None
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
-        async with self._opening:
-            if self._ssh is None or self._ssh.is_closed():
-                async with self._hub.handshakes:
-                    self._ssh = await connect(self.destination)
+        if self._ssh is not None and not self._ssh.is_closed():
             return self._ssh
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._connect())
+            self._opening.add_done_callback(_forget_error)
+        # A caller whose deadline is shorter than a slow host's log-in must not undo it: the
+        # connection then serves the next one.
+        return await asyncio.shield(self._opening)
+
+    async def _connect(self) -> asyncssh.SSHClientConnection:
+        try:
+            async with self._hub.handshakes:
+                self._ssh = await connect(self.destination)
+            return self._ssh
+        finally:
+            self._opening = None
 
     async def _diagnose(self, channel: Channel, ended: Ended) -> TransportError:
         where, account = self.destination.where, self.destination.account
@@ -135,9 +146,17 @@ class Connection:
 
     def close(self) -> None:
         """Drop the connection and all its channels."""
+        if self._opening is not None:
+            self._opening.cancel()
         ssh, self._ssh, self._idle = self._ssh, None, []
         if ssh is not None:
             ssh.abort()
+
+
+def _forget_error(task: asyncio.Task[asyncssh.SSHClientConnection]) -> None:
+    """Whoever waited has the error; when nobody did any more, asyncio would complain of it."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Hub:

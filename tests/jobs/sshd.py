@@ -71,6 +71,7 @@ class Sshd:
     answer: Answer
     auth: str = "key"
     exit: Exit | None = None
+    login_seconds: float = 0.0
     requests: list[dict[str, Any]] = field(default_factory=list)
     connections: int = 0
     channels: int = 0
@@ -182,6 +183,10 @@ class _Server(asyncssh.SSHServer):
         return self._sshd.auth in ("key", "refused") or (
             self._sshd.auth == "totp" and not self._offered
         )
+
+    async def begin_auth(self, username: str) -> bool:
+        await asyncio.sleep(self._sshd.login_seconds)
+        return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         self._offered = True

@@ -372,3 +372,18 @@ def test_output_is_capped_and_says_so(sshd: Make, agent: TaggingAgent) -> None:
     lines = list(job.lines_after(0))
     assert len(lines) == steps.LINES_LIMIT
     assert "only on the host" in lines[-1].text
+
+
+def test_a_host_lost_between_two_steps_does_not_leave_half_a_job(
+    sshd: Make, agent: TaggingAgent
+) -> None:
+    job, server = start(sshd, agent)
+    inventories: list[object] = [None, Cut(), Cut(), Cut(), Cut(), Cut(), Cut(), Cut()]
+    agent.before["inventory"] = lambda request: inventories.pop(0) if inventories else None
+    run(job)
+    for _ in range(endings.TRIES):
+        assert (job.state, job.error["code"]) == (State.WAITING, "unreachable")
+        run(job)
+    while not job.is_over:
+        run(job)
+    assert (job.state, agent.runs) == (State.SUCCEEDED, 1)

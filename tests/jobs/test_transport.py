@@ -223,3 +223,12 @@ def test_a_changed_address_or_key_opens_another_connection(sshd: Make) -> None:
     transport.call(host, "sample")
     assert server.connections == 2
     assert Destination.of(host).where == f"{host.name} (127.0.0.1:{server.port})"
+
+
+def test_a_log_in_that_outlasts_a_deadline_serves_the_next_call(sshd: Make) -> None:
+    server = sshd(echo, login_seconds=0.6)
+    host = server.host()
+    with pytest.raises(NoAnswer):
+        transport.call(host, "sample", deadline_seconds=0.2)
+    assert transport.call(host, "sample").ok
+    assert server.connections == 1
