@@ -70,7 +70,8 @@ class Execution:
         finally:
             self._release()
         if error is not None and self._host.stopping():
-            state = "interrupted"
+            # The same SIGINT ended the command or the report that failed.
+            state, error = "interrupted", interrupted()
         if error is not None:
             self._say(f"{error.code}: {error.message} {error.correction}")
         self._save(state=state, error=None if error is None else error.to_json())

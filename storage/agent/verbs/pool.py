@@ -130,9 +130,12 @@ def _hidden(view: View, call: Call) -> Check:
 
 
 def gone(view: View, call: Call, name: str) -> bool:
-    """Neither the name nor the uuid is there (a renamed volume is not a removed one)."""
+    """Neither the name (nor that of a pool at work) nor the uuid is there: a renamed volume is
+    not a removed one."""
     checks.vg(view, call)()
-    if "lv_uuid" not in call.expect or view.find_lv(call.args["vg"], name) is not None:
+    vg = call.args["vg"]
+    named = view.find_lv(vg, name) or view.find_lv(vg, f"{name}_cpool")
+    if "lv_uuid" not in call.expect or named is not None:
         return False
     return view.lv_by_uuid(call.expect["lv_uuid"]) is None
 

@@ -1,0 +1,148 @@
+"""The exact commands of every verb: what a preview shows is what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from storage.agent.commands import commands
+from storage.agent.schema import MUTATING
+from storage.agent.verbs import VERBS
+
+CSET = "1f92c373-e8d9-4e05-8f27-be6825d7e039"
+NEW = {"vg": "vg0", "size_bytes": 1 << 30, "pvs": ("md0", "sdc"), "volume_key": "abcdefgh"}
+VOLUME = {"vg": "vg0", "lv": "v-abcdefgh"}
+SYSFS = "/sys/block/$(basename $(realpath /dev/vg0/v-abcdefgh))/bcache"
+
+EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
+    (
+        "volume.create",
+        {**NEW, "name": "v-abcdefgh", "layout": "plain"},
+        [
+            "lvcreate -y -Wy -Zy -n v-abcdefgh -L 1073741824b --addtag tiercel "
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.zeroing vg0 /dev/md0 /dev/sdc",
+            "blkdiscard --zeroout --step 16MiB /dev/vg0/v-abcdefgh",
+            "lvchange --deltag tiercel.zeroing vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "volume.tag",
+        {**VOLUME, "volume_key": "abcdefgh"},
+        ["lvchange --addtag tiercel --addtag tiercel.volume=abcdefgh vg0/v-abcdefgh"],
+    ),
+    (
+        "pool.create",
+        {**NEW, "name": "c-abcdefgh", "chunk_kib": 64},
+        [
+            "lvcreate -y --type cache-pool -n c-abcdefgh -L 1073741824b --chunksize 64k "
+            "--addtag tiercel --addtag tiercel.volume=abcdefgh vg0 /dev/md0 /dev/sdc"
+        ],
+    ),
+    ("pool.remove", {"vg": "vg0", "pool": "c-abcdefgh"}, ["lvremove -y vg0/c-abcdefgh"]),
+    (
+        "cache.attach",
+        {**VOLUME, "pool": "c-abcdefgh", "mode": "writeback", "migration_threshold": 16384},
+        [
+            "lvconvert -y --type cache --cachepool vg0/c-abcdefgh --cachemode writeback "
+            "--cachepolicy smq --cachesettings migration_threshold=16384 vg0/v-abcdefgh"
+        ],
+    ),
+    (
+        "cache.set",
+        {**VOLUME, "mode": "writethrough", "policy": "smq", "migration_threshold": 2048},
+        [
+            "lvchange -y --cachepolicy smq vg0/v-abcdefgh",
+            "lvchange -y --cachesettings migration_threshold=2048 vg0/v-abcdefgh",
+            "lvchange -y --cachemode writethrough vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "cache.flush",
+        {**VOLUME, "dirty_limit_bytes": 0},
+        ["lvchange -y --cachepolicy cleaner vg0/v-abcdefgh"],
+    ),
+    (
+        "cache.detach",
+        {**VOLUME, "pool": "c-abcdefgh", "dirty_limit_bytes": 0},
+        ["lvconvert -y --uncache vg0/v-abcdefgh"],
+    ),
+    (
+        "cset.create",
+        {**NEW, "name": "s-abcdefgh", "cset_uuid": CSET, "bucket_kib": 512},
+        [
+            "lvcreate -y -Wy -Zy -n s-abcdefgh -L 1073741824b --addtag tiercel "
+            "--addtag tiercel.volume=abcdefgh vg0 /dev/md0 /dev/sdc",
+            "modprobe bcache",
+            f"make-bcache --cset-uuid {CSET} --bucket 512k -C /dev/vg0/s-abcdefgh",
+            "echo /dev/vg0/s-abcdefgh > /sys/fs/bcache/register_quiet",
+        ],
+    ),
+    (
+        "cset.remove",
+        {"vg": "vg0", "name": "s-abcdefgh", "cset_uuid": CSET},
+        [
+            f"echo 1 > /sys/fs/bcache/{CSET}/unregister",
+            "wipefs -a -t bcache /dev/vg0/s-abcdefgh",
+            "lvremove -y vg0/s-abcdefgh",
+        ],
+    ),
+    (
+        "bcache.format",
+        VOLUME,
+        [
+            "modprobe bcache",
+            "make-bcache --data-offset 8192 -B /dev/vg0/v-abcdefgh",
+            "echo /dev/vg0/v-abcdefgh > /sys/fs/bcache/register_quiet",
+            "lvchange --deltag tiercel.format=bcache vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "bcache.attach",
+        {
+            **VOLUME,
+            "cset_uuid": CSET,
+            "cache_mode": "writethrough",
+            "sequential_cutoff_bytes": 4194304,
+        },
+        [
+            f"echo writethrough > {SYSFS}/cache_mode",
+            f"echo 4194304 > {SYSFS}/sequential_cutoff",
+            f"echo {CSET} > {SYSFS}/attach",
+        ],
+    ),
+    ("bcache.detach", {**VOLUME, "cset_uuid": CSET}, [f"echo 1 > {SYSFS}/detach"]),
+    (
+        "bcache.set",
+        {**VOLUME, "cache_mode": "writeback", "sequential_cutoff_bytes": 0},
+        [f"echo writeback > {SYSFS}/cache_mode", f"echo 0 > {SYSFS}/sequential_cutoff"],
+    ),
+    ("bcache.stop", VOLUME, [f"echo 1 > {SYSFS}/stop"]),
+]
+
+
+@pytest.mark.parametrize(("verb", "args", "lines"), EXPECTED, ids=[row[0] for row in EXPECTED])
+def test_the_commands_of_a_verb_are_exactly_these(
+    verb: str, args: dict[str, Any], lines: list[str]
+) -> None:
+    assert [command.shell for command in commands(verb, args)] == lines
+
+
+def test_every_mutating_verb_has_arguments_checks_and_an_expected_command() -> None:
+    assert set(MUTATING) == set(VERBS) == {row[0] for row in EXPECTED}
+
+
+def test_a_bcache_volume_is_tagged_for_its_format_from_birth() -> None:
+    first = commands("volume.create", {**NEW, "name": "v-abcdefgh", "layout": "bcache"})[0]
+    assert "tiercel.format=bcache" in first.argv
+
+
+def test_a_write_names_its_target_by_the_volume_and_not_by_a_number() -> None:
+    (command,) = commands("bcache.stop", VOLUME)
+    assert command.argv == ("write", "/sys/block/<vg0/v-abcdefgh>/bcache/stop", "1")
+
+
+@pytest.mark.parametrize(("verb", "args", "lines"), EXPECTED, ids=[row[0] for row in EXPECTED])
+def test_no_command_forces_anything(verb: str, args: dict[str, Any], lines: list[str]) -> None:
+    for command in commands(verb, args):
+        assert not {"-f", "--force", "-ff", "-Zn", "--removemissing"} & set(command.argv)
