@@ -104,8 +104,10 @@ format: $(STAMPS)/venv
 	@$(VENV)/ruff format --quiet
 	@$(VENV)/djade --target-version 5.2 $$(find templates -name '*.html') || true
 
+# The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
 clean:
 	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
-	rm -rf .venv .stamps node_modules var .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-		.import_linter_cache test-results
+	rm -rf .venv .stamps node_modules var/lab var/log var/static .mypy_cache .ruff_cache \
+		.pytest_cache .hypothesis .import_linter_cache test-results
+	@if [ -d var ]; then echo "Kept: $$(ls -d var/*) (the data and secrets of make up)"; fi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,1 +1,4 @@
-"""Nouns: customers, hosts, volumes, caches, samples; pure planning over facts. Never opens SSH, never enqueues."""
+"""Nouns: customers, hosts, volumes, caches, samples, and pure planning over facts.
+
+Never opens SSH, never enqueues.
+"""

@@ -76,13 +76,9 @@ class LvmCache:
         _whole("The chunk size in KiB", self.chunk_kib, 32, MAX_CHUNK_KIB)
         _whole("The migration threshold", self.migration_threshold_sectors, 0, 2**31)
         if self.size_bytes < LVMCACHE_MIN_BYTES:
-            raise BadWish(
-                f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB."
-            )
+            raise BadWish(f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
         if self.chunk_kib % 32:
-            raise BadWish(
-                "The chunk size is a multiple of 32 KiB, from 32 KiB to 1 GiB."
-            )
+            raise BadWish("The chunk size is a multiple of 32 KiB, from 32 KiB to 1 GiB.")
         if self.size_bytes > MAX_CHUNKS * self.chunk_kib * 1024:
             raise BadWish(
                 f"A cache of this size needs chunks of at least "
@@ -103,9 +99,7 @@ class Bcache:
     def __post_init__(self) -> None:
         _name("A cache device's name", self.name)
         _name("A cache set's UUID", self.cset_uuid)
-        _choice(
-            "The mode of bcache", self.cache_mode, "writethrough", "writeback", "writearound"
-        )
+        _choice("The mode of bcache", self.cache_mode, "writethrough", "writeback", "writearound")
         _whole("A cache's size in bytes", self.size_bytes, 1)
         _whole("The sequential cutoff in bytes", self.sequential_cutoff_bytes, 0, 2**32)
         if self.size_bytes < BCACHE_MIN_BYTES:
@@ -135,13 +129,9 @@ class Wish:
                 "choose lvmcache, which works on any volume online."
             )
         if isinstance(self.cache, LvmCache) and self.layout == "bcache":
-            raise BadWish(
-                "This volume was created bcache-ready: give it a bcache cache."
-            )
+            raise BadWish("This volume was created bcache-ready: give it a bcache cache.")
         if self.cache is not None and self.tier == "ssd":
-            raise BadWish(
-                "A volume that lies on SSD gains nothing from a cache on SSD."
-            )
+            raise BadWish("A volume that lies on SSD gains nothing from a cache on SSD.")
 
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)

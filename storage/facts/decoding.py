@@ -70,9 +70,7 @@ def _value(hint: Any, value: object, where: str) -> Any:
     if origin in (typing.Union, types.UnionType):
         if value is None:
             return None
-        return _value(
-            next(arg for arg in get_args(hint) if arg is not type(None)), value, where
-        )
+        return _value(next(arg for arg in get_args(hint) if arg is not type(None)), value, where)
     if origin is Literal:
         if value not in get_args(hint):
             raise BadFacts(f"{where} is none of {', '.join(get_args(hint))}")
@@ -80,9 +78,7 @@ def _value(hint: Any, value: object, where: str) -> Any:
     if origin is tuple:
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise BadFacts(f"{where}: expected a list")
-        return tuple(
-            _value(get_args(hint)[0], v, f"{where}[{n}]") for n, v in enumerate(value)
-        )
+        return tuple(_value(get_args(hint)[0], v, f"{where}[{n}]") for n, v in enumerate(value))
     if dataclasses.is_dataclass(hint):
         return _decode(hint, value, where)
     return _scalar(hint, value, where)

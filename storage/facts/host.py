@@ -184,9 +184,7 @@ class LogicalVolume:
     @property
     def pvs(self) -> tuple[str, ...]:
         """Physical volumes below, each once, in order of first use."""
-        return tuple(
-            dict.fromkeys(pv for segment in self.segments for pv in segment.pvs)
-        )
+        return tuple(dict.fromkeys(pv for segment in self.segments for pv in segment.pvs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 import django.core.validators
 import django.db.models.deletion
-import storage.naming
 from django.db import migrations, models
+
+import storage.naming
 
 
 class Migration(migrations.Migration):

@@ -53,9 +53,7 @@ class Host(models.Model):
         default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)]
     )
     account = models.CharField(max_length=32, default="tiercel")
-    state = models.CharField(
-        max_length=16, choices=HostState.choices, default=HostState.PENDING
-    )
+    state = models.CharField(max_length=16, choices=HostState.choices, default=HostState.PENDING)
     machine_id = models.CharField(max_length=64, blank=True)
     host_key = models.TextField(blank=True)
     host_key_seen = models.TextField(blank=True)

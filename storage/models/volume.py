@@ -79,7 +79,7 @@ class Placement(models.Model):
     vg_name = models.CharField(max_length=127)
     vg_uuid = models.CharField(max_length=38)
     lv_name = models.CharField(max_length=127)
-    lv_uuid = models.CharField(max_length=38, null=True, blank=True)  # noqa: DJ001 (unique when set)
+    lv_uuid = models.CharField(max_length=38, null=True, blank=True)  # noqa: DJ001 - unique when set
     since = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField(null=True, blank=True)
 

@@ -143,9 +143,7 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
     if max(is_now, least) != max(should_be, least):
         changes["migration_threshold"] = wanted.migration_threshold_sectors
     if changes:
-        what = ", ".join(
-            f"{key.replace('_', ' ')} {value}" for key, value in changes.items()
-        )
+        what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
         draft.add("cache.set", f"Set the cache's {what}", **changes)
 
 
