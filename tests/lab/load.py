@@ -33,7 +33,9 @@ class Load:
 
     def report(self) -> dict[str, Any]:
         """Return the JSON report the program wrote when it ended."""
-        report: dict[str, Any] = json.loads(self.lab.run(["cat", self.output]).stdout)
+        text = self.lab.run(["cat", self.output]).stdout
+        # fio writes "terminating on signal" into the same file before its JSON.
+        report: dict[str, Any] = json.loads(text[text.index("{") :])
         return report
 
 
