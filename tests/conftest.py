@@ -19,14 +19,13 @@ from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 from pytest_django import DjangoDbBlocker
 
-from panel import embedded, secrets
+from panel import embedded
 from panel.databases import database
+from tests.contract.fixtures import lab as lab
+from tests.contract.fixtures import lab_world as lab_world
 
 RUN = "TIERCEL_TEST_RUN"
 
-# Before Django reads its settings: nothing of this checkout's own secrets or environment.
-os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
-os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 os.environ.setdefault(RUN, str(os.getpid()))
 # Playwright's synchronous interface keeps an event loop running in the test's thread.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")

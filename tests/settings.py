@@ -1,0 +1,17 @@
+"""The panel's settings for tests.
+
+pytest-django reads the settings before any conftest runs, so the environment is set here, before
+they are made: nothing of this checkout's own secrets, and static files without a manifest.
+"""
+
+import os
+
+from panel import secrets
+
+os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
+os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
+
+# What the programs that tests start read; pytest itself is told by --ds.
+os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
+
+from panel.settings import *  # noqa: F403
