@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Callable
 
 from . import names
 from .errors import Refusal
@@ -47,12 +47,19 @@ def load(host: Host) -> Policy:
         if unknown:
             raise ValueError("unknown key " + ", ".join(sorted(map(str, unknown))))
         return Policy(
-            tuple(names.vg_name(item) for item in document.get("vgs", [])),
-            tuple(names.device(item) for item in document.get("fast_pvs", [])),
-            tuple(names.device(item) for item in document.get("slow_pvs", [])),
+            _names(document, "vgs", names.vg_name),
+            _names(document, "fast_pvs", names.device),
+            _names(document, "slow_pvs", names.device),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Policy(broken=str(error))
+
+
+def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> tuple[str, ...]:
+    value = document.get(key, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list of names")
+    return tuple(check(item) for item in value)
 
 
 def save(host: Host, policy: Policy) -> None:

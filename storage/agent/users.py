@@ -30,7 +30,7 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
         wanted[device].append(found)
     for device, found in _configured(host, wanted):
         _merge(wanted[device], found)
-    for device, found in [*_mounts(host), *_swaps(host)]:
+    for device, found in [*_mounts(host), *_swaps(host), *_loops(host)]:
         if device in wanted:
             wanted[device].append(found)
     for device in wanted:
@@ -119,4 +119,15 @@ def _swaps(host: Host) -> list[tuple[str, User]]:
         device = host.rdev(path)
         if device is not None:
             found.append((device, user("swap", path)))
+    return found
+
+
+def _loops(host: Host) -> list[tuple[str, User]]:
+    """A loop device keeps its backing device open without any process that has it open."""
+    found = []
+    for name in host.list("/sys/block"):
+        path = text(host, f"/sys/block/{name}/loop/backing_file") if name[:4] == "loop" else ""
+        device = host.rdev(path) if path.startswith("/dev/") else None
+        if device is not None:
+            found.append((device, user("holder", name)))
     return found

@@ -1,0 +1,66 @@
+"""What root decides on the host itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from storage.agent import admin, policy
+from storage.agent.errors import Refusal
+
+from .replay import ReplayHost
+
+
+def saved(host: ReplayHost) -> dict[str, list[str]]:
+    document: dict[str, list[str]] = json.loads(host.recorded["read"][policy.PATH])
+    return document
+
+
+def observing() -> ReplayHost:
+    host = ReplayHost("host-cached")
+    host.recorded["read"].pop(policy.PATH, None)
+    return host
+
+
+def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
+    host = observing()
+    assert "vg0" in admin.allow_vg(host, "vg0")
+    assert saved(host) == {"vgs": ["vg0"], "fast_pvs": [], "slow_pvs": []}
+    admin.allow_vg(host, "vg0")
+    assert saved(host)["vgs"] == ["vg0"]
+
+
+@pytest.mark.parametrize("name", ["nope", "", "../vg0", "-y", "vg0\n"])
+def test_an_unknown_volume_group_is_refused_with_the_ones_that_exist(name: str) -> None:
+    host = observing()
+    with pytest.raises(Refusal) as refused:
+        admin.allow_vg(host, name)
+    assert refused.value.code == "not_found"
+    assert "vg0" in refused.value.correction
+    assert policy.PATH not in host.recorded["read"]
+
+
+def test_denying_the_last_volume_group_is_observe_only_again() -> None:
+    host = observing().allow("vg0")
+    assert "Observe-only" in admin.deny_vg(host, "vg0")
+    assert saved(host)["vgs"] == []
+
+
+def test_what_the_operator_says_about_pvs_is_kept() -> None:
+    host = observing()
+    document = {"vgs": [], "fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
+    host.recorded["read"][policy.PATH] = json.dumps(document)
+    admin.allow_vg(host, "vg0")
+    assert saved(host) == {**document, "vgs": ["vg0"]}
+
+
+@pytest.mark.parametrize("text", ["garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'])
+def test_a_file_that_cannot_be_understood_allows_nothing_and_is_not_overwritten(text: str) -> None:
+    host = observing()
+    host.recorded["read"][policy.PATH] = text
+    assert policy.load(host).vgs == ()
+    assert policy.load(host).broken
+    with pytest.raises(Refusal):
+        admin.allow_vg(host, "vg0")
+    assert host.recorded["read"][policy.PATH] == text
