@@ -8,121 +8,278 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('storage', '0001_initial'),
+        ("storage", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Job',
+            name="Job",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('kind', models.CharField(choices=[('create-volume', 'Create volume'), ('tag-volume', 'Manage existing volume'), ('add-cache', 'Add cache'), ('set-cache', 'Change cache'), ('remove-cache', 'Remove cache')], max_length=16)),
-                ('wish', models.JSONField()),
-                ('dry_run', models.BooleanField(default=False)),
-                ('state', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('waiting', 'waiting'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('cancelled', 'cancelled'), ('needs_attention', 'needs attention')], default='queued', max_length=16)),
-                ('explanation', models.CharField(blank=True, max_length=500)),
-                ('error', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('not_before', models.DateTimeField(blank=True, null=True)),
-                ('lease_owner', models.CharField(blank=True, max_length=64)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('cancel_requested', models.BooleanField(default=False)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('host', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='storage.host')),
-                ('volume', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='storage.volume')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("create-volume", "Create volume"),
+                            ("tag-volume", "Manage existing volume"),
+                            ("add-cache", "Add cache"),
+                            ("set-cache", "Change cache"),
+                            ("remove-cache", "Remove cache"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("wish", models.JSONField()),
+                ("dry_run", models.BooleanField(default=False)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("waiting", "waiting"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                            ("needs_attention", "needs attention"),
+                        ],
+                        default="queued",
+                        max_length=16,
+                    ),
+                ),
+                ("explanation", models.CharField(blank=True, max_length=500)),
+                ("error", models.JSONField(blank=True, default=dict)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("not_before", models.DateTimeField(blank=True, null=True)),
+                ("lease_owner", models.CharField(blank=True, max_length=64)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("cancel_requested", models.BooleanField(default=False)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "host",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="storage.host"
+                    ),
+                ),
+                (
+                    "volume",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="storage.volume"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
+                "ordering": ("-id",),
             },
         ),
         migrations.CreateModel(
-            name='Line',
+            name="Line",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('n', models.PositiveIntegerField()),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('text', models.TextField()),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='jobs.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("n", models.PositiveIntegerField()),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("text", models.TextField()),
+                (
+                    "job",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="jobs.job"),
+                ),
             ],
             options={
-                'ordering': ('job', 'n'),
+                "ordering": ("job", "n"),
             },
         ),
         migrations.CreateModel(
-            name='Step',
+            name="Step",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('n', models.PositiveIntegerField()),
-                ('verb', models.CharField(max_length=32)),
-                ('args', models.JSONField()),
-                ('expect', models.JSONField()),
-                ('title', models.CharField(max_length=300)),
-                ('op_id', models.UUIDField(blank=True, null=True, unique=True)),
-                ('state', models.CharField(choices=[('planned', 'planned'), ('running', 'running'), ('done', 'done'), ('failed', 'failed')], default='planned', max_length=8)),
-                ('commands', models.JSONField(blank=True, default=list)),
-                ('deferred', models.JSONField(blank=True, default=list)),
-                ('progress', models.JSONField(blank=True, default=dict)),
-                ('error', models.JSONField(blank=True, default=dict)),
-                ('output_seen', models.PositiveIntegerField(default=0)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='jobs.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("n", models.PositiveIntegerField()),
+                ("verb", models.CharField(max_length=32)),
+                ("args", models.JSONField()),
+                ("expect", models.JSONField()),
+                ("title", models.CharField(max_length=300)),
+                ("op_id", models.UUIDField(blank=True, null=True, unique=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("planned", "planned"),
+                            ("running", "running"),
+                            ("done", "done"),
+                            ("failed", "failed"),
+                        ],
+                        default="planned",
+                        max_length=8,
+                    ),
+                ),
+                ("commands", models.JSONField(blank=True, default=list)),
+                ("deferred", models.JSONField(blank=True, default=list)),
+                ("progress", models.JSONField(blank=True, default=dict)),
+                ("error", models.JSONField(blank=True, default=dict)),
+                ("output_seen", models.PositiveIntegerField(default=0)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "job",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="jobs.job"),
+                ),
             ],
             options={
-                'ordering': ('job', 'n'),
+                "ordering": ("job", "n"),
             },
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('state__in', ('succeeded', 'failed', 'cancelled')), _negated=True), fields=['not_before'], name='job_unfinished'),
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(
+                    ("state__in", ("succeeded", "failed", "cancelled")), _negated=True
+                ),
+                fields=["not_before"],
+                name="job_unfinished",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'waiting', 'succeeded', 'failed', 'cancelled', 'needs_attention'])), name='job_state_known'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        [
+                            "queued",
+                            "running",
+                            "waiting",
+                            "succeeded",
+                            "failed",
+                            "cancelled",
+                            "needs_attention",
+                        ],
+                    )
+                ),
+                name="job_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['create-volume', 'tag-volume', 'add-cache', 'set-cache', 'remove-cache'])), name='job_kind_known'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        ["create-volume", "tag-volume", "add-cache", "set-cache", "remove-cache"],
+                    )
+                ),
+                name="job_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'running'), _negated=True), models.Q(models.Q(('lease_owner', ''), _negated=True), ('lease_until__isnull', False)), _connector='OR'), name='job_running_has_lease'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "running"), _negated=True),
+                    models.Q(
+                        models.Q(("lease_owner", ""), _negated=True), ("lease_until__isnull", False)
+                    ),
+                    _connector="OR",
+                ),
+                name="job_running_has_lease",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ('succeeded', 'failed', 'cancelled'))), models.Q(models.Q(('state__in', ('succeeded', 'failed', 'cancelled')), _negated=True), ('ended_at__isnull', True)), _connector='OR'), name='job_over_has_end'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("ended_at__isnull", False),
+                        ("state__in", ("succeeded", "failed", "cancelled")),
+                    ),
+                    models.Q(
+                        models.Q(
+                            ("state__in", ("succeeded", "failed", "cancelled")), _negated=True
+                        ),
+                        ("ended_at__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="job_over_has_end",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(condition=models.Q(('dry_run', False), models.Q(('state__in', ('succeeded', 'failed', 'cancelled')), _negated=True)), fields=('volume',), name='job_one_per_volume', violation_error_message='Another job holds this volume.'),
+            model_name="job",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(
+                    ("dry_run", False),
+                    models.Q(("state__in", ("succeeded", "failed", "cancelled")), _negated=True),
+                ),
+                fields=("volume",),
+                name="job_one_per_volume",
+                violation_error_message="Another job holds this volume.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='line',
-            constraint=models.UniqueConstraint(fields=('job', 'n'), name='line_n_once'),
+            model_name="line",
+            constraint=models.UniqueConstraint(fields=("job", "n"), name="line_n_once"),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('job', 'n'), name='step_n_once'),
+            model_name="step",
+            constraint=models.UniqueConstraint(fields=("job", "n"), name="step_n_once"),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['planned', 'running', 'done', 'failed'])), name='step_state_known'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["planned", "running", "done", "failed"])),
+                name="step_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'planned'), ('op_id__isnull', False), _connector='OR'), name='step_sent_has_op_id'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state", "planned"), ("op_id__isnull", False), _connector="OR"),
+                name="step_sent_has_op_id",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('job',), name='step_one_running'),
+            model_name="step",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "running")), fields=("job",), name="step_one_running"
+            ),
         ),
     ]

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.xdist_group("lab"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 SIZE = 256 * MIB
 CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"
