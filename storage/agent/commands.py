@@ -6,7 +6,7 @@ A preview shows these very objects, so nothing here may depend on the state of t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -17,6 +17,8 @@ ZEROING = "tiercel.zeroing"
 FORMAT_BCACHE = "tiercel.format=bcache"
 ZERO_STEP = "16MiB"
 DATA_OFFSET_SECTORS = 8192
+# Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
+WIPE = ("-Wy", "-Zy")
 REGISTER = "/sys/fs/bcache/register_quiet"
 
 
@@ -78,40 +80,22 @@ def _tags(*tags: str) -> list[str]:
     return [word for tag in tags for word in ("--addtag", tag)]
 
 
-def _devices(args: Args) -> list[str]:
-    return [f"/dev/{pv}" for pv in args["pvs"]]
+def _lvcreate(
+    args: Args, kind: Sequence[str], *, settings: Sequence[str] = (), tags: Sequence[str] = ()
+) -> Command:
+    """`kind` and `settings` around the name and the size; the PVs to lie on are always given."""
+    words = ["lvcreate", "-y", *kind, "-n", args["name"], "-L", f"{args['size_bytes']}b"]
+    words += [*settings, *_tags(OURS, volume_tag(args["volume_key"]), *tags), args["vg"]]
+    return _run("create", *words, *(f"/dev/{pv}" for pv in args["pvs"]))
 
 
 def _volume_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
-    tags = [OURS, volume_tag(args["volume_key"]), ZEROING]
-    if args["layout"] == "bcache":
-        tags.append(FORMAT_BCACHE)
+    tags = [ZEROING, FORMAT_BCACHE] if args["layout"] == "bcache" else [ZEROING]
+    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, name))
     return (
-        _run(
-            "create",
-            "lvcreate",
-            "-y",
-            "-Wy",
-            "-Zy",
-            "-n",
-            name,
-            "-L",
-            f"{args['size_bytes']}b",
-            *_tags(*tags),
-            vg,
-            *_devices(args),
-        ),
-        _run(
-            "zero",
-            "blkdiscard",
-            "--zeroout",
-            "--step",
-            ZERO_STEP,
-            device(vg, name),
-            watch="zeroed",
-            locked=False,
-        ),
+        _lvcreate(args, WIPE, tags=tags),
+        _run("zero", *zero, watch="zeroed", locked=False),
         _run("zeroed", "lvchange", "--deltag", ZEROING, f"{vg}/{name}"),
     )
 
@@ -122,24 +106,8 @@ def _volume_tag(args: Args) -> tuple[Command, ...]:
 
 
 def _pool_create(args: Args) -> tuple[Command, ...]:
-    return (
-        _run(
-            "create",
-            "lvcreate",
-            "-y",
-            "--type",
-            "cache-pool",
-            "-n",
-            args["name"],
-            "-L",
-            f"{args['size_bytes']}b",
-            "--chunksize",
-            f"{args['chunk_kib']}k",
-            *_tags(OURS, volume_tag(args["volume_key"])),
-            args["vg"],
-            *_devices(args),
-        ),
-    )
+    chunk = ("--chunksize", f"{args['chunk_kib']}k")
+    return (_lvcreate(args, ("--type", "cache-pool"), settings=chunk),)
 
 
 def _pool_remove(args: Args) -> tuple[Command, ...]:
@@ -199,20 +167,7 @@ def _cache_detach(args: Args) -> tuple[Command, ...]:
 def _cset_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     return (
-        _run(
-            "create",
-            "lvcreate",
-            "-y",
-            "-Wy",
-            "-Zy",
-            "-n",
-            name,
-            "-L",
-            f"{args['size_bytes']}b",
-            *_tags(OURS, volume_tag(args["volume_key"])),
-            vg,
-            *_devices(args),
-        ),
+        _lvcreate(args, WIPE),
         _run("module", "modprobe", "bcache"),
         _run(
             "format",
