@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,18 +12,6 @@ from tests.contract.lab_world import LabWorld
 from tests.contract.world import World
 from tests.fake import FakeHost
 from tests.fake.fixtures import make_fake_host as make_fake_host
-from tests.lab.vm import Lab
-
-
-@pytest.fixture(scope="session")
-def lab_world() -> Iterator[LabWorld]:
-    """One machine for all tests of a run, with the real zipapp behind sudo and sshd."""
-    with Lab(f"contract-{os.getpid()}") as lab:
-        world = LabWorld(lab)
-        try:
-            yield world
-        finally:
-            world.close()
 
 
 @pytest.fixture(
@@ -42,7 +29,6 @@ def world(
     lab: LabWorld = request.getfixturevalue("lab_world")
     lab.reset()
     yield lab
-    lab.reset()
 
 
 @pytest.fixture
