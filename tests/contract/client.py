@@ -49,17 +49,18 @@ class Agent:
         return {lv["name"] for lv in self.inventory()["lvs"]}
 
     def expecting(self, lv: str | None) -> dict[str, Any]:
+        """`expect` as of now: uuids of vg0 and of an LV of it."""
         facts = self.inventory()
-        vg = next(each for each in facts["vgs"] if each["name"] == "vg0")
-        if lv is None:
-            return {"vg_uuid": vg["uuid"]}
-        return {"vg_uuid": vg["uuid"], "lv_uuid": self.lv(lv)["uuid"]}
+        expect = {"vg_uuid": facts["vgs"][0]["uuid"]}
+        if lv is not None:
+            expect["lv_uuid"] = next(e["uuid"] for e in facts["lvs"] if e["name"] == lv)
+        return expect
 
     def call(self, verb: str, args: Mapping[str, Any], **expect: Any) -> tuple[dict[str, Any], Any]:
         """Arguments and `expect` of a mutating verb on vg0, as a plan would give them."""
-        subject = args.get("lv") or args.get("pool" if verb == "pool.remove" else "lv")
-        if verb == "cset.remove":
-            subject = args["name"]
+        subject = args.get("lv")
+        if verb in ("pool.remove", "cset.remove"):
+            subject = args.get("pool", args.get("name"))
         return {"vg": "vg0", **args}, self.expecting(subject) | expect
 
     def start(self, verb: str, args: Mapping[str, Any], **expect: Any) -> str:
@@ -85,16 +86,16 @@ class Agent:
         raise AssertionError(f"operation {op} does not end: {found}")
 
     def refused(self, verb: str, args: Mapping[str, Any], **expect: Any) -> Any:
-        """The error of a refused request, after which the host must be as it was."""
+        """The code by which a request is refused. Ask inside `unchanged`."""
         checked, expected = self.call(verb, args, **expect)
-        with self.unchanged():
-            reply = self.ask(verb, checked, expected)
+        reply = self.ask(verb, checked, expected)
         assert not reply["ok"], reply
         assert reply["error"]["message"] and reply["error"]["correction"]
-        return reply["error"]
+        return reply["error"]["code"]
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
+        """The host is afterwards as it was."""
         before = self.state()
         yield
         assert self.state() == before
@@ -122,20 +123,32 @@ class Agent:
 
     # What tests begin with.
 
-    def volume(self, layout: str = "plain", pv: str = "sdc", size_bytes: int = VOLUME_BYTES) -> str:
-        """A volume of ours, zeroed; its name."""
-        key = new_key()
-        self.do("volume.create", volume_args(key, layout=layout, pv=pv, size_bytes=size_bytes))
-        return f"v-{key}"
+    def volume_args(self, key: str | None = None, **changes: Any) -> dict[str, Any]:
+        """volume.create of a plain volume on the first slow disk, or what `changes` say."""
+        made = key or new_key()
+        return {
+            "name": f"v-{made}",
+            "size_bytes": VOLUME_BYTES,
+            "pvs": [self.world.slow[0]],
+            "volume_key": made,
+            "layout": "plain",
+        } | changes
+
+    def volume(self, layout: str = "plain", size_bytes: int = VOLUME_BYTES) -> str:
+        """A volume of ours, zeroed; its name. bcache-ready ones lie on the other disk."""
+        pv = self.world.slow[layout == "bcache"]
+        args = self.volume_args(layout=layout, pvs=[pv], size_bytes=size_bytes)
+        self.do("volume.create", args)
+        return str(args["name"])
 
     def pool(self, volume: str, pv: str = "md0", size_bytes: int = POOL_BYTES) -> str:
         key = volume.removeprefix("v-")
         self.do("pool.create", pool_args(key, pv=pv, size_bytes=size_bytes))
         return f"c-{key}"
 
-    def cached(self, mode: str = "writethrough", size_bytes: int = VOLUME_BYTES) -> tuple[str, str]:
+    def cached(self, mode: str = "writethrough") -> tuple[str, str]:
         """A volume with a dm-cache, and the name of its pool."""
-        volume = self.volume(size_bytes=size_bytes)
+        volume = self.volume()
         pool = self.pool(volume)
         self.do("cache.attach", {"lv": volume, "pool": pool, "mode": mode})
         return volume, pool
@@ -148,21 +161,9 @@ class Agent:
 
     def backing(self) -> str:
         """A volume formatted for bcache."""
-        volume = self.volume("bcache", pv="sdd")
+        volume = self.volume("bcache")
         self.do("bcache.format", {"lv": volume})
         return volume
-
-
-def volume_args(
-    key: str, *, layout: str = "plain", pv: str = "sdc", size_bytes: int = VOLUME_BYTES
-) -> dict[str, Any]:
-    return {
-        "name": f"v-{key}",
-        "size_bytes": size_bytes,
-        "pvs": [pv],
-        "volume_key": key,
-        "layout": layout,
-    }
 
 
 def pool_args(key: str, *, pv: str = "md0", size_bytes: int = POOL_BYTES) -> dict[str, Any]:

@@ -14,6 +14,7 @@ LVM = {"lvs", "vgs", "pvs", "lvm", "lvmconfig", "lvcreate", "lvchange", "lvconve
 
 class FakeWorld:
     name = "fake"
+    slow = ("sdc", "sdd")
     poll_seconds = 0.002
 
     def __init__(self, host: FakeHost) -> None:
@@ -23,16 +24,21 @@ class FakeWorld:
         return self.host.answer(line)
 
     def add_lv(
-        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+        self, name: str, size_bytes: int, pv: str | None = None, *, tags: Sequence[str] = ()
     ) -> None:
-        self.host.root.add_lv(name, size_bytes, pv, tags=tags)
+        self.host.root.add_lv(name, size_bytes, pv or self.slow[0], tags=tags)
 
     def format(self, lv: str) -> None:
         with self.host.changing() as machine:
             self.host.root.lv(lv).signature = Signature("ext2", machine.uuid4())
 
-    def fill(self, pv: str) -> None:
-        self.host.root.fill(pv)
+    def unformat(self, lv: str) -> None:
+        with self.host.changing():
+            self.host.root.lv(lv).signature = None
+
+    def fill(self) -> None:
+        for pv in ("md0", *self.slow):
+            self.host.root.fill(pv)
 
     def scribble(self, lv: str) -> None:
         self.host.root.scribble(self.host.root.lv(lv))

@@ -11,21 +11,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from storage import agent_build
+from tests.lab import guest
 from tests.lab.vm import Lab
 
 SCRIPT = Path(__file__).parents[2] / "jobs" / "enrol.sh"
 AGENT = "/usr/lib/tiercel/agent.pyz"
 
+# In one go, because each call costs; a test that changed nothing costs next to nothing.
 RESET = """
 set -u
-for pid in $(cat /run/contract-pids 2>/dev/null); do kill "$pid" 2>/dev/null; done
-rm -f /run/contract-pids
+rm -f /var/lib/tiercel/ops/*
+printf '%s' '{"vgs": ["vg0"], "fast_pvs": [], "slow_pvs": []}' > /etc/tiercel/agent.json
+[ "$(vgs --noheadings -o lv_count vg0 | tr -d ' ')" = 0 ] && exit 0
+systemctl stop 'guest-*' 'load-*' 'check-*' contract-lock 2>/dev/null
 umount /mnt/contract 2>/dev/null
 chmod 755 /usr/sbin/lvm /usr/sbin/make-bcache /usr/sbin/cache_check
 for try in $(seq 100); do
     for each in /sys/block/dm-*/bcache/detach; do [ -e "$each" ] && echo 1 > "$each"; done
     for each in /sys/block/dm-*/bcache/stop; do
-        state=$(cat "$(dirname "$each")/state" 2>/dev/null)
+        state=$(cat "${each%/stop}/state" 2>/dev/null)
         [ "$state" = 'no cache' ] && echo 1 > "$each"
     done
     ls -d /sys/block/bcache* >/dev/null 2>&1 || break
@@ -34,11 +38,10 @@ done
 for each in /sys/fs/bcache/*-*/unregister; do [ -e "$each" ] && echo 1 > "$each"; done
 for try in $(seq 100); do
     lvremove -q -q -y vg0 >/dev/null 2>&1
-    [ -z "$(lvs --noheadings vg0)" ] && break
+    [ "$(vgs --noheadings -o lv_count vg0 | tr -d ' ')" = 0 ] && exit 0
     sleep 0.2
 done
-rm -f /var/lib/tiercel/ops/*
-[ -z "$(lvs --noheadings vg0)" ]
+exit 1
 """
 
 
@@ -50,6 +53,7 @@ class LabWorld:
         self.lab = lab
         self._keys = tempfile.TemporaryDirectory()
         self._channel: subprocess.Popen[bytes] | None = None
+        self.slow = self._named("hdd0"), self._named("hdd1")
         self._install()
 
     def close(self) -> None:
@@ -57,9 +61,7 @@ class LabWorld:
         self._keys.cleanup()
 
     def reset(self) -> None:
-        self._hang_up()
         self.lab.run(RESET)
-        self.allow(["vg0"])
 
     def answer(self, line: bytes) -> bytes:
         channel = self._dial()
@@ -75,20 +77,20 @@ class LabWorld:
         return reply
 
     def add_lv(
-        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+        self, name: str, size_bytes: int, pv: str | None = None, *, tags: Sequence[str] = ()
     ) -> None:
+        path = f"/dev/{pv or self.slow[0]}"
         tagged = [word for tag in tags for word in ("--addtag", tag)]
-        self.lab.run(
-            ["lvcreate", "-qy", "-n", name, "-L", f"{size_bytes}b", *tagged, "vg0", f"/dev/{pv}"]
-        )
+        self.lab.run(["lvcreate", "-qy", "-n", name, "-L", f"{size_bytes}b", *tagged, "vg0", path])
 
     def format(self, lv: str) -> None:
         self.lab.run(["mkfs.ext2", "-q", "-F", f"/dev/vg0/{lv}"])
 
-    def fill(self, pv: str) -> None:
-        self.lab.run(
-            ["lvcreate", "-q", "-y", "-n", f"filler-{pv}", "-l", "100%PVS", "vg0", f"/dev/{pv}"]
-        )
+    def unformat(self, lv: str) -> None:
+        self.lab.run(["wipefs", "-qa", f"/dev/vg0/{lv}"])
+
+    def fill(self) -> None:
+        self.lab.run(["lvcreate", "-qy", "-n", "filler", "-l", "100%FREE", "vg0"])
 
     def scribble(self, lv: str) -> None:
         self.lab.run(
@@ -116,16 +118,11 @@ class LabWorld:
 
     @contextmanager
     def guest(self, name: str, lv: str) -> Iterator[int]:
-        drive = f"file={self.device(lv)},if=virtio,format=raw,cache=none"
-        pid = int(
-            self.lab.run(
-                f"rm -f /run/guest.pid; qemu-system-x86_64 -S -display none -m 32 "
-                f"-nodefaults -daemonize -pidfile /run/guest.pid -name {name} "
-                f"-machine q35 -drive {drive}; cat /run/guest.pid | tee -a /run/contract-pids"
-            ).stdout
-        )
-        yield pid
-        self.lab.run(f"kill {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.05; done")
+        held = guest.start(self.lab, name, self.device(lv))
+        try:
+            yield held.pid
+        finally:
+            held.stop()
 
     @contextmanager
     def mounted(self, lv: str) -> Iterator[str]:
@@ -133,8 +130,10 @@ class LabWorld:
         self.lab.run(
             f"mkfs.ext2 -q -F {device}; mkdir -p /mnt/contract; mount {device} /mnt/contract"
         )
-        yield "/mnt/contract"
-        self.lab.run("umount /mnt/contract")
+        try:
+            yield "/mnt/contract"
+        finally:
+            self.lab.run("umount /mnt/contract")
 
     def make_dirty(self, lv: str, size_bytes: int) -> None:
         count = size_bytes >> 16
@@ -157,19 +156,28 @@ class LabWorld:
     @contextmanager
     def vg_lock(self) -> Iterator[None]:
         """LVM's own lock file, held as a long lvconvert holds it."""
-        pid = self.lab.run(
-            "flock -x /run/lock/lvm/V_vg0 sleep 60 >/dev/null 2>&1 & echo $! | "
-            "tee -a /run/contract-pids; sleep 0.3"
-        ).stdout.strip()
-        yield
-        self.lab.run(f"pkill -P {pid}; kill {pid} 2>/dev/null; true")
+        self.lab.run(
+            "systemd-run -q --unit=contract-lock --collect flock -x /run/lock/lvm/V_vg0 sleep 60; "
+            "until ! flock -n -x /run/lock/lvm/V_vg0 true; do sleep 0.05; done"
+        )
+        try:
+            yield
+        finally:
+            self.lab.run(["systemctl", "stop", "contract-lock"])
 
     @contextmanager
     def without(self, tool: str) -> Iterator[None]:
         program = "/usr/sbin/lvm" if tool.startswith("lv") else f"/usr/sbin/{tool}"
         self.lab.run(["chmod", "644", program])
-        yield
-        self.lab.run(["chmod", "755", program])
+        try:
+            yield
+        finally:
+            self.lab.run(["chmod", "755", program])
+
+    def _named(self, serial: str) -> str:
+        """The kernel's name of a disk in this boot."""
+        script = f"lsblk -dno NAME,SERIAL | awk '$2 == \"{serial}\" {{ print $1 }}'"
+        return self.lab.run(script).stdout.strip()
 
     def _install(self) -> None:
         """What the enrolment script does, without the panel's part of it."""
@@ -179,12 +187,14 @@ class LabWorld:
             "URL": "", "AGENT_SHA256": "", "AGENT_PATH": AGENT, "ACCOUNT": "tiercel",
             "PUBLIC_KEY": key.with_suffix(".pub").read_text().strip(), "MATCH_BLOCK": "",
         }  # fmt: skip
-        script = SCRIPT.read_text().rsplit("main", 1)[0]
+        # The script is one { … }, so that a download that was cut runs nothing.
+        script = SCRIPT.read_text().split("\nmain() {")[0]
         for name, value in values.items():
             script = script.replace(f"@{name}@", shlex.quote(value))
+        script += "\numask 022; install_account; install_sudoers; install_policy\n}\n"
         self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
         self.lab.shell.write(AGENT, agent_build.build(), 0o755)
-        self.lab.run(f"{script}\numask 022; install_account; install_sudoers; install_policy")
+        self.lab.run("sh -s", stdin=script)
 
     def _dial(self) -> subprocess.Popen[bytes]:
         if self._channel is None:

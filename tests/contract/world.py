@@ -8,28 +8,33 @@ from typing import Protocol
 
 
 class World(Protocol):
-    """A host with md0 (RAID1 of SSDs), sdc, sdd (HDDs) and vg0 over the three, all of it empty.
+    """A host with md0 (RAID1 of SSDs), two HDDs and vg0 over the three, all of it empty.
 
-    `name` is "fake" or "lab". `poll_seconds` is how long to wait between two looks at an
-    operation. What a test leaves is removed by the fixture.
+    `slow` are the kernel's names of the HDDs, which change from boot to boot. `name` is "fake" or
+    "lab". `poll_seconds` is how long to wait between two looks at an operation. What a test leaves
+    is removed by the fixture.
     """
 
     name: str
+    slow: tuple[str, str]
     poll_seconds: float
 
     def answer(self, line: bytes) -> bytes:
         """One request line to the agent -> its reply line."""
 
     def add_lv(
-        self, name: str, size_bytes: int, pv: str = "sdc", *, tags: Sequence[str] = ()
+        self, name: str, size_bytes: int, pv: str | None = None, *, tags: Sequence[str] = ()
     ) -> None:
-        """An LV of vg0 that root made."""
+        """An LV of vg0 that root made, on the first HDD unless it is said."""
 
     def format(self, lv: str) -> None:
         """Put a file system's signature on an LV."""
 
-    def fill(self, pv: str) -> None:
-        """Leave no free extent on a PV."""
+    def unformat(self, lv: str) -> None:
+        """Take the signature off again."""
+
+    def fill(self) -> None:
+        """Leave no free extent in vg0."""
 
     def scribble(self, lv: str) -> None:
         """Write something that is not zeros all over an LV."""
