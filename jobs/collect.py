@@ -20,7 +20,7 @@ from jobs import hosts, nudge, sshloop
 from jobs.clock import database_now
 from jobs.replies import Reply
 from jobs.transport import Destination, ask
-from jobs.trouble import BadReply, TransportError
+from jobs.trouble import AgentFailed, BadReply, TransportError
 from storage.counters import BadSample
 from storage.models import Host
 from storage.samples import record
@@ -80,7 +80,7 @@ def _store(host: Host, future: Future[Reply]) -> bool:
     try:
         reply = future.result()
         if reply.error is not None:
-            raise BadReply(host.name, f"{reply.error.code}: {reply.error.message}")
+            raise AgentFailed(host.name, reply.error)
         recorded = record(host, reply.data, reply.stamp, database_now())
     except TransportError as error:
         hosts.note_failure(host, error)

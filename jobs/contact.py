@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs import hosts
 from jobs.clock import database_now
 from jobs.models import Job
-from jobs.trouble import BadReply
+from jobs.trouble import AgentFailed, BadReply
 from storage.facts import BadFacts, HostFacts
 from storage.models import Host, Placement
 from storage.plan import Target
@@ -17,7 +17,7 @@ def read_facts(host: Host) -> HostFacts:
     at = database_now()
     reply = hosts.ask(host, "inventory")
     if reply.error is not None:
-        raise BadReply(host.name, f"{reply.error.code}: {reply.error.message}")
+        raise AgentFailed(host.name, reply.error)
     try:
         return apply_facts(host, reply.data, at)
     except BadFacts as error:

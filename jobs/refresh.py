@@ -9,7 +9,7 @@ from jobs import hosts
 from jobs.clock import database_now
 from jobs.contact import read_facts
 from jobs.replies import BadLine, Reply, text
-from jobs.trouble import AGENT_PATH, BadReply, TransportError
+from jobs.trouble import AGENT_PATH, AgentFailed, BadReply, TransportError
 from storage.models import Host
 from storage.records import apply_hello
 
@@ -24,7 +24,7 @@ def refresh(host: Host) -> bool:
         before = database_now()
         reply = hosts.ask(host, "hello")
         if reply.error is not None:
-            raise BadReply(host.name, f"{reply.error.code}: {reply.error.message}")
+            raise AgentFailed(host.name, reply.error)
         after = database_now()
         problems = [*_told(host, reply), *_seen(reply, before, after)]
         apply_hello(host, reply.data, problems, after)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jobs.replies import AgentError
+
 AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
 
 
@@ -151,6 +153,14 @@ class BadReply(TransportError):
             "Run the enrolment line on the host again: it installs the agent of this release. "
             "Check that no shell profile of the account prints text.",
         )
+
+
+class AgentFailed(BadReply):
+    """The agent could not look at its host, and says itself why; it may pass, as a bad reply."""
+
+    def __init__(self, where: str, error: AgentError) -> None:
+        TransportError.__init__(self, f"{where}: {error.message}", error.correction)
+        self.code = error.code
 
 
 def match_user_block(account: str) -> str:

@@ -35,6 +35,8 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     form_class = ModeForm if row.cache is not None else CacheForm
     form = form_class(row, request.POST or None)
     refusal = row.refusal(row.wish)
+    if refusal is None and isinstance(form, CacheForm) and not form.has_room:
+        refusal = form.no_room()
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
         return _preview(request, kind, row.volume, form.wish)
