@@ -1,0 +1,33 @@
+"""From a preview to its job: what was shown is what runs, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jobs.models import Job, State
+from tests.integration.machine import Machine
+from tests.integration.person import Person, argvs, finished, words
+
+
+def confirmed(
+    person: Person,
+    machine: Machine,
+    preview: Job,
+    accident: Callable[[Job], None] | None = None,
+) -> Job:
+    """Confirm a preview, let `accident` happen to its job, and see it done exactly as shown."""
+    assert (preview.state, preview.error) == (State.SUCCEEDED, {})
+    shown = machine.as_executed(argvs(preview))
+    assert argvs(preview)
+    before = machine.executed()
+    job = person.apply(preview)
+    if accident is not None:
+        accident(job)
+    assert (finished(job).state, job.error) == (State.SUCCEEDED, {})
+    assert argvs(job) == argvs(preview)
+    assert machine.executed()[len(before) :] == shown
+    page = words(person.job_page(job))
+    assert "succeeded" in page
+    for step in job.step_set.all():
+        assert all(words(command["shell"]) in page for command in step.commands)
+    return job

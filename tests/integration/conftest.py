@@ -1,0 +1,197 @@
+"""A running panel for all tests of this folder, and machines for it to work on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from panel import people
+from storage.facts import HostFacts
+from storage.models import Host, Volume
+from tests.conftest import this_run, url_of
+from tests.contract.lab_world import LabWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+from tests.fake.server import FakeServer
+from tests.integration.fake_machine import FakeMachine
+from tests.integration.lab_machine import LabMachine
+from tests.integration.machine import Machine
+from tests.integration.person import Person
+from tests.integration.running import Running
+
+FOLDER = Path(__file__).parent
+LAB = (pytest.mark.lab, pytest.mark.xdist_group("lab"))
+EMAIL, PASSWORD = "admin@example.com", "correct horse battery staple"
+OURS = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what is not for the lab in one process, so that one set of processes serves it."""
+    for item in items:
+        if item.path.parent == FOLDER and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("integration"))
+
+
+@contextmanager
+def records_of(name: str) -> Iterator[None]:
+    """Let the ORM of the tests work on another database: the one the processes use."""
+    before = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before
+
+
+@pytest.fixture(scope="package")
+def running(
+    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Running]:
+    """Web, worker, collector and beat, with a database of their own and one person in it."""
+    name = f"{this_run()}_running"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
+    environment |= {
+        "DATABASE_URL": url_of("app", name),
+        "DATABASE_OWNER_URL": url_of("owner", name),
+    }
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        owner.execute(f'CREATE DATABASE "{name}"')
+        try:
+            with Running(environment, tmp_path_factory.mktemp("running")) as panel:
+                with django_db_blocker.unblock(), records_of(name):
+                    people.add(email=EMAIL, password=PASSWORD, name="Admin", is_staff=True)
+                yield panel
+        finally:
+            owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def panel(
+    request: pytest.FixtureRequest, running: Running, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Running]:
+    """The running panel, and the ORM on its records. What its processes say joins the report."""
+    begun = {path: path.stat().st_size for path in running.folder.glob("*.log")}
+    with django_db_blocker.unblock(), records_of(f"{this_run()}_running"):
+        yield running
+    for path in sorted(running.folder.glob("*.log")):
+        said = path.read_text(errors="replace")[begun.get(path, 0) :]
+        request.node.add_report_section("teardown", path.name, said[-8000:])
+    assert running.dead() == []
+
+
+@pytest.fixture
+def person(panel: Running) -> Person:
+    return Person(panel.url, EMAIL, PASSWORD)
+
+
+@pytest.fixture
+def make_fake_machine(
+    make_fake_host: Callable[..., FakeHost], panel: Running
+) -> Iterator[Callable[..., FakeMachine]]:
+    """FakeMachine of FakeHost(**variation), observe-only unless told otherwise."""
+    servers: list[FakeServer] = []
+
+    def make(**variation: object) -> FakeMachine:
+        seed = f"{os.getpid()}-{Host.objects.count()}-{len(servers)}"
+        host = make_fake_host(seed, **{"real_time": True, "observe_only": True, **variation})
+        servers.append(FakeServer(host))
+        servers[-1].start()
+        return FakeMachine(host, servers[-1])
+
+    yield make
+    # Nobody asks these hosts any more; jobs and volumes stay to be looked at.
+    Host.objects.exclude(name="lab").update(state="pending")
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def begin(panel: Running) -> Callable[[Machine, str], Host]:
+    """Print the line, paste it on the machine: its fingerprint waits to be accepted."""
+
+    def pasted(machine: Machine, name: str) -> Host:
+        out = StringIO()
+        call_command(
+            "enrol", name, machine.address, port=machine.port, stdout=out, stderr=StringIO(),
+            public_url=machine.panel_url(panel.port),
+        )  # fmt: skip
+        machine.paste(out.getvalue().strip())
+        host = Host.objects.get(name=name)
+        assert host.state == "unverified"
+        return host
+
+    return pasted
+
+
+@pytest.fixture
+def enrol(begin: Callable[[Machine, str], Host], person: Person) -> Callable[[Machine, str], Host]:
+    """The same, then accept the fingerprint and wait for the first inventory."""
+
+    def enrolled(machine: Machine, name: str) -> Host:
+        host = begin(machine, name)
+        assert person.accept(host, machine.fingerprint()).status == 200
+        person.refresh(host)
+        return host
+
+    return enrolled
+
+
+@pytest.fixture(scope="package")
+def lab_machine(lab_world: LabWorld) -> Iterator[LabMachine]:
+    """The lab, taken from the contract suite for a while. Tests leave nothing in use on it."""
+    lab_world.reset()
+    machine = LabMachine(lab_world)
+    try:
+        yield machine
+    finally:
+        lab_world.reset()
+        machine.close()
+
+
+@pytest.fixture(params=["fake", pytest.param("lab", marks=LAB)])
+def machine(
+    request: pytest.FixtureRequest, make_fake_machine: Callable[..., FakeMachine]
+) -> Machine:
+    """A storage host: a fake one of its own for each test, then the one lab for all of them."""
+    if request.param == "fake":
+        return make_fake_machine()
+    lab: LabMachine = request.getfixturevalue("lab_machine")
+    return lab
+
+
+@pytest.fixture
+def host(machine: Machine, enrol: Callable[[Machine, str], Host], person: Person) -> Host:
+    """The record of `machine`, enrolled, with vg0 allowed."""
+    name = machine.name if machine.name == "lab" else f"fake{Host.objects.count()}"
+    host = Host.objects.filter(name=name).first() or enrol(machine, name)
+    if not any(vg.allowed for vg in known(host).vgs):
+        machine.allow("vg0")
+        person.refresh(host)
+    return host
+
+
+@pytest.fixture
+def found(machine: Machine, host: Host, person: Person) -> Volume:
+    """A volume that root made, not managed, without a cache."""
+    label = f"legacy{len(machine.lvs())}"
+    machine.world.add_lv(label, 64 << 20)
+    person.refresh(host)
+    return Volume.objects.get(label=label, placement__host=host)
+
+
+def known(host: Host) -> HostFacts:
+    """What the panel knows of a host that was read."""
+    assert host.inventory is not None
+    return host.inventory

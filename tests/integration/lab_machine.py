@@ -1,0 +1,112 @@
+"""The lab, as a machine of the tests: a real kernel behind a real sshd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.contract.lab_world import LabWorld
+from tests.integration.machine import Argv
+from tests.integration.until import until
+from tests.lab import load
+from tests.lab.vm import Lab
+
+KEYS = "/var/lib/tiercel-account/.ssh/authorized_keys"
+HOLD = """
+rm -f /run/held
+systemd-run -q --collect --unit=hold sh -c '
+    until pid=$(pgrep -x -n {program}); do sleep 0.02; done
+    kill -STOP $pid; echo $pid > /run/held'
+"""
+
+
+class HeldProcess:
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def wait(self) -> None:
+        until("the program is held", lambda: self._pid() != "", 60)
+
+    def resume(self) -> None:
+        if pid := self._pid():
+            self._lab.run(f"kill -CONT {pid}; rm -f /run/held", check=False)
+
+    def _pid(self) -> str:
+        return self._lab.run("cat /run/held 2>/dev/null", check=False).stdout.strip()
+
+
+class LabMachine:
+    """Without agent, account and policy until the line is pasted. `close` gives the contract
+    suite its access back."""
+
+    name = "lab"
+    address = "127.0.0.1"
+
+    def __init__(self, world: LabWorld) -> None:
+        self.world = world
+        self.lab = world.lab
+        self._keys = self.lab.run(["cat", KEYS]).stdout
+        self.lab.run(
+            "rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel "
+            "/var/lib/tiercel-account; userdel tiercel"
+        )
+
+    def close(self) -> None:
+        self.lab.shell.write(KEYS, self._keys, 0o640)
+        self.lab.run(["chgrp", "tiercel", KEYS])
+
+    @property
+    def port(self) -> int:
+        return self.lab.ssh_port
+
+    def panel_url(self, port: int) -> str:
+        return f"http://{self.lab.panel_address}:{port}"
+
+    def paste(self, line: str) -> None:
+        self.lab.run(line)
+
+    def fingerprint(self) -> str:
+        return self.lab.keys.host_fingerprint
+
+    def allow(self, vg: str) -> None:
+        self.lab.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", vg])
+
+    def forbid_all(self) -> None:
+        self.world.allow([])
+
+    def lvs(self) -> set[str]:
+        return set(self.lab.run("lvs --noheadings -o lv_name vg0").stdout.split())
+
+    def executed(self) -> list[str]:
+        """LVM writes into its archive what command it is about to run."""
+        told = self.lab.run(
+            "for f in $(ls /etc/lvm/archive | sort); do grep ^description /etc/lvm/archive/$f; done"
+        ).stdout
+        lines: list[str] = re.findall(r"(?m)\*before\* executing '(.*)'\"$", told)
+        # A command that writes metadata several times is one command.
+        return [each for n, each in enumerate(lines) if n == 0 or lines[n - 1] != each]
+
+    def as_executed(self, argvs: Sequence[Argv]) -> list[str]:
+        return [" ".join(argv) for argv in argvs if argv[0].startswith("lv")]
+
+    @contextmanager
+    def hold(self, program: str) -> Iterator[HeldProcess]:
+        self.lab.run(HOLD.format(program=program))
+        held = HeldProcess(self.lab)
+        try:
+            yield held
+        finally:
+            held.resume()
+            self.lab.run("systemctl stop hold", check=False)
+
+    def cut(self) -> None:
+        self.lab.run("kill $(pgrep -f '^sshd: tiercel')")
+
+    @contextmanager
+    def load(self, lv: str) -> Iterator[None]:
+        running = load.read_hot(self.lab, lv, self.world.device(lv))
+        try:
+            yield
+        finally:
+            running.stop()

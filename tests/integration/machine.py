@@ -1,0 +1,63 @@
+"""What the tests need of a storage host: root's hands on it, and what it says it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from tests.contract.world import World
+
+Argv = Sequence[str]
+
+
+class Held(Protocol):
+    """A program of an operation that stands still."""
+
+    def wait(self) -> None:
+        """Until it has been reached."""
+
+    def resume(self) -> None:
+        """Let it go on."""
+
+
+class Machine(Protocol):
+    """One host. `world` are root's hands (`tests.contract.world`): LVs, guests, the policy."""
+
+    name: str
+    world: World
+    address: str
+    port: int
+
+    def panel_url(self, port: int) -> str:
+        """How it reaches a panel on this machine's loopback."""
+
+    def paste(self, line: str) -> None:
+        """Run the enrolment line as root."""
+
+    def fingerprint(self) -> str:
+        """Of its host key, as read on its console."""
+
+    def allow(self, vg: str) -> None:
+        """`agent.pyz allow-vg`, as root."""
+
+    def forbid_all(self) -> None:
+        """Observe-only again."""
+
+    def lvs(self) -> set[str]:
+        """Names of the LVs in vg0 that are not hidden."""
+
+    def executed(self) -> list[str]:
+        """Command lines that changed something, by the host's own books, oldest first."""
+
+    def as_executed(self, argvs: Sequence[Argv]) -> list[str]:
+        """The lines that commands of a preview would leave in `executed`."""
+
+    def hold(self, program: str) -> AbstractContextManager[Held]:
+        """Stop the next run of a program inside an operation; it goes on at the end at latest."""
+
+    def cut(self) -> None:
+        """Break every SSH connection of the panel, from the host's side."""
+
+    def load(self, lv: str) -> AbstractContextManager[None]:
+        """Reads of a guest on a volume for which a cache is good."""

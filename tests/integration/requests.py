@@ -1,0 +1,18 @@
+"""Requests to a host's agent past all checks of the panel."""
+
+from __future__ import annotations
+
+from jobs import transport
+from jobs.replies import AgentError
+from storage.models import Host
+
+
+def refused(host: Host, verb: str, lv: str) -> AgentError:
+    """The error of a request about one LV of vg0, with the right expectations."""
+    facts = host.inventory
+    assert facts is not None
+    found = next(each for each in facts.lvs if (each.vg_name, each.name) == ("vg0", lv))
+    expect = {"vg_uuid": found.vg_uuid, "lv_uuid": found.uuid}
+    reply = transport.call(host, verb, {"vg": "vg0", "lv": lv}, expect)
+    assert reply.error is not None, reply.data
+    return reply.error

@@ -1,0 +1,106 @@
+"""A volume's whole life on a real host, under a load that checks what it reads: created, cached,
+measured, changed and uncached, with the accidents that befall a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from storage.models import Host, LatestSample, Volume
+from storage.samples import latest
+from tests.integration import by_hand
+from tests.integration.accidents import cut, kill_worker
+from tests.integration.confirmation import confirmed
+from tests.integration.lab_machine import LabMachine
+from tests.integration.person import Person, words
+from tests.integration.requests import refused
+from tests.integration.running import SAMPLE_SECONDS, Running
+from tests.integration.until import until
+from tests.lab import load
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.xdist_group("lab"),
+    pytest.mark.parametrize("machine", ["lab"], indirect=True),
+]
+VOLUME_MIB, CACHE_MIB = 256, 512
+CHECKED_BYTES = 1 << 20
+
+
+@contextmanager
+def in_use(machine: LabMachine, lv: str) -> Iterator[None]:
+    """A guest holds the volume, reads it, and checks what it wrote; not one error at the end."""
+    device = machine.world.device(lv)
+    with machine.world.guest("web12", lv), machine.load(lv):
+        check = load.verify(machine.lab, lv, device, size_bytes=CHECKED_BYTES)
+        yield
+        report = check.stop()
+    assert report["errors"] == 0, report
+    assert report["reads"] > CHECKED_BYTES >> 12
+
+
+def created(person: Person, machine: LabMachine, host: Host, layout: str) -> Volume:
+    preview = person.new_volume(host, label=f"{layout} life", size_mib=VOLUME_MIB, layout=layout)
+    volume = confirmed(person, machine, preview).volume
+    assert f"v-{volume.key}" in machine.lvs()
+    return volume
+
+
+def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) -> None:
+    """The page's hit rate is within a point of root's own figures for the same interval."""
+    with by_hand.noting(machine.lab, f"v-{volume.key}"):
+
+        def compared() -> tuple[float, float] | None:
+            row = LatestSample.objects.filter(volume=volume, gap="", cache_gap="").first()
+            page = words(person.volume_page(volume))
+            figures = latest(volume)
+            if row is None or row.dt_ms is None or figures is None or figures.at != row.at:
+                return None
+            end = row.boottime_ns / 1e9
+            noted = by_hand.hit_rate(machine.lab, end - row.dt_ms / 1e3, end)
+            if noted is None or figures.hit_rate is None:
+                return None
+            assert f"Read hit rate {figures.hit_rate * 100:.1f} %" in page
+            return figures.hit_rate, noted
+
+        shown, noted = until("an interval that root noted too", compared, 8 * SAMPLE_SECONDS)
+    assert shown == pytest.approx(noted, abs=0.01)
+    assert 0.05 < noted <= 1
+
+
+@pytest.mark.timeout(600)
+def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
+    machine: LabMachine, host: Host, panel: Running, person: Person
+) -> None:
+    volume = created(person, machine, host, "plain")
+    lv, bare = f"v-{volume.key}", machine.lvs()
+    with in_use(machine, lv):
+        preview = person.add_cache(volume, CACHE_MIB)
+        with machine.hold("lvconvert") as held:
+            confirmed(person, machine, preview, partial(cut, machine, held))
+        assert "Technology lvmcache Mode writethrough" in words(person.volume_page(volume))
+        agrees_with_the_kernel(person, machine, volume)
+        confirmed(person, machine, person.set_mode(volume, "writeback"))
+        preview = person.remove_cache(volume)
+        with machine.hold("lvconvert") as held:
+            confirmed(person, machine, preview, partial(kill_worker, panel, held))
+    assert "Cache None." in words(person.volume_page(volume))
+    assert machine.lvs() == bare
+
+
+@pytest.mark.timeout(600)
+def test_bcache(machine: LabMachine, host: Host, person: Person) -> None:
+    volume = created(person, machine, host, "bcache")
+    lv, bare = f"v-{volume.key}", machine.lvs()
+    with in_use(machine, lv):
+        assert refused(host, "bcache.stop", lv).code == "in_use"
+        confirmed(person, machine, person.add_cache(volume, CACHE_MIB))
+        assert "Technology bcache Mode writethrough" in words(person.volume_page(volume))
+        agrees_with_the_kernel(person, machine, volume)
+        confirmed(person, machine, person.set_mode(volume, "writeback"))
+        confirmed(person, machine, person.remove_cache(volume))
+    assert "Cache None." in words(person.volume_page(volume))
+    assert machine.lvs() == bare
