@@ -32,7 +32,7 @@ def test_root_is_told_the_packages_before_apt_runs(monkeypatch: pytest.MonkeyPat
     events: list[str] = []
     monkeypatch.setattr(packages, "is_root", lambda: True)
     monkeypatch.setattr(packages, "_apt_get", lambda *words: events.append(" ".join(words)))
-    monkeypatch.setattr(packages.shutil, "which", lambda name, path="": name if not path else None)
+    monkeypatch.setattr("shutil.which", lambda name, path="": name if not path else None)
     packages.install_packages(lambda line: events.append(f"said {line}"))
     assert events[0].startswith("said Installing Debian packages for the lab: ")
     assert "qemu-system-x86" in events[0]

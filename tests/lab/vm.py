@@ -19,9 +19,13 @@ from tests.lab.packages import LabUnavailable, Say, program
 from tests.lab.shell import Shell
 
 BOOT_TIMEOUT_SECONDS = 400
+# Without KVM the kernel distrusts the TSC of two processors and reads the clock from the emulated
+# HPET, under qemu's one lock: tsc=reliable doubles the IOPS of a cached volume. The rest leaves out
+# protections that cost every system call emulated instructions.
 KERNEL_LINE = (
     "root=/dev/vda rw rootfstype=ext4 console=ttyS0 quiet loglevel=4 net.ifnames=0 "
-    "mitigations=off fsck.mode=skip systemd.show_status=0"
+    "fsck.mode=skip systemd.show_status=0 "
+    "tsc=reliable mitigations=off no5lvl nosmap nosmep init_on_alloc=0"
 )
 
 
