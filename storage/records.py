@@ -44,12 +44,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
     host.facts, host.facts_at, host.last_seen_at = dataclasses.asdict(facts), at, at
     host.save(update_fields=["facts", "facts_at", "last_seen_at"])
-    placements = Placement.objects.filter(host=host, until=None).select_related(
-        "volume"
-    )
-    by_uuid = {
-        placement.lv_uuid: placement for placement in placements if placement.lv_uuid
-    }
+    placements = Placement.objects.filter(host=host, until=None).select_related("volume")
+    by_uuid = {placement.lv_uuid: placement for placement in placements if placement.lv_uuid}
     awaited = {
         (placement.vg_uuid, placement.lv_name, placement.volume.key): placement
         for placement in placements
@@ -87,9 +83,7 @@ def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
     seen = (lv.vg_name, lv.vg_uuid, lv.name, lv.uuid)
     known = (placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid)
     if seen != known:
-        placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid = (
-            seen
-        )
+        placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid = seen
         placement.save(update_fields=["vg_name", "vg_uuid", "lv_name", "lv_uuid"])
     volume = placement.volume
     layout, size_bytes = _layout(lv), lv.guest_size_bytes

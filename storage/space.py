@@ -34,15 +34,11 @@ def pool_metadata_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int) -> i
     return round_up(max(POOL_METADATA_MIN_BYTES, wanted), extent_bytes)
 
 
-def pool_bytes(
-    size_bytes: int, chunk_kib: int, extent_bytes: int, spare_bytes: int
-) -> int:
+def pool_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int, spare_bytes: int) -> int:
     """Room a cache pool needs: data, metadata, and the growth of the group's one spare metadata
     volume (`lvol0_pmspare`, now `spare_bytes`), which is as big as the largest metadata."""
     metadata = pool_metadata_bytes(size_bytes, chunk_kib, extent_bytes)
-    return (
-        round_up(size_bytes, extent_bytes) + metadata + max(0, metadata - spare_bytes)
-    )
+    return round_up(size_bytes, extent_bytes) + metadata + max(0, metadata - spare_bytes)
 
 
 def choose(pvs: Sequence[PhysicalVolume], needed_bytes: int) -> tuple[str, ...]:
