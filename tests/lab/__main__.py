@@ -67,7 +67,9 @@ def enter(name: str, argv: list[str]) -> None:
     if running is None:
         raise LabUnavailable(f"No lab called {name!r} runs. Start it with: make lab")
     shell = Shell(running.ssh_port, state.keys_of(name), Path(running.control))
-    command = [*shell.argv(), *([shlex.join(argv)] if argv else [])]
+    # One word may be a whole script, as ssh itself takes it; several are an argv.
+    script = argv if len(argv) < 2 else [shlex.join(argv)]
+    command = [*shell.argv(), *script]
     os.execv(command[0], command)
 
 

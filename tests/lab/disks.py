@@ -30,7 +30,7 @@ class Disk:
         return ["-drive", drive, "-device", device]
 
 
-# The kernel finds them in this order: sda, sdb, sdc, sdd.
+# In the lab these are sda, sdb, sdc and sdd.
 DISKS = (
     Disk("ssd0", "LAB-SSD", 4 * GIB, 1),
     Disk("ssd1", "LAB-SSD", 4 * GIB, 1),
@@ -38,16 +38,31 @@ DISKS = (
     Disk("hdd1", "LAB-HDD", 8 * GIB, 7200, iops_total=300),
 )
 
+# The kernel probes SCSI disks in parallel and hands out the letters as they finish. Where that was
+# not the order of DISKS, take all away and add them again one at a time.
+NAME_IN_ORDER = """
+set -eu
+serial() { lsblk -dno SERIAL "/dev/$1" 2>/dev/null || true; }
+udevadm settle
+if [ "$(serial sda) $(serial sdb) $(serial sdc) $(serial sdd)" != "ssd0 ssd1 hdd0 hdd1" ]; then
+    for disk in /sys/block/sd*; do echo 1 > "$disk/device/delete"; done
+    udevadm settle
+    id=0
+    for name in sda sdb sdc sdd; do
+        echo "0 $id 0" > /sys/class/scsi_host/host0/scan
+        for _ in $(seq 300); do [ -b "/dev/$name" ] && break; sleep 0.1; done
+        id=$((id + 1))
+    done
+    udevadm settle
+fi
+"""
+
 # --assume-clean and no bitmap: both members are empty, so there is nothing to copy, and a resync
 # would share the disks with whatever is being measured.
-SETUP = """
-set -eu
-disk() { echo "/dev/$(lsblk -dno NAME,SERIAL | awk -v s="$1" '$2 == s { print $1 }')"; }
+MAKE_VG0 = """
 mdadm --quiet --create /dev/md0 --level=1 --raid-devices=2 --assume-clean --bitmap=none \
-    --metadata=1.2 --run "$(disk ssd0)" "$(disk ssd1)"
-pvs=$(echo /dev/md0 "$(disk hdd0)" "$(disk hdd1)")
-pvcreate -qq $pvs
-vgcreate -qq vg0 $pvs
+    --metadata=1.2 --run /dev/sda /dev/sdb
+vgcreate -qq vg0 /dev/md0 /dev/sdc /dev/sdd
 """
 
 

@@ -144,8 +144,8 @@ class Lab:
         )
         self._wait_for_sshd(began + BOOT_TIMEOUT_SECONDS)
         self.shell.open()
-        if self._setup:
-            self.run(disks.SETUP)
+        setup = disks.NAME_IN_ORDER + (disks.MAKE_VG0 if self._setup else "")
+        self.run(setup, timeout_seconds=300)
         self.boot_seconds = time.monotonic() - began
 
     def _command(self, found: image.Image) -> list[str]:
@@ -165,7 +165,7 @@ class Lab:
             "-device", "virtio-net-pci,netdev=net0,romfile=",
             "-fw_cfg", f"name=opt/tiercel/authorized_key,file={self.keys.client}.pub",
             "-fw_cfg", f"name=opt/tiercel/host_key,file={self.keys.host}",
-            "-device", "virtio-scsi-pci,id=scsi0",
+            "-object", "iothread,id=io0", "-device", "virtio-scsi-pci,id=scsi0,iothread=io0",
         ]  # fmt: skip
         for scsi_id, (disk, file) in enumerate(
             zip(disks.DISKS, disks.make_files(self.folder), strict=True)
