@@ -24,6 +24,8 @@ class Agent:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._vg_uuid = ""
+        self._uuids: dict[str, str] = {}
 
     def ask(self, verb: str, args: object = None, expect: object = None, **more: Any) -> Any:
         """The whole reply to one request; `more` replaces or adds fields of the request."""
@@ -49,12 +51,13 @@ class Agent:
         return {lv["name"] for lv in self.inventory()["lvs"]}
 
     def expecting(self, lv: str | None) -> dict[str, Any]:
-        """`expect` as of now: uuids of vg0 and of an LV of it."""
-        facts = self.inventory()
-        expect = {"vg_uuid": facts["vgs"][0]["uuid"]}
-        if lv is not None:
-            expect["lv_uuid"] = next(e["uuid"] for e in facts["lvs"] if e["name"] == lv)
-        return expect
+        """`expect` for an LV of vg0. A uuid is looked up once: a name is not used again here."""
+        if not self._vg_uuid or (lv is not None and lv not in self._uuids):
+            facts = self.inventory()
+            self._vg_uuid = facts["vgs"][0]["uuid"]
+            self._uuids = {each["name"]: each["uuid"] for each in facts["lvs"]}
+        expect = {"vg_uuid": self._vg_uuid}
+        return expect if lv is None else expect | {"lv_uuid": self._uuids[lv]}
 
     def call(self, verb: str, args: Mapping[str, Any], **expect: Any) -> tuple[dict[str, Any], Any]:
         """Arguments and `expect` of a mutating verb on vg0, as a plan would give them."""

@@ -44,6 +44,13 @@ done
 exit 1
 """
 
+BARE = """
+pkill -u tiercel
+userdel -f tiercel
+rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
+    /var/lib/tiercel-account
+"""
+
 
 class LabWorld:
     name = "lab"
@@ -57,11 +64,23 @@ class LabWorld:
         self._install()
 
     def close(self) -> None:
-        self._hang_up()
+        self.hang_up()
         self._keys.cleanup()
 
     def reset(self) -> None:
         self.lab.run(RESET)
+
+    @contextmanager
+    def bare(self) -> Iterator[Lab]:
+        """The machine as it was before Tiercel came to it, for those who enrol it themselves."""
+        self.reset()
+        self.hang_up()
+        self.lab.run(BARE)
+        try:
+            yield self.lab
+        finally:
+            self._install()
+            self.reset()
 
     def answer(self, line: bytes) -> bytes:
         channel = self._dial()
@@ -135,12 +154,18 @@ class LabWorld:
         finally:
             self.lab.run("umount /mnt/contract")
 
-    def make_dirty(self, lv: str, size_bytes: int) -> None:
-        count = size_bytes >> 16
-        self.lab.run(
-            f"for try in 1 2; do dd if=/dev/urandom of={self.device(lv)} bs=64k count={count} "
-            "oflag=direct 2>/dev/null; done"
-        )
+    @contextmanager
+    def writing(self, lv: str) -> Iterator[None]:
+        write = f"dd if=/dev/zero of={self.device(lv)} bs=64k count=256 oflag=direct"
+        script = f"while {write} 2>/dev/null; do touch /run/contract-pass; done"
+        self.lab.run(["systemd-run", "-q", "--unit=load-writer", "--collect", "sh", "-c", script])
+        # The first pass brings the blocks into the cache, the later ones find them there.
+        again = "rm -f /run/contract-pass; until [ -e /run/contract-pass ]; do sleep 0.1; done; "
+        self.lab.run(3 * again)
+        try:
+            yield
+        finally:
+            self.lab.run(["systemctl", "stop", "load-writer"])
 
     def read(self, lv: str, size_bytes: int) -> None:
         count = size_bytes >> 12
@@ -182,7 +207,9 @@ class LabWorld:
     def _install(self) -> None:
         """What the enrolment script does, without the panel's part of it."""
         key = Path(self._keys.name) / "panel"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        if not key.exists():
+            keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+            subprocess.run(keygen, check=True)
         values = {
             "URL": "", "AGENT_SHA256": "", "AGENT_PATH": AGENT, "ACCOUNT": "tiercel",
             "PUBLIC_KEY": key.with_suffix(".pub").read_text().strip(), "MATCH_BLOCK": "",
@@ -210,7 +237,9 @@ class LabWorld:
             )  # fmt: skip
         return self._channel
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """End the channel; the next request makes a new one."""
+        """End the agent's channel; the next request opens another."""
         channel, self._channel = self._channel, None
         if channel is None or channel.stdin is None:
             return

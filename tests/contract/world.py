@@ -51,8 +51,8 @@ class World(Protocol):
     def mounted(self, lv: str) -> AbstractContextManager[str]:
         """The volume with a file system on it, mounted; gives the mount point."""
 
-    def make_dirty(self, lv: str, size_bytes: int) -> None:
-        """Write so much that a writeback cache holds most of it for a while."""
+    def writing(self, lv: str) -> AbstractContextManager[None]:
+        """Somebody writes to the volume all the time, so that a writeback cache stays dirty."""
 
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""

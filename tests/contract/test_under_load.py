@@ -1,0 +1,71 @@
+"""In the lab: caches come, change and go while a guest holds the volume and its data is checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.contract.client import MIB, Agent, pool_args
+from tests.contract.lab_world import LabWorld
+from tests.lab import load
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
+
+SECONDS_BETWEEN = 2.0
+
+
+@pytest.fixture
+def world(lab_world: LabWorld) -> LabWorld:
+    lab_world.reset()
+    return lab_world
+
+
+@contextmanager
+def checked(world: LabWorld, volume: str) -> Iterator[None]:
+    """A guest holds the volume, and a load writes to it and checks all it reads, to the end."""
+    device = world.device(volume)
+    with world.guest("web12", volume):
+        work = load.verify(world.lab, "contract", device, size_bytes=8 * MIB)
+        load.wait_until_reading(world.lab, device, timeout_seconds=120)
+        yield
+        time.sleep(SECONDS_BETWEEN)
+        assert work.is_running(), work.report()
+        report = work.stop()
+    assert (report["errors"], report["first_error"]) == (0, ""), report
+    assert report["reads"] > 0 and report["writes"] > 0
+
+
+def test_no_data_is_lost_while_an_lvm_cache_comes_changes_and_goes(
+    agent: Agent, world: LabWorld
+) -> None:
+    volume = agent.volume()
+    pool = f"c-{volume[2:]}"
+    with checked(world, volume):
+        agent.do("pool.create", pool_args(volume[2:]))
+        op = agent.start("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
+        world.hang_up()
+        assert agent.outcome(op)["state"] == "done", "the operation outlives its connection"
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("cache.set", {"lv": volume, "mode": "writeback"})
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("cache.set", {"lv": volume, "mode": "writethrough"})
+        agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
+    assert agent.lv(volume)["cache"] is None
+
+
+def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
+    agent: Agent, world: LabWorld
+) -> None:
+    volume = agent.backing()
+    with checked(world, volume):
+        _, uuid = agent.cset(volume)
+        wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+        agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("bcache.set", {"lv": volume, "cache_mode": "writeback"})
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
+    assert agent.lv(volume)["bcache"]["state"] == "no cache"
