@@ -15,6 +15,12 @@ BCACHE_MIN_BYTES = 512 * MIB
 BUCKET_KIB = 512
 LVMCACHE_MIN_BYTES = 64 * MIB
 DEFAULT_CHUNK_KIB = 64
+MIGRATION_THRESHOLD_SECTORS = 16384
+"""Data on the move at once, 8 MiB. With dm-cache's default of 1 MiB a new cache warms slowly."""
+SEQUENTIAL_CUTOFF_BYTES = 0
+"""Cache everything. The kernel's 4 MiB takes a guest's interleaved reads for sequential ones and
+sends them past the cache (published: 97.6 % hits and 12.7k IOPS with it, 99.6 % and 68.8k
+without)."""
 MAX_CHUNKS = 1_000_000
 """`allocation/cache_pool_max_chunks`: LVM refuses a pool with more chunks than this."""
 MAX_CHUNK_KIB = 1024**2
@@ -67,7 +73,7 @@ class LvmCache:
     size_bytes: int
     mode: Literal["writethrough", "writeback"] = "writethrough"
     chunk_kib: int = DEFAULT_CHUNK_KIB
-    migration_threshold_sectors: int = 2048
+    migration_threshold_sectors: int = MIGRATION_THRESHOLD_SECTORS
 
     def __post_init__(self) -> None:
         _name("A cache pool's name", self.name)
@@ -94,7 +100,7 @@ class Bcache:
     cset_uuid: str
     size_bytes: int
     cache_mode: Literal["writethrough", "writeback", "writearound"] = "writethrough"
-    sequential_cutoff_bytes: int = 4 * MIB
+    sequential_cutoff_bytes: int = SEQUENTIAL_CUTOFF_BYTES
 
     def __post_init__(self) -> None:
         _name("A cache device's name", self.name)

@@ -28,7 +28,7 @@ from storage.facts import (
 from storage.models import Customer, Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, new_key, volume_name, volume_tag
 from storage.plan import Target
-from storage.wish import GIB, MIB
+from storage.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
 
 EXTENT_BYTES = 4 * MIB
 VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"
@@ -191,7 +191,7 @@ def dm_cache(pool: str, **fields: Any) -> DmCache:
         "dirty_bytes": 0,
         "needs_check": False,
         "failed": False,
-        "migration_threshold_sectors": 2048,
+        "migration_threshold_sectors": MIGRATION_THRESHOLD_SECTORS,
         "pvs": ("md0",),
     }
     return DmCache(pool=pool, **{**defaults, **fields})
@@ -217,7 +217,7 @@ def bcache(**fields: Any) -> BcacheBacking:
         "cset_uuid": None,
         "state": "no cache",
         "cache_mode": "writethrough",
-        "sequential_cutoff_bytes": 4 * MIB,
+        "sequential_cutoff_bytes": SEQUENTIAL_CUTOFF_BYTES,
         "writeback_percent": 10,
         "dirty_bytes": 0,
         "size_bytes": 8 * GIB,

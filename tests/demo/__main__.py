@@ -51,8 +51,8 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe("web12 data", "plain", "lvmcache", "web12", 512, 512),
-    Recipe("db7 data", "bcache", "bcache", "db7", 512, 512),
+    Recipe("web12 data", "plain", "lvmcache", "web12", 256, 512),
+    Recipe("db7 data", "bcache", "bcache", "db7", 256, 512),
 )
 
 

@@ -8,7 +8,7 @@ from jobs.models import Job, State
 from storage.models import Host, Volume
 from tests.demo.visitor import Page, Visitor
 
-JOB_SECONDS = 180
+JOB_SECONDS = 400
 POLL_SECONDS = 0.5
 MIB = 1024**2
 

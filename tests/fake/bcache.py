@@ -95,6 +95,8 @@ def write(machine: Machine, path: str, value: str) -> None:
     parts = path.split("/")
     if path.startswith("/sys/fs/bcache/") and parts[-1] == "unregister":
         _unregister(machine, parts[-2])
+    elif path.startswith("/sys/fs/bcache/") and parts[-1].startswith("congested_"):
+        _set_congestion(machine, parts[-2], parts[-1], value)
     elif path.startswith("/sys/block/dm-") and parts[-2] == "bcache":
         lv = machine.lv_of_minor(int(parts[3].removeprefix("dm-")))
         backing = None if lv is None else machine.backing(lv)
@@ -113,6 +115,15 @@ def _unregister(machine: Machine, uuid: str) -> None:
     if any(each.cset is cset for each in machine.backings):
         raise ModelGap("unregister of a cache set in use detaches every volume of it")
     machine.csets.remove(cset)
+
+
+def _set_congestion(machine: Machine, uuid: str, name: str, value: str) -> None:
+    cset = machine.cset(uuid)
+    if cset is None or name not in cset.congested_us:
+        raise oserror(errno.ENOENT)
+    if not value.isdecimal():
+        raise oserror(errno.EINVAL)
+    cset.congested_us[name] = int(value)
 
 
 def _set(machine: Machine, backing: Backing, name: str, value: str) -> None:

@@ -156,6 +156,8 @@ def _cache_set(tree: Tree, cset: CacheSet) -> None:
     tree.file(f"{device}/nbuckets", f"{cset.buckets}\n")
     tree.file(f"{here}/cache_available_percent", lambda: f"{cset.available_percent}\n".encode())
     tree.file(f"{here}/unregister", "")
+    for each, microseconds in cset.congested_us.items():
+        tree.file(f"{here}/{each}", f"{microseconds}\n")
 
 
 def _backing(tree: Tree, backing: Backing) -> None:

@@ -144,6 +144,12 @@ class CacheSet:
     uuid: str
     bucket_bytes: int
     used_bytes: float = 0.0
+    congested_us: dict[str, int] = field(
+        default_factory=lambda: {
+            "congested_read_threshold_us": 2000,
+            "congested_write_threshold_us": 20000,
+        }
+    )
 
     @property
     def buckets(self) -> int:

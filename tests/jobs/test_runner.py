@@ -377,7 +377,7 @@ def test_output_is_capped_and_says_so(sshd: Make, agent: TaggingAgent) -> None:
 def test_a_host_lost_between_two_steps_does_not_leave_half_a_job(
     sshd: Make, agent: TaggingAgent
 ) -> None:
-    job, server = start(sshd, agent)
+    job, _ = start(sshd, agent)
     inventories: list[object] = [None, Cut(), Cut(), Cut(), Cut(), Cut(), Cut(), Cut()]
     agent.before["inventory"] = lambda request: inventories.pop(0) if inventories else None
     run(job)

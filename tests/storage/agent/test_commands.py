@@ -76,6 +76,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "modprobe bcache",
             f"make-bcache --cset-uuid {CSET} --bucket 512k -C /dev/vg0/s-abcdefgh",
             "echo /dev/vg0/s-abcdefgh > /sys/fs/bcache/register_quiet",
+            f"echo 0 > /sys/fs/bcache/{CSET}/congested_read_threshold_us",
+            f"echo 0 > /sys/fs/bcache/{CSET}/congested_write_threshold_us",
         ],
     ),
     (
