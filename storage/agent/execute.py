@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import AbstractContextManager
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from .assess import assess, settled
 from .commands import Args, Command
@@ -15,10 +15,13 @@ from .protocol import Call, call_from_json
 from .view import View
 from .waits import WAITS, Progress, kname
 
+_T = TypeVar("_T")
 LOCK_SECONDS = 120.0
 BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
 SAVE_NS = 2_000_000_000
+# op.get gives 2000 lines at most: they must fit into one reply.
+LINE_LIMIT = 300
 _LOCKED = ("Resource temporarily unavailable", "Can't get lock")
 _NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 _SYSFS_MEANINGS = {
@@ -94,12 +97,15 @@ class Execution:
             )
 
     def _assess(self) -> tuple[Command, ...]:
-        """The checks once more, under the lock. Another LVM command may be at work for a moment:
-        that is waited for."""
+        """The checks once more, under the lock."""
+        return self._patiently(lambda view: assess(view, self._call))
+
+    def _patiently(self, ask: Callable[[View], _T]) -> _T:
+        """Another LVM command may be at work for a moment: that is waited for."""
         end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
         while True:
             try:
-                return assess(View(self._host), self._call)
+                return ask(View(self._host))
             except Refusal as refusal:
                 if refusal.code != "busy" or self._host.boottime_ns() >= end:
                     raise
@@ -121,7 +127,7 @@ class Execution:
             raise
         self._record["commands"][number]["rc"] = rc
         if watch is not None:
-            self._show(watch(), force=True)
+            self._glance(watch, force=True)
         if command.wait:
             self._wait(command)
         if self._lock is None:
@@ -132,7 +138,7 @@ class Execution:
     def _program(self, command: Command, watch: Callable[[], Progress] | None) -> int:
         def tick() -> None:
             if watch is not None:
-                self._show(watch())
+                self._glance(watch)
 
         try:
             result = self._host.run(command.argv, timeout=None, tick=tick)
@@ -215,7 +221,9 @@ class Execution:
         self._lv_uuid = self._find()["uuid"]
 
     def _recheck(self) -> None:
-        """The volume is still the one the operation began with."""
+        """The volume is still the one the operation began with, and what is left may still be
+        done: nobody else zeroes or holds it, and root still allows it."""
+        self._assess()
         found = self._find()
         if found["uuid"] != self._lv_uuid:
             raise Refusal(
@@ -225,14 +233,15 @@ class Execution:
             )
 
     def _find(self) -> dict[str, Any]:
-        end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
-        while True:
-            try:
-                return View(self._host).lv(self._call.args["vg"], self._name())
-            except Refusal as refusal:
-                if refusal.code != "busy" or self._host.boottime_ns() >= end:
-                    raise
-            self._host.sleep(POLL_SECONDS)
+        return self._patiently(lambda view: view.lv(self._call.args["vg"], self._name()))
+
+    def _glance(self, watch: Callable[[], Progress], force: bool = False) -> None:
+        """Progress of a running command is only for show: dmsetup may time out while LVM has the
+        device suspended, and an operation that ended over it would leave LVM at work unlocked."""
+        try:
+            self._show(watch(), force=force)
+        except (Refusal, OSError) as problem:
+            self._say(f"The progress cannot be read just now: {problem}")
 
     def _show(self, progress: Progress, force: bool = False) -> None:
         now = self._host.boottime_ns()
@@ -247,7 +256,7 @@ class Execution:
         self._saved_ns = self._host.boottime_ns()
 
     def _say(self, line: str) -> None:
-        self._host.op_log(self._op, line)
+        self._host.op_log(self._op, line[:LINE_LIMIT])
 
     def _busy(self) -> Refusal:
         return Refusal(

@@ -77,7 +77,9 @@ def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
     name = dm.text(host, f"/sys/block/{kname(host, args)}/dm/name")
 
     def dirty() -> int | None:
-        status = dm.caches(host).get(name)
+        found = dm.caches(host)
+        # With a classic snapshot the cache sits on the layer below the volume.
+        status = found.get(name) or found.get(f"{name}-real")
         return None if status is None else status.dirty * status.chunk_sectors * SECTOR
 
     return _falling(dirty, args["dirty_limit_bytes"])
