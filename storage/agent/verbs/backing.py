@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from .. import checks
-from ..commands import FORMAT_BCACHE, ZEROING, Args, device
+from ..commands import FORMAT_BCACHE, OURS, ZEROING, Args, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
@@ -153,7 +153,15 @@ def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
 
 def _cset_there(view: View, call: Call) -> Check:
     def check() -> None:
-        checks.cset(view, call.args["cset_uuid"])
+        found = checks.cset(view, call.args["cset_uuid"])
+        lv = view.lv_by_uuid(found["lv_uuid"] or "")
+        if lv is None or lv["vg_name"] != call.args["vg"] or OURS not in lv["tags"]:
+            raise Refusal(
+                "not_ours",
+                f"The cache set {found['uuid']} is on no cache device of ours in VG "
+                f"{call.args['vg']}.",
+                "Use a cache set that Tiercel made in this VG (cset.create).",
+            )
 
     return check
 

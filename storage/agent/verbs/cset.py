@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from .. import checks, room
-from ..commands import device
+from ..commands import FORMAT_BCACHE, REGISTER, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
+from ..usage import unused
 from ..view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
 from .base import NOTHING, Verb
 from .pool import gone
@@ -97,8 +98,9 @@ def _uuid_free(view: View, call: Call) -> Check:
 def _create_state(view: View, call: Call) -> list[Check]:
     sized = [room.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
-        sized.append(room.space(view, call))
-    return sized
+        return [*sized, room.space(view, call)]
+    resumed = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
+    return [*sized, unused(view, resumed)]
 
 
 CREATE = Verb(
@@ -173,10 +175,45 @@ def _without_backing(view: View, call: Call) -> Check:
     return check
 
 
+def _volume_let_go(view: View, call: Call) -> Check:
+    """The cache set may hold the only copy of a volume's data while neither is registered (after
+    a reboot, or a stop by hand): the volume it was made for has to be seen without it."""
+
+    def check() -> None:
+        uuid, device_lv = call.args["cset_uuid"], _lv(view, call)
+        keys = {tag for tag in device_lv["tags"] if tag.startswith("tiercel.volume=")}
+        for lv in view.facts["lvs"]:
+            beside = lv["vg_uuid"] == device_lv["vg_uuid"] and "public" in lv["role"]
+            if not beside or not keys & set(lv["tags"]) or lv["name"].startswith("s-"):
+                continue
+            if not _needs(view, lv, uuid):
+                continue
+            name = f"{lv['vg_name']}/{lv['name']}"
+            raise Refusal(
+                "dirty",
+                f"Whether {name} still needs the cache set {uuid} cannot be seen: it is not "
+                "running as a bcache device without it.",
+                f"Activate and register both: echo /dev/{name} > {REGISTER}, and "
+                f"echo /dev/{device_lv['vg_name']}/{device_lv['name']} > {REGISTER}. "
+                "Then detach the cache (bcache.detach) and try again.",
+                subject=lv_subject(lv["vg_name"], lv["name"]),
+            )
+
+    return check
+
+
+def _needs(view: View, lv: Facts, uuid: str) -> bool:
+    if FORMAT_BCACHE in lv["tags"]:
+        return False
+    if lv["bcache"] is None:
+        return not lv["active"] or superblock(view, lv["vg_name"], lv["name"]) == uuid
+    return lv["bcache"]["state"] != "no cache" and lv["bcache"]["cset_uuid"] in (None, uuid)
+
+
 REMOVE = Verb(
     identity=_remove_identity,
     todo=_remove_todo,
-    state=lambda view, call: [_without_backing(view, call)],
+    state=lambda view, call: [_without_backing(view, call), _volume_let_go(view, call)],
     touches=lambda args: frozenset(
         [
             lv_subject(args["vg"], args["name"]),
