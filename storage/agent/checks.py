@@ -94,6 +94,19 @@ def is_idle_pool(lv: Mapping[str, Any]) -> bool:
     return lv["layout"][:2] == ["cache", "pool"] and not lv["name"].endswith("_cpool")
 
 
+def no_cache_of(view: View, pool: Mapping[str, Any]) -> None:
+    """Raises Refusal(in_use) for a pool at work. LVM before 2.03.08 did not rename it then, and
+    lvremove of it would uncache its volume."""
+    for lv in view.facts["lvs"]:
+        if lv["cache"] is not None and lv["cache"]["pool_uuid"] == pool["uuid"]:
+            raise Refusal(
+                "in_use",
+                f"The pool {pool['name']} is the cache of {lv['vg_name']}/{lv['name']}.",
+                "Detach it from its volume first: that removes it (cache.detach).",
+                subject=lv_subject(pool["vg_name"], pool["name"]),
+            )
+
+
 def active_lv(view: View, call: Call) -> Check:
     def check() -> None:
         vg_name, lv = call.args["vg"], call.args["lv"]
@@ -116,13 +129,15 @@ def fresh_name(view: View, call: Call, cset: str = "") -> Check:
         found = view.find_lv(vg_name, name)
         if found is None:
             return
+        subject = lv_subject(vg_name, name)
+        _same(found, call.expect, f"{vg_name}/{name}", subject)
         tag = f"tiercel.volume={call.args['volume_key']}"
         if not {OURS, tag} <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
             raise Refusal(
                 "already_exists",
                 f"{vg_name}/{name} exists and is not what was asked for.",
                 "Take another name.",
-                subject=lv_subject(vg_name, name),
+                subject=subject,
             )
 
     return check

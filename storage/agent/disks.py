@@ -94,7 +94,9 @@ def redundancy(host: Host, kname: str, depth: int = 8) -> tuple[bool, bool]:
     if is_array(host, base):
         array = _array(host, base)
         members = _number(text(host, f"/sys/block/{base}/md/raid_disks"))
-        redundant = array["level"] in REDUNDANT_LEVELS and members >= 2
+        # Two partitions of one disk die together.
+        spindles = {whole(host, member["name"]) for member in array["members"]}
+        redundant = array["level"] in REDUNDANT_LEVELS and min(members, len(spindles)) >= 2
         healthy = array["degraded_count"] == 0 and array["state"] in HEALTHY_STATES
         return redundant, healthy
     parts = host.list(f"/sys/block/{base}/slaves")

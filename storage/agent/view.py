@@ -52,9 +52,17 @@ class View:
 
     @property
     def facts(self) -> Facts:
-        """All but users; a locked VG raises Refusal(busy): a stale answer proves nothing."""
+        """All but users; a locked or changing VG raises Refusal(busy): a stale answer proves
+        nothing."""
         if self._facts is None:
-            self._facts = storage(self.host, self.policy, allow_stale=False)
+            found = storage(self.host, self.policy, allow_stale=False)
+            if not found["consistent"]:
+                raise Refusal(
+                    "busy",
+                    "LVM's reports contradict each other: another command changes a VG just now.",
+                    "Wait until it ends; then try again.",
+                )
+            self._facts = found
         return self._facts
 
     def refresh(self) -> None:

@@ -81,6 +81,7 @@ def _pool_fits(view: View, call: Call) -> Check:
                 LOOK_AGAIN,
                 subject=subject,
             )
+        checks.no_cache_of(view, pool)
         sizes = {pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]}
         under = view.pvs_under(_lv(view, call)) + view.pvs_under(pool)
         if len({sizes[name] for name in under if name in sizes}) > 1:

@@ -147,6 +147,7 @@ def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
 def _idle(view: View, call: Call) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["pool"])
+        checks.no_cache_of(view, found)
         if not checks.is_idle_pool(found):
             raise Refusal(
                 "in_use",
