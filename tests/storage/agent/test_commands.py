@@ -52,9 +52,9 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "cache.set",
         {**VOLUME, "mode": "writethrough", "policy": "smq", "migration_threshold": 2048},
         [
+            "lvchange -y --cachemode writethrough vg0/v-abcdefgh",
             "lvchange -y --cachepolicy smq vg0/v-abcdefgh",
             "lvchange -y --cachesettings migration_threshold=2048 vg0/v-abcdefgh",
-            "lvchange -y --cachemode writethrough vg0/v-abcdefgh",
         ],
     ),
     (

@@ -1,0 +1,173 @@
+"""What could lose data: races with hands and guests, reboots, and what is not ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from storage.agent import checks, disks, dm, waits
+from storage.agent.errors import Refusal
+from storage.agent.host import Result
+from tests.contract.client import Agent, cset_args
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+OTHER_UUID = "AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA"
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+@pytest.fixture
+def agent(host: FakeHost) -> Agent:
+    return Agent(FakeWorld(host))
+
+
+def around(
+    host: FakeHost,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    before: Callable[[Any], None] = lambda tick: None,
+    after: Callable[[Any], None] = lambda tick: None,
+) -> None:
+    """Do something just before or after each run of a program."""
+    run = host.run
+
+    def wrapped(argv: Sequence[str], **options: Any) -> Result:
+        if argv[0] == program:
+            before(options.get("tick"))
+        result = run(argv, **options)
+        if argv[0] == program:
+            after(options.get("tick"))
+        return result
+
+    monkeypatch.setattr(host, "run", wrapped)
+
+
+def test_a_volume_taken_while_it_was_zeroed_keeps_its_zeroing_tag(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = agent.volume_args()
+    path = f"/dev/vg0/{args['name']}"
+    around(host, monkeypatch, "blkdiscard", after=lambda tick: host.root.guest("web12", path))
+    outcome = agent.outcome(agent.start("volume.create", args))
+    assert outcome["error"]["code"] == "in_use"
+    assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
+
+
+def test_progress_that_cannot_be_read_does_not_end_a_running_command(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume, pool = agent.cached()
+
+    def look(tick: Any) -> None:
+        host.fail_next("dmsetup", rc=1)
+        tick()
+
+    around(host, monkeypatch, "lvconvert", before=look)
+    detach = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
+    assert agent.do("cache.detach", detach)["commands"][0]["rc"] == 0
+
+
+def test_a_cache_set_is_kept_while_its_volume_may_need_it(host: FakeHost, agent: Agent) -> None:
+    volume = agent.backing()
+    name, uuid = agent.cset(volume)
+    with host.changing() as machine:
+        machine.backings.clear()
+        lv = host.root.lv(volume)
+        assert lv.signature is not None
+        lv.signature = dataclasses.replace(lv.signature, cset_uuid=uuid)
+    remove = {"name": name, "cset_uuid": uuid}
+    with agent.unchanged():
+        assert agent.refused("cset.remove", remove) == "dirty"
+    with host.changing() as machine:
+        machine.csets.clear()
+    with agent.unchanged():
+        assert agent.refused("cset.remove", remove) == "dirty"
+
+
+def test_a_cache_set_that_is_not_ours_is_not_attached(host: FakeHost, agent: Agent) -> None:
+    volume = agent.backing()
+    name, uuid = agent.cset(volume)
+    with host.changing():
+        host.root.lv(name).tags.remove("tiercel")
+    wished = {"lv": volume, "cset_uuid": uuid, "cache_mode": "writethrough"}
+    with agent.unchanged():
+        code = agent.refused("bcache.attach", {**wished, "sequential_cutoff_bytes": 0})
+    assert code == "not_ours"
+
+
+def test_a_half_made_cache_set_in_use_is_not_formatted(host: FakeHost, agent: Agent) -> None:
+    args = cset_args("aaaaaaaa")
+    tags = ["tiercel", "tiercel.volume=aaaaaaaa"]
+    lv = host.root.add_lv(args["name"], args["size_bytes"], "md0", tags=tags)
+    host.root.mount(lv.path, "/srv")
+    with agent.unchanged():
+        assert agent.refused("cset.create", args) == "in_use"
+
+
+def test_nothing_is_changed_on_reports_that_contradict_each_other(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.volume()
+    args, expect = agent.call("volume.create", agent.volume_args())
+
+    def by_hand(tick: Any) -> None:
+        with host.changing() as machine:
+            machine.vgs[0].seqno += 1
+
+    around(host, monkeypatch, "pvs", after=by_hand)
+    assert agent.ask("volume.create", args, expect)["error"]["code"] == "busy"
+    assert args["name"] not in agent.names()
+
+
+def test_zeroing_is_not_resumed_on_another_volume_of_the_same_name(agent: Agent) -> None:
+    args = agent.volume_args()
+    agent.do("volume.create", args)
+    with agent.unchanged():
+        assert agent.refused("volume.create", args, lv_uuid=OTHER_UUID) == "stale"
+
+
+def test_a_pool_at_work_is_told_by_its_uuid_and_not_by_its_name() -> None:
+    cached = {"vg_name": "vg0", "name": "v-a", "cache": {"pool_uuid": "P"}}
+    view = cast("Any", SimpleNamespace(facts={"lvs": [cached]}))
+    checks.no_cache_of(view, {"uuid": "Q", "vg_name": "vg0", "name": "c-a"})
+    with pytest.raises(Refusal, match="in_use"):
+        checks.no_cache_of(view, {"uuid": "P", "vg_name": "vg0", "name": "c-a"})
+
+
+def test_a_mirror_of_two_partitions_of_one_disk_is_not_redundant(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert disks.redundancy(host, "md0") == (True, True)
+    whole = disks.whole
+    monkeypatch.setattr(
+        disks, "whole", lambda host, name: "sda" if name[:2] == "sd" else whole(host, name)
+    )
+    assert disks.redundancy(host, "md0") == (False, True)
+
+
+def test_a_flush_sees_the_cache_below_a_snapshot(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume, _ = agent.cached()
+    host.root.dirty(volume, 8 << 20)
+    found = {f"{name}-real": status for name, status in dm.caches(host).items()}
+    monkeypatch.setattr(dm, "caches", lambda host: found)
+    args = {"vg": "vg0", "lv": volume, "dirty_limit_bytes": 0}
+    assert not waits.WAITS["flushed"].begin(host, args)().met
+
+
+def test_an_endless_line_of_output_still_fits_into_a_reply(host: FakeHost, agent: Agent) -> None:
+    args = agent.volume_args()
+    host.fail_next("lvcreate", stderr="\x07" * 100_000)
+    outcome = agent.outcome(agent.start("volume.create", args))
+    assert outcome["state"] == "failed"
+    assert max(len(line["text"]) for line in outcome["lines"]) <= 300
