@@ -54,7 +54,9 @@ def run(job_id: int) -> None:
             "message": "The panel itself failed while it ran this job.",
             "correction": "See the worker's log, then ask again: a new job starts from what is.",
         }
-        move(job, State.RUNNING, State.FAILED, error=internal)
+        # While an operation may run on the host, the volume stays locked.
+        to = State.FAILED if job.running_step is None else State.NEEDS_ATTENTION
+        move(job, State.RUNNING, to, error=internal)
 
 
 def advance(job: Job) -> None:

@@ -387,3 +387,14 @@ def test_a_host_lost_between_two_steps_does_not_leave_half_a_job(
     while not job.is_over:
         run(job)
     assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
+
+
+def test_a_panel_that_fails_while_an_operation_runs_keeps_the_volume_locked(
+    sshd: Make, agent: TaggingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> bool:
+        raise RuntimeError("the database went away")
+
+    monkeypatch.setattr(runner, "watch", broken)
+    job, _ = start(sshd, agent)
+    assert (run(job).state, job.error["code"]) == (State.NEEDS_ATTENTION, "internal")
