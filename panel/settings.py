@@ -28,12 +28,21 @@ TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
 
 # --- HTTP ---------------------------------------------------------------------------------------
 
-ALLOWED_HOSTS = env.words("TIERCEL_ALLOWED_HOSTS") or [
-    host for host in (public.hostname, "localhost", "127.0.0.1", "[::1]") if host
+# Loopback always: the health checks ask there.
+ALLOWED_HOSTS = [
+    host
+    for host in (
+        public.hostname,
+        *env.words("TIERCEL_ALLOWED_HOSTS"),
+        *("localhost", "127.0.0.1", "[::1]"),
+    )
+    if host
 ]
 CSRF_TRUSTED_ORIGINS = [TIERCEL_PUBLIC_URL] if IS_HTTPS else []
 if env.flag("TIERCEL_TRUST_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    # Else the limits of sign-in count everybody as one address: the proxy's.
+    ALLAUTH_TRUSTED_PROXY_COUNT = 1
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -192,6 +201,8 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 # hours, and a limit would kill the thread pool's process in the middle of a step).
 CELERY_BROKER_URL = broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker waits for Redis as long as it takes; the default gives up after 100 tries.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 10,
     "socket_connect_timeout": 5,
@@ -226,6 +237,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": every(5, "jobs.tasks.sweep"),
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
+    "prune-previews": every(3600, "jobs.tasks.prune_previews"),
 } | {
     f"collect-{shard}": every(
         TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"
@@ -239,7 +251,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"tokens": {"()": "panel.masking.TokenFilter"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["tokens"],
+        }
+    },
     "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},
     # Two lines for each message would drown what a task has to say.
     "loggers": {name: {"level": "WARNING"} for name in ("celery.beat", "celery.app.trace")},

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from panel import embedded
+from panel.celery import app as celery_app
 
 PROBE = """
 import json
@@ -133,3 +134,23 @@ def test_pages_are_closed_to_strangers(client: Client) -> None:
 @pytest.mark.django_db
 def test_health_is_open_to_strangers(client: Client) -> None:
     assert client.get("/health").status_code == 200
+
+
+def test_loopback_is_answered_whatever_other_names_are_given() -> None:
+    read = settings_with({"TIERCEL_ALLOWED_HOSTS": "panel.lan"}, "ALLOWED_HOSTS")
+    assert {"panel.lan", "localhost", "127.0.0.1"} <= set(read["ALLOWED_HOSTS"])
+
+
+def test_a_worker_waits_for_redis_for_ever() -> None:
+    assert celery_app.conf.broker_connection_max_retries is None
+
+
+def test_sign_in_is_limited_by_the_visitors_address_behind_a_proxy() -> None:
+    name = "ALLAUTH_TRUSTED_PROXY_COUNT"
+    assert settings_with({"TIERCEL_TRUST_PROXY": "1"}, name) == {name: 1}
+
+
+def test_the_log_masks_enrolment_tokens() -> None:
+    logging = settings_with({}, "LOGGING")["LOGGING"]
+    assert logging["handlers"]["console"]["filters"] == ["tokens"]
+    assert logging["filters"]["tokens"] == {"()": "panel.masking.TokenFilter"}
