@@ -21,6 +21,7 @@ from storage.plan import Refused
 log = logging.getLogger(__name__)
 
 REPORT_LIMIT = 8 * 1024
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 GONE = "This enrolment line is used up or older than an hour. Get a new one: manage.py enrol\n"
 
 
@@ -50,9 +51,11 @@ def agent(request: HttpRequest, token: str) -> HttpResponse:
 
 def _reached_at(request: HttpRequest) -> str:
     """Where this host reaches the panel: the public URL, unless it came by another name (which
-    ALLOWED_HOSTS admits), as from a network of its own."""
+    ALLOWED_HOSTS admits), as from a network of its own. A proxy that does not pass the name on
+    asks by loopback, which no host can."""
     public: str = settings.TIERCEL_PUBLIC_URL
-    if request.get_host() == urlsplit(public).netloc:
+    came_by = urlsplit(f"//{request.get_host()}")
+    if came_by.netloc == urlsplit(public).netloc or came_by.hostname in LOOPBACK:
         return public
     return f"{request.scheme}://{request.get_host()}"
 

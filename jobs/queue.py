@@ -13,6 +13,7 @@ from storage.facts import HostFacts
 from storage.models import Host, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
+from storage.rows import facts_of
 from storage.wish import Wish
 
 CONSTRAINT = "job_one_per_volume"
@@ -54,7 +55,7 @@ def submit(
             "Refresh the hosts; if its disk is gone for good, restore it from a backup.",
         )
     _contactable(placement.host)
-    facts = placement.host.inventory
+    facts = facts_of(placement.host)
     if facts is not None:
         _settled(facts, target_of(placement), wish)
     fields = {

@@ -1,17 +1,21 @@
-"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs."""
+"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs.
+Forgets old previews."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from jobs import nudge
-from jobs.models import Job, State
+from jobs.models import OVER, Job, Kind, State
+from storage.models import Placement
 
 GRACE = timedelta(seconds=5)
 """A job this young was announced at commit just now."""
+
+PREVIEW_LIFE = timedelta(days=1)
 
 
 def due() -> list[int]:
@@ -32,3 +36,14 @@ def sweep() -> int:
             break
         announced += 1
     return announced
+
+
+def prune_previews() -> int:
+    """Delete previews that ended a day ago; the number of jobs deleted.
+
+    Kept is the preview of a volume that does not exist yet: nothing else could still create it.
+    """
+    awaited = Placement.objects.filter(volume=OuterRef("volume"), until=None, lv_uuid=None)
+    old = Job.objects.filter(dry_run=True, state__in=OVER, ended_at__lt=Now() - PREVIEW_LIFE)
+    _, deleted = old.exclude(Q(kind=Kind.CREATE_VOLUME) & Exists(awaited)).delete()
+    return deleted.get(Job._meta.label, 0)

@@ -44,3 +44,8 @@ def refresh_host(host_id: int) -> None:
 @shared_task
 def keep_partitions() -> None:
     ensure_partitions(database_now())
+
+
+@shared_task
+def prune_previews() -> None:
+    sweeping.prune_previews()

@@ -290,3 +290,12 @@ def test_a_host_that_comes_by_another_name_is_answered_by_it(
     script = Client().get(f"/enrol/{token}", headers={"host": "localhost:8000"}).content.decode()
     assert f"url=http://localhost:8000/enrol/{token}\n" in script
     assert Client().get(f"/enrol/{token}", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_a_proxy_that_asks_by_loopback_gets_the_public_address(
+    begun: tuple[Host, str], settings: object
+) -> None:
+    settings.TIERCEL_PUBLIC_URL = "https://panel.example.org"  # type: ignore[attr-defined]
+    _, token = begun
+    script = Client().get(f"/enrol/{token}", headers={"host": "127.0.0.1:8000"}).content.decode()
+    assert f"url=https://panel.example.org/enrol/{token}\n" in script

@@ -15,8 +15,8 @@ from jobs import nudge
 from jobs.models import Job, Kind, State
 from jobs.moves import claim
 from jobs.queue import Busy, cancel, submit
-from jobs.sweep import due, sweep
-from storage.models import Volume
+from jobs.sweep import due, prune_previews, sweep
+from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.wish import GIB, Bcache, Wish
 from tests import make
@@ -166,3 +166,35 @@ def test_a_broker_that_is_away_loses_no_job(
     assert not nudge.send("jobs.tasks.run_job", 1)
     assert time.monotonic() - started < 2
     assert "the sweeper will" in caplog.text
+
+
+def test_an_inventory_of_an_older_version_does_not_break_asking(sent: Sent) -> None:
+    volume = placed()
+    Host.objects.update(facts={"disks": "as another version had it"})
+    assert ask(volume, dry_run=True).state == State.QUEUED
+
+
+def test_old_previews_go_but_not_jobs_nor_the_one_that_can_still_create_its_volume() -> None:
+    def ended(kind: str, hours: int, *, dry_run: bool = True, lv_uuid: str | None) -> Job:
+        volume = make.volume()
+        make.placement(volume, make.host(), lv_uuid=lv_uuid)
+        return Job.objects.create(
+            kind=kind,
+            volume=volume,
+            host=volume.placement_set.get().host,
+            wish=WISH.to_json(),
+            dry_run=dry_run,
+            state=State.SUCCEEDED,
+            ended_at=Now() - timedelta(hours=hours),
+        )
+
+    old = ended(Kind.ADD_CACHE, 25, lv_uuid=make.lvm_uuid())
+    made = ended(Kind.CREATE_VOLUME, 25, lv_uuid=make.lvm_uuid())
+    kept = [
+        ended(Kind.ADD_CACHE, 23, lv_uuid=make.lvm_uuid()),
+        ended(Kind.CREATE_VOLUME, 25, lv_uuid=None),
+        ended(Kind.ADD_CACHE, 25, dry_run=False, lv_uuid=make.lvm_uuid()),
+    ]
+    assert prune_previews() == 2
+    assert not Job.objects.filter(pk__in=[old.pk, made.pk]).exists()
+    assert set(Job.objects.all()) == set(kept)
