@@ -54,7 +54,11 @@ def position(host: Host) -> int:
 def collect(shard: int) -> Round:
     """Sample every active host of a shard, but those that a former round still waits for."""
     shards, interval = settings.TIERCEL_COLLECT_SHARDS, settings.TIERCEL_SAMPLE_SECONDS
-    ours = [host for host in Host.objects.active() if position(host) % shards == shard]
+    ours = [
+        host
+        for host in Host.objects.active().without_inventory()
+        if position(host) % shards == shard
+    ]
     free = [host for host in ours if _take(host)]
     asked: dict[Future[Reply], Host] = {}
     for host in free:

@@ -22,7 +22,7 @@ TAIL_LINES = 500
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
     """Jobs, newest first, without previews unless asked for."""
-    found = Job.objects.visible_to(request.user).select_related("host", "volume", "actor")
+    found = Job.objects.visible_to(request.user).with_names()
     previews = request.GET.get("previews") == "1"
     if not previews:
         found = found.filter(dry_run=False)
@@ -72,7 +72,7 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _job(request: HttpRequest, key: str) -> Job:
-    found = Job.objects.visible_to(request.user).select_related("host", "volume", "actor")
+    found = Job.objects.visible_to(request.user).with_names()
     return get_object_or_404(found, key=key)
 
 

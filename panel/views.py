@@ -6,7 +6,6 @@ import logging
 from datetime import timedelta
 
 import redis
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -15,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, State
+from panel import broker
 from storage.attention import ORDER, problems_of
 from storage.models import Host, Volume
 
@@ -22,15 +22,14 @@ log = logging.getLogger(__name__)
 
 RECENT = timedelta(days=2)
 LAST_JOBS = 5
-REDIS_SECONDS = 2
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """What needs a person now, and how much there is of everything."""
     now = timezone.now()
-    hosts = Host.objects.visible_to(request.user)
-    jobs = Job.objects.visible_to(request.user).select_related("volume", "host")
+    hosts = Host.objects.visible_to(request.user).without_inventory()
+    jobs = Job.objects.visible_to(request.user).with_names()
     real = jobs.filter(dry_run=False)
     problems = [
         (host, problem)
@@ -74,11 +73,7 @@ def _database() -> bool:
 
 def _redis() -> bool:
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL,
-            socket_timeout=REDIS_SECONDS,
-            socket_connect_timeout=REDIS_SECONDS,
-        ) as client:
+        with broker.client() as client:
             client.ping()
     except redis.RedisError as error:
         log.warning("health: Redis does not answer: %s", error)

@@ -104,12 +104,12 @@ class VolumeRow:
 
 
 def rows_of(volumes: Iterable[Volume]) -> list[VolumeRow]:
-    """The rows in the order of `volumes`: one query for places, one for figures, and each
-    host's inventory decoded once."""
+    """The rows in the order of `volumes`: one query each for places, hosts and figures,
+    and every host's inventory is read and decoded once (a join would read it for every volume)."""
     volumes = list(volumes)
     placements = {
         placement.volume_id: placement
-        for placement in Placement.objects.filter(volume__in=volumes, until=None).select_related(
+        for placement in Placement.objects.filter(volume__in=volumes, until=None).prefetch_related(
             "host"
         )
     }

@@ -36,6 +36,10 @@ class HostQuerySet(models.QuerySet["Host"]):
     def active(self) -> Self:
         return self.filter(state=HostState.ACTIVE)
 
+    def without_inventory(self) -> Self:
+        """Leaves `facts` in the database: lists of hosts never look at these megabytes."""
+        return self.defer("facts")
+
 
 class Host(models.Model):
     """`host_key` is the pinned key (one OpenSSH public key line); `host_key_seen` the key that
