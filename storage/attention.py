@@ -41,14 +41,6 @@ def is_silent(host: Host, now: datetime) -> bool:
 def problems_of(host: Host, now: datetime) -> tuple[Problem, ...]:
     """State, last error, silence, and the preflight problems the agent reported."""
     found = [*_of_state(host), *_of_contact(host, now), *_reported(host)]
-    if host.state == HostState.ACTIVE and host.hello and not host.allowed_vgs:
-        found.append(
-            Problem(
-                "info",
-                "Observe-only: root on the host has not allowed Tiercel to change anything.",
-                "Allow a volume group on the host; the line to run is under Policy.",
-            )
-        )
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 

@@ -23,9 +23,8 @@ PAGE_ROWS = 50
 def hosts(request: HttpRequest) -> HttpResponse:
     """Every host with its state, the age of its last answer and what is wrong with it."""
     now = timezone.now()
-    page = Paginator(Host.objects.visible_to(request.user), PAGE_ROWS).get_page(
-        request.GET.get("page")
-    )
+    found = Host.objects.visible_to(request.user).without_inventory()
+    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
     rows = [
         {"host": host, "problems": problems_of(host, now), "silent": is_silent(host, now)}
         for host in page
@@ -90,14 +89,15 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def offers(row: VolumeRow) -> dict[str, object]:
-    """The form a volume's page offers (a new cache, or another mode), or why there is none."""
-    refusal = row.refusal(row.wish)
+    """The form a volume's page offers (a new cache, or another mode), or why there is none.
+    `barred` is why nothing at all may be changed; want of SSD room bars only a new cache."""
+    refusal = barred = row.refusal(row.wish)
     form: ModeForm | None = None
     if refusal is None:
         form = ModeForm(row) if row.cache is not None else CacheForm(row)
     if isinstance(form, CacheForm) and not form.has_room:
         refusal, form = form.no_room(), None
-    return {"refusal": refusal, "form": form}
+    return {"refusal": refusal, "barred": barred, "form": form}
 
 
 @require_safe

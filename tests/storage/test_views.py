@@ -6,13 +6,16 @@ from datetime import timedelta
 from unittest import mock
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts import fingerprint
 from storage.facts import VolumeUser
 from storage.rates import GapReason, Technology
+from storage.rows import rows_of
 from storage.samples import Latest
 from tests import make
 from tests.scene import HOST_KEY, HOSTILE, LONG, OTHER_HOST_KEY, RTL, scene
@@ -281,3 +284,28 @@ def test_volumes_are_found_by_label_customer_and_host(staff: Client) -> None:
 def test_a_host_that_has_been_quiet_for_less_than_three_rounds_is_active(staff: Client) -> None:
     scene(host={"last_seen_at": timezone.now() - timedelta(seconds=90)})
     assert "silent" not in page(staff, "hosts")
+
+
+def test_correction_lines_keep_their_indentation(staff: Client) -> None:
+    block = "Match User tiercel\n    AuthenticationMethods publickey"
+    error = {"code": "sshd_totp", "message": "a code is demanded", "correction": block}
+    there = scene(host={"error": error})
+    for text in (page(staff, "host", there.host.key), page(staff, "home")):
+        assert f"<code>{block}</code></pre>" in text
+
+
+def test_want_of_ssd_room_does_not_keep_a_found_volume_from_being_managed(staff: Client) -> None:
+    pvs = (make.pv(), make.fast_pv(free_bytes=0))
+    there = scene(pvs=pvs, managed=False)
+    assert "Manage this volume: preview" in page(staff, "volume", there.volume.key)
+
+
+def test_an_inventory_is_read_once_for_all_volumes_of_its_host() -> None:
+    host = make.host()
+    volumes = [make.volume() for _ in range(3)]
+    for volume in volumes:
+        make.placement(volume, host)
+    with CaptureQueriesContext(connection) as queries:
+        rows = rows_of(volumes)
+    assert len({id(row.host) for row in rows}) == 1
+    assert sum('"storage_host"."facts"' in query["sql"] for query in queries) == 1
