@@ -46,6 +46,8 @@ def shape(draft: Draft) -> None:
         if attached is not None:
             _detach(draft, attached)
         _remove_csets(draft, attached, keep=None)
+        if not draft.steps:
+            _no_residue(draft)
     elif attached is None:
         _remove_csets(draft, attached, keep=wanted.cset_uuid)
         _attach(draft, wanted)
@@ -170,3 +172,17 @@ def _remove_csets(draft: Draft, attached: str | None, keep: str | None) -> None:
             cset_uuid=cset.uuid,
         )
         draft.free(lv)
+
+
+def _no_residue(draft: Draft) -> None:
+    """A cache device whose set is not registered cannot be removed by its uuid, and "done" would
+    hide the SSD space it takes."""
+    for lv in _cache_devices(draft):
+        name = f"{lv.vg_name}/{lv.name}"
+        raise Refused(
+            "degraded",
+            f"The cache device {name} is left on the SSD, and its cache set is not registered.",
+            f"On the host: echo /dev/{name} > /sys/fs/bcache/register_quiet, then remove the "
+            f"cache again. If `bcache-super-show /dev/{name}` finds no superblock, an interrupted "
+            f"removal left it empty: lvremove {name}",
+        )

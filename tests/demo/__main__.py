@@ -14,7 +14,7 @@ import secrets
 import signal
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,21 +82,19 @@ def main() -> int:
 
 
 def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
-    # The lab boots while the panel is made ready; both take some seconds of one core.
     from tests.demo.host import boot
 
-    with stage("Boot the storage host"):
-        host = boot(stack)
-    place = embedded.here()
-    with stage("Start PostgreSQL and Redis, make an empty database"):
-        started = embedded.start(embedded.every_service(place))
-        stack.callback(embedded.stop, started)
-        environment = settings.environment(port, host.panel_address)
-        if host.kind == "fake":
-            environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
-        os.environ.update(environment)
-        database.fresh(place)
-        database.migrate(environment)
+    environment = settings.environment(port)
+    # Side by side: the host's boot keeps one core busy, and its machine is tied to this thread.
+    with ThreadPoolExecutor(1) as beside:
+        prepared = beside.submit(_prepare, environment)
+        stack.callback(_stop_services, prepared)
+        with stage("Boot the storage host"):
+            host = boot(stack)
+        prepared.result()
+    if host.kind == "fake":
+        environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
+    os.environ.update(environment)
     password = _people()
     log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
@@ -123,6 +121,25 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     _greet(url, password, auto=auto)
     print(f"READY {json.dumps(ready)}", flush=True)
     running.wait()
+
+
+def _prepare(environment: dict[str, str]) -> list[embedded.Service]:
+    """Services, an empty database, tables; returns the services that were started now."""
+    place = embedded.here()
+    with stage("Start PostgreSQL and Redis, make an empty database"):
+        started = embedded.start(embedded.every_service(place))
+        try:
+            database.fresh(place)
+            database.migrate(environment)
+        except BaseException:
+            embedded.stop(started)
+            raise
+    return started
+
+
+def _stop_services(prepared: Future[list[embedded.Service]]) -> None:
+    if prepared.exception() is None:
+        embedded.stop(prepared.result())
 
 
 def _people() -> str:

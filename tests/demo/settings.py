@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 
 from panel import embedded
+from tests.lab.vm import Lab
 
 DATABASE = "tiercel_demo"
 REDIS_DB = 1
 SAMPLE_SECONDS = 10
 
 
-def environment(port: int, host_address: str) -> dict[str, str]:
+def environment(port: int) -> dict[str, str]:
     """The environment of every process of the demo. Its database is a separate one, so that the
     data of `make up` in the same checkout stays as it is."""
     place = embedded.here()
     redis_url = place.redis_url.replace("db=0", f"db={REDIS_DB}")
-    hosts = ["localhost", "127.0.0.1", host_address]
+    hosts = ["localhost", "127.0.0.1", Lab.panel_address]
     return os.environ | {
         "DJANGO_SETTINGS_MODULE": "panel.settings",
         "DATABASE_URL": place.database_url("tiercel_app", DATABASE),

@@ -216,3 +216,8 @@ def test_a_volume_that_lost_its_cache_set_is_left_alone(backing: BcacheBacking) 
 def test_a_plain_wish_on_a_bcache_volume_is_refused() -> None:
     lv = formatted()
     assert refused(make.facts(lv), lv, lvmcache()) == "unsupported"
+
+
+def test_a_removal_is_not_done_while_an_unregistered_cache_device_takes_ssd_space() -> None:
+    lv, left = formatted(), device()
+    assert refused(make.facts(lv, left), lv, READY) == "degraded"
