@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from itertools import pairwise
+from pathlib import Path
 
 from tests.lab.vm import Lab
 
-NOTES = "/run/counters"
+PROGRAM, NOTES = "/run/note_counters.py", "/run/counters"
 SCRIPT = """
 rm -f {notes}
 name=$(dmsetup info -c --noheadings -o name /dev/vg0/{lv})
 kernel=$(basename $(realpath /dev/vg0/{lv}))
 front=$(readlink /sys/block/$kernel/bcache/dev) && front=$(basename $front) || front=$kernel
-systemd-run -q --collect --unit=load-counters sh -c "
-    while :; do
-        u=\\$(cut -d' ' -f1 /proc/uptime)
-        d=\\$(dmsetup status --noflush '$name')
-        f=\\$(awk '\\$3 == \\"$front\\" {{ print \\$6 }}' /proc/diskstats)
-        b=\\$(awk '\\$3 == \\"$kernel\\" {{ print \\$6 }}' /proc/diskstats)
-        echo \\$u \\$f \\$b \\$d >> {notes}
-        sleep 0.2
-    done"
+systemd-run -q --collect --unit=load-notes python3 {program} $name $front $kernel {notes}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """Counters at a time since boot: sectors read of what the guest reads and of the LV below, and
-    what dm-cache counts (None of other targets)."""
+    dm-cache's read hits and misses (0 of other targets)."""
 
     at_seconds: float
-    front_sectors: int
-    back_sectors: int
-    hits: int | None
-    misses: int | None
+    front_sectors: float
+    back_sectors: float
+    hits: float
+    misses: float
 
     @classmethod
     def of(cls, line: str) -> Note:
@@ -43,32 +37,44 @@ class Note:
         Documentation/admin-guide/device-mapper/cache.rst: behind the target's name come metadata
         block size, used/total, cache block size, used/total, read hits, read misses."""
         uptime, front, back, _start, _length, target, *status = line.split()
-        hits, misses = (int(n) for n in status[4:6]) if target == "cache" else (None, None)
-        return cls(float(uptime), int(front), int(back), hits, misses)
+        hits, misses = status[4:6] if target == "cache" else ("0", "0")
+        return cls(*(float(word) for word in (uptime, front, back, hits, misses)))
 
 
 @contextmanager
 def noting(lab: Lab, lv: str) -> Iterator[None]:
-    """Write the counters of a volume down, five times a second."""
-    lab.run(SCRIPT.format(lv=lv, notes=NOTES))
+    """Write the counters of a volume down."""
+    lab.shell.write(PROGRAM, Path(__file__).with_name("note_counters.py").read_bytes())
+    lab.run(SCRIPT.format(lv=lv, program=PROGRAM, notes=NOTES))
     try:
         yield
     finally:
-        lab.run("systemctl stop load-counters", check=False)
+        lab.run("systemctl stop load-notes", check=False)
 
 
 def hit_rate(lab: Lab, start_seconds: float, end_seconds: float) -> float | None:
-    """Between two times since boot; None where the notes do not reach over both."""
-    notes = [Note.of(line) for line in lab.run(["cat", NOTES]).stdout.splitlines()[:-1]]
-    if not notes or notes[0].at_seconds > start_seconds or notes[-1].at_seconds < end_seconds:
+    """Between two times since boot; None where the notes do not reach over both.
+
+    lvmcache: hits / (hits + misses). bcache, whose own counters lose counts: the share of the
+    sectors read that did not come from the backing device.
+    """
+    text = lab.run(f"cat {NOTES} 2>/dev/null", check=False).stdout
+    notes = [Note.of(line) for line in text.split("\n")[:-1]]
+    first, last = at(notes, start_seconds), at(notes, end_seconds)
+    if first is None or last is None:
         return None
-    first, last = (
-        min(notes, key=lambda note: abs(note.at_seconds - at))
-        for at in (start_seconds, end_seconds)
-    )
-    if first.hits is None or last.hits is None or first.misses is None or last.misses is None:
-        return 1 - (last.back_sectors - first.back_sectors) / (
-            last.front_sectors - first.front_sectors
-        )
-    hits = last.hits - first.hits
-    return hits / (hits + last.misses - first.misses)
+    hits, misses = last.hits - first.hits, last.misses - first.misses
+    if hits + misses:
+        return hits / (hits + misses)
+    front = last.front_sectors - first.front_sectors
+    return 1 - (last.back_sectors - first.back_sectors) / front
+
+
+def at(notes: Sequence[Note], seconds: float) -> Note | None:
+    """The counters at a time, on the straight line between the notes around it."""
+    for before, after in pairwise(notes):
+        if before.at_seconds <= seconds <= after.at_seconds:
+            part = (seconds - before.at_seconds) / (after.at_seconds - before.at_seconds)
+            values = zip(astuple(before), astuple(after), strict=True)
+            return Note(*(low + part * (high - low) for low, high in values))
+    return None

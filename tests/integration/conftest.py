@@ -151,13 +151,8 @@ def enrol(begin: Callable[[Machine, str], Host], person: Person) -> Callable[[Ma
 @pytest.fixture(scope="package")
 def lab_machine(lab_world: LabWorld) -> Iterator[LabMachine]:
     """The lab, taken from the contract suite for a while. Tests leave nothing in use on it."""
-    lab_world.reset()
-    machine = LabMachine(lab_world)
-    try:
-        yield machine
-    finally:
-        lab_world.reset()
-        machine.close()
+    with lab_world.bare():
+        yield LabMachine(lab_world)
 
 
 @pytest.fixture(params=["fake", pytest.param("lab", marks=LAB)])
@@ -184,8 +179,8 @@ def host(machine: Machine, enrol: Callable[[Machine, str], Host], person: Person
 
 @pytest.fixture
 def found(machine: Machine, host: Host, person: Person) -> Volume:
-    """A volume that root made, not managed, without a cache."""
-    label = f"legacy{len(machine.lvs())}"
+    """A volume that root made, not managed, without a cache, of an odd but legal name."""
+    label = f"mail--{len(machine.lvs())}.old+x_y"
     machine.world.add_lv(label, 64 << 20)
     person.refresh(host)
     return Volume.objects.get(label=label, placement__host=host)

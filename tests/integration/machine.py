@@ -22,12 +22,18 @@ class Held(Protocol):
 
 
 class Machine(Protocol):
-    """One host. `world` are root's hands (`tests.contract.world`): LVs, guests, the policy."""
+    """One host. `world` are root's hands: LVs, guests, the policy."""
 
     name: str
-    world: World
     address: str
-    port: int
+
+    @property
+    def world(self) -> World:
+        """Root's hands."""
+
+    @property
+    def port(self) -> int:
+        """Of its sshd, on this machine's loopback."""
 
     def panel_url(self, port: int) -> str:
         """How it reaches a panel on this machine's loopback."""

@@ -13,7 +13,7 @@ from tests.demo.visitor import Page, Visitor
 from tests.integration.until import until
 
 MIB = 1 << 20
-JOB_SECONDS = 150
+JOB_SECONDS = 240
 
 
 class Person:

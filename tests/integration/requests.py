@@ -9,6 +9,7 @@ from storage.models import Host
 
 def refused(host: Host, verb: str, lv: str) -> AgentError:
     """The error of a request about one LV of vg0, with the right expectations."""
+    host.refresh_from_db()
     facts = host.inventory
     assert facts is not None
     found = next(each for each in facts.lvs if (each.vg_name, each.name) == ("vg0", lv))

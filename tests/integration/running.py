@@ -22,7 +22,7 @@ from tests.integration.until import until
 from tests.lab.vm import free_port
 
 STOP_SECONDS = 20.0
-SAMPLE_SECONDS = 6
+SAMPLE_SECONDS = 10
 REDIS = "redis"
 
 

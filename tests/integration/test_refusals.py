@@ -171,14 +171,3 @@ def test_hostile_names_of_foreign_volumes_and_guests_are_shown_escaped(
         assert "<script>alert" not in person.job_page(preview)
         assert preview.state == State.FAILED
         assert preview.error["code"] == "bad_request"
-
-
-def test_odd_but_legal_names_of_foreign_volumes_are_shown_and_can_be_managed(
-    machine: Machine, host: Host, person: Person
-) -> None:
-    lv = "mail--2.old+x_y"
-    machine.world.add_lv(lv, 64 * MIB)
-    person.refresh(host)
-    volume = Volume.objects.get(label=lv, placement__host=host)
-    assert f"vg0/{lv}" in words(person.volume_page(volume))
-    assert person.apply_and_wait(person.tag(volume)).state == State.SUCCEEDED

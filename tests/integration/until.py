@@ -10,7 +10,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 
 
-def until(what: str | Callable[[], str], look: Callable[[], T], seconds: float = 60.0) -> T:
+def until(what: str | Callable[[], str], look: Callable[[], T | None], seconds: float = 60.0) -> T:
     """The first true answer of `look`; AssertionError with the last one when time is over."""
     end = time.monotonic() + seconds
     while True:

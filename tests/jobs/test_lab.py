@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from io import StringIO
@@ -24,6 +23,7 @@ from storage.models import Host, LatestSample, Placement, Volume
 from storage.naming import cache_device_name, new_key, pool_name, volume_name
 from storage.wish import MIB, Bcache, LvmCache, Wish
 from tests import make
+from tests.contract.lab_world import LabWorld
 from tests.lab import guest
 from tests.lab.vm import Lab
 
@@ -43,8 +43,8 @@ AuthenticationMethods publickey,keyboard-interactive
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab(f"jobs-{os.getpid()}") as machine:
+def lab(lab_world: LabWorld) -> Iterator[Lab]:
+    with lab_world.bare() as machine:
         yield machine
 
 
