@@ -63,12 +63,8 @@ class FakeWorld:
         with self.host.changing() as machine:
             machine.mounts.remove(entry)
 
-    @contextmanager
-    def writing(self, lv: str) -> Iterator[None]:
+    def make_dirty(self, lv: str) -> None:
         self.host.root.dirty(lv, 16 << 20)
-        load = self.host.root.load(lv, write_share=1.0)
-        yield
-        self.host.root.stop_load(load)
 
     def read(self, lv: str, size_bytes: int) -> None:
         load = self.host.root.load(lv, hit_rate=0.9)

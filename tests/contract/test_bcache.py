@@ -73,9 +73,9 @@ def test_a_cache_comes_changes_and_goes_while_a_guest_holds_the_volume(
         assert agent.lv(volume)["bcache"]["cache_mode"] == "writeback"
         with agent.unchanged():
             assert agent.do("bcache.set", change)["commands"] == []
-        with world.writing(volume):
-            bcache = agent.lv(volume)["bcache"]
-            assert bcache["state"] == "dirty" and bcache["dirty_bytes"] > 0
+        world.make_dirty(volume)
+        bcache = agent.lv(volume)["bcache"]
+        assert bcache["state"] == "dirty" and bcache["dirty_bytes"] > 0
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
         bcache = agent.lv(volume)["bcache"]
         assert (bcache["state"], bcache["dirty_bytes"]) == ("no cache", 0)

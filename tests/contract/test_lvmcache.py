@@ -72,10 +72,10 @@ def test_writeback_is_set_flushed_and_left_while_a_guest_holds_the_volume(
         cache = agent.lv(volume)["cache"]
         assert (cache["mode"], cache["migration_threshold_sectors"]) == ("writeback", 4096)
         detach = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
-        with world.writing(volume):
-            assert agent.lv(volume)["cache"]["dirty_bytes"] > 0
-            assert agent.refused("cache.detach", detach) == "dirty"
-            agent.do("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
+        world.make_dirty(volume)
+        assert agent.lv(volume)["cache"]["dirty_bytes"] > 0
+        assert agent.refused("cache.detach", detach) == "dirty"
+        agent.do("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
         cache = agent.lv(volume)["cache"]
         assert (cache["dirty_bytes"], cache["policy"], cache["mode"]) == (0, "cleaner", "writeback")
         back = {"lv": volume, "policy": "smq", "mode": "writethrough"}

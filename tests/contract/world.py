@@ -51,8 +51,8 @@ class World(Protocol):
     def mounted(self, lv: str) -> AbstractContextManager[str]:
         """The volume with a file system on it, mounted; gives the mount point."""
 
-    def writing(self, lv: str) -> AbstractContextManager[None]:
-        """Somebody writes to the volume all the time, so that a writeback cache stays dirty."""
+    def make_dirty(self, lv: str) -> None:
+        """Write some MiB into the writeback cache of a volume, that stay there for a while."""
 
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""
