@@ -69,8 +69,8 @@ def test_a_volume_in_use_is_neither_formatted_nor_stopped(agent: Agent, world: W
         with world.mounted(volume):
             assert agent.refused("bcache.stop", {"lv": volume}) == "in_use"
         unknown = {"lv": volume, "cset_uuid": str(uuid.uuid4()), "cache_mode": "writethrough"}
-        unknown |= {"sequential_cutoff_bytes": 0}
-        assert agent.refused("bcache.attach", unknown) == "not_found"
+        cutoff = {"sequential_cutoff_bytes": 0}
+        assert agent.refused("bcache.attach", {**unknown, **cutoff}) == "not_found"
         attach = {"lv": volume, "pool": pool, "mode": "writethrough"}
         assert agent.refused("cache.attach", attach) == "unsupported"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.fake import group
+from tests.fake.counters import Counters
 from tests.fake.machine import Machine
 from tests.fake.parts import EXTENT, Load, Lv, Process, Run, Signature, Vg
 
@@ -146,8 +147,9 @@ class Hands:
             machine.boot_id = machine.uuid4()
             machine.processes.clear()
             machine.loads.clear()
-            for each in (*machine.disks, *machine.arrays, *machine.lvs(), *machine.backings):
-                each.counters = type(each.counters)()
+            owners: list[Any] = [*machine.disks, *machine.arrays, *machine.lvs()]
+            for each in [*owners, *machine.backings]:
+                each.counters = Counters()
 
 
 def _vg(machine: Machine, name: str) -> Vg:

@@ -138,8 +138,9 @@ class FakeHost:
             self.executed.append(tuple(argv))
         for pause in self._take(self._pauses, program):
             pause.wait()
-        for failure in self._take(self._failures, program):
-            return failure
+        failures: Sequence[Result] = self._take(self._failures, program)
+        if failures:
+            return failures[0]
         if program in REPORTS:
             with self._guard, self._noting_gaps():
                 self._settle()
@@ -210,7 +211,7 @@ class FakeHost:
         with self._guard:
             lv = self.machine.lv_at(path)
             if lv is not None:
-                above = any(each.lv is lv for each in (*self.machine.backings, *self.machine.csets))
+                above = self.machine.under_bcache(lv)
                 return not above and not any(path == mount for mount, _ in self.machine.mounts)
             return self.exists(path) and not any(path == mount for mount, _ in self.machine.mounts)
 

@@ -62,8 +62,7 @@ def _lvremove(machine: Machine, vg: Vg, line: Line) -> Steps:
         return not_found(operand)
     if not lv.public and lv.layout != "cache,pool":
         raise ModelGap(f"removing a hidden volume removes its owner: {operand}")
-    above = any(each.lv is lv for each in (*machine.backings, *machine.csets))
-    if lv.minor is not None and above:
+    if lv.minor is not None and machine.under_bcache(lv):
         return failed(f"Logical volume {operand} is used by another device.")
     if lv.minor is not None and machine.open_count(lv):
         return failed(f"Logical volume {operand} contains a filesystem in use.")

@@ -72,6 +72,11 @@ class Machine:
     def cset(self, uuid: str) -> CacheSet | None:
         return next((each for each in self.csets if each.uuid == uuid), None)
 
+    def under_bcache(self, lv: Lv) -> bool:
+        """A registered bcache device, backing or cache, stands on it."""
+        users = [each.lv for each in self.backings] + [each.lv for each in self.csets]
+        return any(user is lv for user in users)
+
     def openers(self, path: str) -> list[Process]:
         return [process for process in self.processes if path in process.paths]
 
@@ -79,7 +84,7 @@ class Machine:
         """dm's own count: processes, mounts, and what stands on the device."""
         if lv.layer:
             return 1
-        above = any(each.lv is lv for each in (*self.backings, *self.csets))
+        above = self.under_bcache(lv)
         mounted = sum(path == lv.path for path, _ in self.mounts)
         return above + mounted + len(self.openers(lv.path))
 

@@ -43,7 +43,8 @@ def mountinfo(machine: Machine, tree: Tree) -> bytes:
 
 def diskstats(machine: Machine) -> bytes:
     rows: list[tuple[str, str, Counters]] = [
-        *((each.dev, each.name, each.counters) for each in (*machine.disks, *machine.arrays)),
+        *((each.dev, each.name, each.counters) for each in machine.disks),
+        *((each.dev, each.name, each.counters) for each in machine.arrays),
         *(
             (f"{DM_MAJOR}:{lv.minor}", str(lv.kname), lv.counters)
             for lv in machine.lvs() if lv.minor is not None

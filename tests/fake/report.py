@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from storage.agent.host import Result
 from tests.fake.machine import Machine
-from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
+from tests.fake.parts import DM_MAJOR, EXTENT, Array, Cache, Disk, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
 HIDDEN = "report/mark_hidden_devices=0"
@@ -79,7 +79,8 @@ def pvs(machine: Machine) -> list[dict[str, str]]:
     rows = [_pv(vg, pv) for vg in machine.vgs for pv in vg.pvs]
     used = [member for array in machine.arrays for member in array.members]
     taken = [pv.device for vg in machine.vgs for pv in vg.pvs]
-    for device in [*machine.arrays, *machine.disks]:
+    devices: list[Disk | Array] = [*machine.arrays, *machine.disks]
+    for device in devices:
         if device in used or device in taken:
             continue
         empty = dict.fromkeys(("pv_uuid", "vg_uuid", "vg_name"), "")
