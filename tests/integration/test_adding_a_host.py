@@ -7,6 +7,7 @@ from collections.abc import Callable
 from storage.models import Host, LatestSample, Placement
 from tests.integration.machine import Machine
 from tests.integration.person import Person, words
+from tests.integration.requests import refused
 from tests.integration.until import until
 
 
@@ -27,6 +28,7 @@ def test_a_pasted_line_and_an_accepted_fingerprint_show_all_there_is_and_allow_n
     assert "/tag" not in person.volume_page(found.volume)
     vg = host.inventory.vgs[0] if host.inventory else None
     assert vg is not None and not vg.allowed
+    assert refused(host, "bcache.stop", "legacy-web").code == "observe_only"
     offered = person.visitor.get("/volumes/new").text
     assert vg.uuid not in offered
     machine.allow("vg0")

@@ -12,10 +12,10 @@ from tests.integration.fake_machine import FakeMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person, argvs, words
 
+pytestmark = pytest.mark.parametrize("machine", ["fake"], indirect=True)
 LAYOUTS = {"lvmcache": "plain", "bcache": "bcache"}
 
 
-@pytest.mark.parametrize("machine", ["fake"], indirect=True)
 @pytest.mark.parametrize("technology", LAYOUTS)
 def test_a_cache_is_added_changed_and_removed_while_a_guest_holds_the_volume(
     machine: FakeMachine, host: Host, person: Person, technology: str

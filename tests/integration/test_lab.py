@@ -68,7 +68,6 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
     assert 0.05 < noted <= 1
 
 
-@pytest.mark.timeout(600)
 def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
     machine: LabMachine, host: Host, panel: Running, person: Person
 ) -> None:
@@ -88,7 +87,6 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
     assert machine.lvs() == bare
 
 
-@pytest.mark.timeout(600)
 def test_bcache(machine: LabMachine, host: Host, person: Person) -> None:
     volume = created(person, machine, host, "bcache")
     lv, bare = f"v-{volume.key}", machine.lvs()

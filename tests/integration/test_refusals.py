@@ -96,6 +96,7 @@ def test_a_full_group_takes_no_cache(
     assert [each for each in machine.executed()[len(before) :] if "filler" not in each] == []
 
 
+@pytest.mark.parametrize("machine", ["fake"], indirect=True)
 def test_formatting_a_volume_in_use_is_refused(
     machine: Machine, host: Host, person: Person
 ) -> None:
