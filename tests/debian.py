@@ -1,10 +1,12 @@
-"""`python -m tests.debian`: the Debian packages that the lab and the browser tests need."""
+"""`python -m tests.debian`: the Debian packages that the lab and the browser tests need, and the
+lab's image, so that no test's time goes into building it."""
 
 import os
 import shutil
 import subprocess
 import sys
 
+from tests.lab import image
 from tests.lab.packages import LabUnavailable, install_packages
 
 BROWSER = "chromium"
@@ -30,10 +32,16 @@ def install_browser() -> None:
         )
 
 
+def say(line: str) -> None:
+    """Show progress at once."""
+    print(line, flush=True)
+
+
 def main() -> int:
     """Install what is missing as root, else say what is; the tests that need it then skip."""
     try:
-        install_packages(lambda line: print(line, flush=True))
+        install_packages(say)
+        image.ensure(say)
     except LabUnavailable as error:
         print(error)
         if os.geteuid() == 0:

@@ -43,13 +43,13 @@ AuthenticationMethods publickey,keyboard-interactive
 
 
 @pytest.fixture(scope="module")
-def lab(lab_world: LabWorld) -> Iterator[Lab]:
-    with lab_world.bare() as machine:
-        yield machine
+def machine(lab_world: LabWorld) -> Iterator[Lab]:
+    with lab_world.bare() as bare:
+        yield bare
 
 
 @pytest.fixture
-def paste(lab: Lab, live_server: LiveServer, settings: Settings) -> Callable[[], str]:
+def paste(machine: Lab, live_server: LiveServer, settings: Settings) -> Callable[[], str]:
     """Print the enrolment line, run it on the host as root, return what it says."""
     settings.ALLOWED_HOSTS = ["*"]
     settings.TIERCEL_SAMPLE_SECONDS = 10
@@ -57,24 +57,24 @@ def paste(lab: Lab, live_server: LiveServer, settings: Settings) -> Callable[[],
 
     def enrol_and_run() -> str:
         out = StringIO()
-        url = f"http://{lab.panel_address}:{port}"
+        url = f"http://{machine.panel_address}:{port}"
         call_command(
-            "enrol", "lab1", "127.0.0.1", port=lab.ssh_port, public_url=url,
+            "enrol", "lab1", "127.0.0.1", port=machine.ssh_port, public_url=url,
             stdout=out, stderr=StringIO(),
         )  # fmt: skip
-        ran = lab.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS)
+        ran = machine.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS)
         return ran.stdout
 
     return enrol_and_run
 
 
 @pytest.fixture
-def host(lab: Lab, paste: Callable[[], str]) -> Host:
+def host(machine: Lab, paste: Callable[[], str]) -> Host:
     """The lab, enrolled, accepted by the fingerprint of its own key file."""
-    assert lab.keys.host_fingerprint in paste()
+    assert machine.keys.host_fingerprint in paste()
     found = Host.objects.get()
     assert found.state == "unverified"
-    accept_fingerprint(found, lab.keys.host_fingerprint, None)
+    accept_fingerprint(found, machine.keys.host_fingerprint, None)
     return found
 
 
@@ -105,17 +105,17 @@ def commands(job: Job) -> list[str]:
 
 
 def test_a_host_from_the_pasted_line_to_cached_volumes(
-    lab: Lab, host: Host, paste: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    machine: Lab, host: Host, paste: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert refresh(host), Host.objects.get().error
     host.refresh_from_db()
     assert "observe_only" in [problem["code"] for problem in host.problems]
-    assert lab.run("id -u tiercel && sudo -l -U tiercel").stdout.count("agent.pyz") == 1
+    assert machine.run("id -u tiercel && sudo -l -U tiercel").stdout.count("agent.pyz") == 1
 
     volume = new_volume(host, "plain")
     refused = done(Kind.CREATE_VOLUME, volume, Wish(SIZE))
     assert (refused.state, refused.error["code"]) == (State.FAILED, "observe_only")
-    lab.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", "vg0"])
+    machine.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", "vg0"])
     assert "policy /etc/tiercel/agent.json kept" in paste()
     host.refresh_from_db()
     assert host.state == "active"
@@ -126,7 +126,7 @@ def test_a_host_from_the_pasted_line_to_cached_volumes(
     def cut_after_attach(host: Host, verb: str, *args: object, **fields: object) -> Reply:
         reply = ask(host, verb, *args, **fields)
         if verb.endswith(".attach"):
-            lab.run("kill $(pgrep -u tiercel sshd)")
+            machine.run("kill $(pgrep -u tiercel sshd)")
             cuts.append(verb)
         return reply
 
@@ -139,7 +139,7 @@ def test_a_host_from_the_pasted_line_to_cached_volumes(
         made = done(Kind.CREATE_VOLUME, volume, bare)
         assert (made.state, made.error) == (State.SUCCEEDED, {})
         device = f"/dev/vg0/{volume_name(volume.key)}" if layout == "plain" else "/dev/bcache0"
-        holding = guest.start(lab, f"vm-{layout}", device)
+        holding = guest.start(machine, f"vm-{layout}", device)
         preview = done(Kind.ADD_CACHE, volume, cached, dry_run=True)
         job = done(Kind.ADD_CACHE, volume, cached)
         assert (job.state, job.error) == (State.SUCCEEDED, {})
@@ -155,56 +155,56 @@ def test_a_host_from_the_pasted_line_to_cached_volumes(
 
 
 def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
-    lab: Lab, host: Host, paste: Callable[[], str]
+    machine: Lab, host: Host, paste: Callable[[], str]
 ) -> None:
     assert transport.call(host, "hello").ok
     config = "/etc/ssh/sshd_config.d/00-totp.conf"
     try:
-        lab.shell.write(config, MORE_METHODS.encode(), 0o644)
-        lab.run("systemctl restart ssh; kill $(pgrep -u tiercel sshd)")
+        machine.shell.write(config, MORE_METHODS.encode(), 0o644)
+        machine.run("systemctl restart ssh; kill $(pgrep -u tiercel sshd)")
         with pytest.raises(TotpDemanded) as caught:
             hosts.ask(host, "hello")
         block = caught.value.correction.partition("\nAdd these")[0]
         assert block in paste()
-        lab.shell.write("/tmp/block", f"\n{block}\n".encode(), 0o644)
-        lab.run("cp /etc/ssh/sshd_config /tmp/before; cat /tmp/block >>/etc/ssh/sshd_config")
-        lab.run("systemctl restart ssh")
+        machine.shell.write("/tmp/block", f"\n{block}\n".encode(), 0o644)
+        machine.run("cp /etc/ssh/sshd_config /tmp/before; cat /tmp/block >>/etc/ssh/sshd_config")
+        machine.run("systemctl restart ssh")
         assert hosts.ask(host, "hello").ok
     finally:
-        lab.run(f"rm -f {config}; cp /tmp/before /etc/ssh/sshd_config; systemctl restart ssh")
+        machine.run(f"rm -f {config}; cp /tmp/before /etc/ssh/sshd_config; systemctl restart ssh")
 
 
-def test_sudo_that_wants_a_terminal_is_named(lab: Lab, host: Host) -> None:
+def test_sudo_that_wants_a_terminal_is_named(machine: Lab, host: Host) -> None:
     rule = "/etc/sudoers.d/zz-tty"
     try:
-        lab.shell.write(rule, b"Defaults:tiercel requiretty\n", 0o440)
+        machine.shell.write(rule, b"Defaults:tiercel requiretty\n", 0o440)
         with pytest.raises(SudoTty) as caught:
             hosts.ask(host, "hello")
         assert "Defaults:tiercel !requiretty" in caught.value.correction
     finally:
-        lab.run(["rm", "-f", rule])
+        machine.run(["rm", "-f", rule])
     assert hosts.ask(host, "hello").ok
 
 
 def test_a_second_line_for_the_same_machine_is_refused_with_the_reason(
-    lab: Lab, host: Host, live_server: LiveServer
+    machine: Lab, host: Host, live_server: LiveServer
 ) -> None:
     out = StringIO()
-    url = f"http://{lab.panel_address}:{live_server.url.rsplit(':', 1)[1]}"
+    url = f"http://{machine.panel_address}:{live_server.url.rsplit(':', 1)[1]}"
     call_command("enrol", "lab2", "127.0.0.1", public_url=url, stdout=out, stderr=StringIO())
-    ran = lab.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS, check=False)
+    ran = machine.run(out.getvalue().strip(), timeout_seconds=LINE_SECONDS, check=False)
     assert ran.returncode != 0
     assert "enrolled already, as lab1" in ran.stderr
 
 
-def test_ordinary_users_of_the_host_cannot_use_the_account(lab: Lab, host: Host) -> None:
-    asked = lab.run("su -s /bin/sh tiercel -c 'sudo -n /usr/bin/id'", check=False)
+def test_ordinary_users_of_the_host_cannot_use_the_account(machine: Lab, host: Host) -> None:
+    asked = machine.run("su -s /bin/sh tiercel -c 'sudo -n /usr/bin/id'", check=False)
     assert asked.returncode != 0
-    allow = lab.run(
+    allow = machine.run(
         "su -s /bin/sh tiercel -c 'sudo -n /usr/lib/tiercel/agent.pyz allow-vg vg0'", check=False
     )
     assert allow.returncode != 0
     keys = "~tiercel/.ssh/authorized_keys"
-    written = lab.run(f"su -s /bin/sh tiercel -c 'echo x >> {keys}'", check=False)
+    written = machine.run(f"su -s /bin/sh tiercel -c 'echo x >> {keys}'", check=False)
     assert written.returncode != 0
-    assert "restrict,command=" in lab.run(f"cat {keys}").stdout
+    assert "restrict,command=" in machine.run(f"cat {keys}").stdout
