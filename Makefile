@@ -23,7 +23,7 @@ help:
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
-	@echo "make clean     remove everything that was installed or written, data too"
+	@echo "make clean     remove what was installed or built, never the data of make up"
 
 # --- What is installed --------------------------------------------------------------------------
 
