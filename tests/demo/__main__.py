@@ -14,7 +14,7 @@ import secrets
 import signal
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,16 +82,14 @@ def main() -> int:
 
 
 def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
-    from tests.demo.host import boot
+    from tests.demo import host as hosts
 
     environment = settings.environment(port)
-    # Side by side: the host's boot keeps one core busy, and its machine is tied to this thread.
-    with ThreadPoolExecutor(1) as beside:
-        prepared = beside.submit(_prepare, environment)
-        stack.callback(_stop_services, prepared)
-        with stage("Boot the storage host"):
-            host = boot(stack)
-        prepared.result()
+    with stage("Find the storage host"):
+        host = hosts.start(stack)
+    # The machine boots meanwhile: it keeps one core busy for half a minute.
+    with stage("Start PostgreSQL and Redis, make an empty database"):
+        _prepare(stack, environment)
     if host.kind == "fake":
         environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
     os.environ.update(environment)
@@ -100,6 +98,8 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
         running = stack.enter_context(processes.Processes(environment, port, output=log))
         running.wait_healthy()
+    with stage("Wait until the storage host has booted"):
+        host.wait_until_up()
     from tests.demo.admin import Admin
 
     url = f"http://localhost:{port}"
@@ -109,7 +109,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     with stage(f"Let Tiercel change {VG}, as root on the host"):
         vg_uuid = _allow(host, admin, record)
     with stage("Create a customer and two volumes, start a guest and load on each"):
-        volumes = [_volume(host, admin, record, vg_uuid, recipe) for recipe in RECIPES]
+        volumes = _volumes(host, admin, record, vg_uuid)
     results = _caches(admin, volumes) if auto else None
     ready: dict[str, Any] = {
         "url": url,
@@ -123,23 +123,13 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     running.wait()
 
 
-def _prepare(environment: dict[str, str]) -> list[embedded.Service]:
-    """Services, an empty database, tables; returns the services that were started now."""
+def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:
+    """Services, which end with the stack; an empty database; tables."""
     place = embedded.here()
-    with stage("Start PostgreSQL and Redis, make an empty database"):
-        started = embedded.start(embedded.every_service(place))
-        try:
-            database.fresh(place)
-            database.migrate(environment)
-        except BaseException:
-            embedded.stop(started)
-            raise
-    return started
-
-
-def _stop_services(prepared: Future[list[embedded.Service]]) -> None:
-    if prepared.exception() is None:
-        embedded.stop(prepared.result())
+    started = embedded.start(embedded.every_service(place))
+    stack.callback(embedded.stop, started)
+    database.fresh(place)
+    database.migrate(environment)
 
 
 def _people() -> str:
@@ -194,16 +184,26 @@ def _wait_for(record: Host, what: str, is_there: Any) -> None:
     raise RuntimeError(f"{record} did not show {what}: {record.error or 'no error was noted'}")
 
 
-def _volume(
-    host: DemoHost, admin: Admin, record: Host, vg_uuid: str, recipe: Recipe
-) -> tuple[Recipe, Volume]:
-    volume = admin.create_volume(
-        record, vg_uuid,
-        label=recipe.label, customer=CUSTOMER, size_mib=recipe.size_mib, layout=recipe.layout,
-    )  # fmt: skip
-    name, device = _device(record, volume)
-    host.serve(recipe.guest, name, device, LOAD_SECONDS)
-    return recipe, volume
+def _volumes(
+    host: DemoHost, admin: Admin, record: Host, vg_uuid: str
+) -> list[tuple[Recipe, Volume]]:
+    """One volume per recipe, each with its guest and its load."""
+    volumes = []
+    with ThreadPoolExecutor(1) as beside:
+        serving = []
+        # One after the other: the emptiest disk is chosen, so each lies on its own.
+        for recipe in RECIPES:
+            volume = admin.create_volume(
+                record, vg_uuid,
+                label=recipe.label, customer=CUSTOMER, size_mib=recipe.size_mib,
+                layout=recipe.layout,
+            )  # fmt: skip
+            volumes.append((recipe, volume))
+            name, device = _device(record, volume)
+            serving.append(beside.submit(host.serve, recipe.guest, name, device, LOAD_SECONDS))
+        for begun in serving:
+            begun.result()
+    return volumes
 
 
 def _device(record: Host, volume: Volume) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from jobs.models import Job, State
-from storage.models import Host, Volume
+from storage.models import Customer, Host, Volume
 from tests.demo.visitor import Page, Visitor
 
 JOB_SECONDS = 400
@@ -35,12 +35,14 @@ class Admin:
         self, host: Host, vg_uuid: str, *, label: str, customer: str, size_mib: int, layout: str
     ) -> Volume:
         """Fill in the form, read the preview, confirm, wait."""
+        known = Customer.objects.filter(name=customer).first()
+        owner = {"customer": str(known.pk)} if known else {"new_customer": customer}
         page = self.visitor.get("/volumes/new")
         page = self.visitor.send(
             page,
             "/volumes/new",
+            **owner,
             label=label,
-            new_customer=customer,
             size=str(size_mib),
             unit="MiB",
             group=f"{host.key}/{vg_uuid}",

@@ -60,6 +60,9 @@ class FakeDemoHost:
     def port(self) -> int:
         return int(self._machine["port"])
 
+    def wait_until_up(self) -> None:
+        """It is up from the start."""
+
     def paste(self, line: str) -> None:
         """What the enrolment script does, without a machine to install anything on: take the
         panel's key from the script, and report."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tests.demo.fakehost import FakeDemoHost
 from tests.lab import guest, load
-from tests.lab.packages import LabUnavailable, install_packages
+from tests.lab.packages import LabUnavailable
 from tests.lab.vm import Lab
 
 LAB_NAME = "demo"
@@ -25,6 +25,9 @@ class DemoHost(Protocol):
     @property
     def port(self) -> int:
         """Where sshd listens."""
+
+    def wait_until_up(self) -> None:
+        """Return once it takes commands."""
 
     def paste(self, line: str) -> None:
         """Run the enrolment line as root on the host."""
@@ -53,6 +56,9 @@ class LabHost:
     def port(self) -> int:
         return self.lab.ssh_port
 
+    def wait_until_up(self) -> None:
+        self.lab.wait_until_up()
+
     def paste(self, line: str) -> None:
         self.lab.run(line)
 
@@ -68,14 +74,17 @@ class LabHost:
         load.wait_until_reading(self.lab, device)
 
 
-def boot(stack: ExitStack) -> DemoHost:
-    """The lab; where it cannot run, the simulated host, and why. Either ends with the stack."""
+def start(stack: ExitStack) -> DemoHost:
+    """The lab, which begins to boot; where it cannot run, the simulated host, and why. Either
+    ends with the stack."""
+    lab = Lab(LAB_NAME, say=_say)
     try:
-        install_packages(_say)
-        return LabHost(stack.enter_context(Lab(LAB_NAME, say=_say)))
+        lab.start()
     except LabUnavailable as reason:
         _say(f"{reason}\nUsing the simulated host instead; every page says so.")
         return stack.enter_context(FakeDemoHost())
+    stack.callback(lab.shutdown)
+    return LabHost(lab)
 
 
 def _say(message: str) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from storage.models import Volume
 from storage.samples import Window, window
 
-WINDOW = timedelta(seconds=30)
+WINDOW = timedelta(seconds=12)
 WARM_UP = timedelta(seconds=60)
 PATIENCE_SECONDS = 120
 POLL_SECONDS = 1.0

@@ -52,9 +52,6 @@ def read_hot(lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600) -
         [
             "fio", f"--name={name}", f"--filename={device}", "--rw=randread", "--bs=4k",
             "--random_distribution=zipf:1.2", "--ioengine=libaio", "--iodepth=8", "--direct=1",
-            # Submits by fours: half the system calls, and the depth stays between 4 and 8.
-            "--iodepth_batch=4", "--iodepth_low=4",
-            "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=8",
             "--time_based", f"--runtime={runtime_seconds}", "--norandommap", "--randrepeat=0",
             "--thread", "--gtod_reduce=1", "--output-format=json", f"--output={output}",
         ],

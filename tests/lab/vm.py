@@ -36,7 +36,7 @@ def quiet(_message: str) -> None:
 class Lab:
     """One lab host; a context manager. Everything it starts it stops, also when this process dies.
 
-    Enter it in the main thread: the machine is tied to the thread that starts it.
+    Start it in the main thread: the machine is tied to the thread that starts it.
     From inside, the panel on this machine's loopback is at 10.0.2.2.
     """
 
@@ -55,15 +55,8 @@ class Lab:
 
     def __enter__(self) -> Self:
         """Boot and wait until root's shell works; LabUnavailable says why it cannot."""
-        found = image.ensure(self._say)
-        self._hold_name()
-        # ssh's control socket must fit 108 bytes wherever the checkout lies.
-        self._short = Path(tempfile.mkdtemp(prefix="tiercel-lab-"))
-        try:
-            self._boot(found)
-        except BaseException:
-            self.shutdown()
-            raise
+        self.start()
+        self.wait_until_up()
         return self
 
     def __exit__(
@@ -74,6 +67,30 @@ class Lab:
     ) -> None:
         """Stop the machine."""
         self.shutdown()
+
+    def start(self) -> None:
+        """Begin to boot, and return at once; `wait_until_up` or `shutdown` must follow."""
+        found = image.ensure(self._say)
+        self._hold_name()
+        # ssh's control socket must fit 108 bytes wherever the checkout lies.
+        self._short = Path(tempfile.mkdtemp(prefix="tiercel-lab-"))
+        try:
+            self._launch(found)
+        except BaseException:
+            self.shutdown()
+            raise
+
+    def wait_until_up(self) -> None:
+        """Return once root's shell works and the disks are made; else stop the machine."""
+        try:
+            self._wait_for_sshd(self._began + BOOT_TIMEOUT_SECONDS)
+            self.shell.open()
+            setup = disks.NAME_IN_ORDER + (disks.MAKE_VG0 if self._setup else "")
+            self.run(setup, timeout_seconds=300)
+        except BaseException:
+            self.shutdown()
+            raise
+        self.boot_seconds = time.monotonic() - self._began
 
     def run(
         self,
@@ -122,8 +139,8 @@ class Lab:
             ) from None
         self._lock = lock
 
-    def _boot(self, found: image.Image) -> None:
-        began = time.monotonic()
+    def _launch(self, found: image.Image) -> None:
+        self._began = time.monotonic()
         self.ssh_port = free_port()
         self.keys = keys.make(self.folder, self.ssh_port)
         self.shell = Shell(self.ssh_port, self.keys, self._short / "ssh")
@@ -142,11 +159,6 @@ class Lab:
                 self.name, pid, state.started(pid) or 0, self.ssh_port, str(self.shell.control)
             )
         )
-        self._wait_for_sshd(began + BOOT_TIMEOUT_SECONDS)
-        self.shell.open()
-        setup = disks.NAME_IN_ORDER + (disks.MAKE_VG0 if self._setup else "")
-        self.run(setup, timeout_seconds=300)
-        self.boot_seconds = time.monotonic() - began
 
     def _command(self, found: image.Image) -> list[str]:
         # Never probe KVM: on some machines /dev/kvm exists and hangs the guest.
