@@ -218,13 +218,17 @@ class Execution:
         return str(args["lv"] if "lv" in args else args["name"])
 
     def _remember(self) -> None:
-        self._lv_uuid = self._find()["uuid"]
+        self._lv_uuid = self._patiently(self._target)["uuid"]
 
     def _recheck(self) -> None:
         """The volume is still the one the operation began with, and what is left may still be
         done: nobody else zeroes or holds it, and root still allows it."""
-        self._assess()
-        found = self._find()
+
+        def look(view: View) -> dict[str, Any]:
+            assess(view, self._call)
+            return self._target(view)
+
+        found = self._patiently(look)
         if found["uuid"] != self._lv_uuid:
             raise Refusal(
                 "stale",
@@ -232,8 +236,8 @@ class Execution:
                 "Read the host's facts again and plan anew.",
             )
 
-    def _find(self) -> dict[str, Any]:
-        return self._patiently(lambda view: view.lv(self._call.args["vg"], self._name()))
+    def _target(self, view: View) -> dict[str, Any]:
+        return view.lv(self._call.args["vg"], self._name())
 
     def _glance(self, watch: Callable[[], Progress], force: bool = False) -> None:
         """Progress of a running command is only for show: dmsetup may time out while LVM has the

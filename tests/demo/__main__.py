@@ -233,7 +233,7 @@ def _caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any
             for recipe, volume in volumes
         ]
         attached = max(job.result().ended_at or timezone.now() for job in asked)
-    with stage(f"Let them warm up for {WARM_UP.seconds} s, then measure again"):
+    with stage("Let them warm up for a minute, then measure again"):
         after = [covered(volume, attached + WARM_UP) for _, volume in volumes]
     results = {}
     for (recipe, _), old, new in zip(volumes, before, after, strict=True):

@@ -10,9 +10,11 @@ from django.utils import timezone
 
 from storage.models import Volume
 from storage.samples import Window, window
+from tests.demo.settings import SAMPLE_SECONDS
 
 WINDOW = timedelta(seconds=12)
-WARM_UP = timedelta(seconds=60)
+# The figures are those of the first whole interval that ends at least 60 s after the attach.
+WARM_UP = timedelta(seconds=60 - SAMPLE_SECONDS)
 PATIENCE_SECONDS = 120
 POLL_SECONDS = 1.0
 
