@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import models
 from django.db.models.functions import Now
 
-from storage.access import is_staff
-from storage.models import Host, Volume
+from storage.access import Person, is_staff
+from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
 
 
@@ -46,10 +45,22 @@ class Kind(models.TextChoices):
     REMOVE_CACHE = "remove-cache", "Remove cache"
 
 
+class Door(models.TextChoices):
+    """Where a job was asked for."""
+
+    PAGE = "page", "page"
+    API = "api", "API"
+    PORTAL = "portal", "customer page"
+
+
 class JobQuerySet(models.QuerySet["Job"]):
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
-        """The only way from a request to jobs."""
-        return self if is_staff(user) else self.none()
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to jobs: staff see all, members those that they or their
+        people asked for on their own volumes."""
+        if is_staff(user):
+            return self
+        own = Volume.objects.visible_to(user)
+        return self.filter(volume__in=own, door=Door.PORTAL)
 
     def with_names(self) -> Self:
         """With host, volume and actor in the same query, but not the host's inventory."""
@@ -66,7 +77,9 @@ class Job(models.Model):
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
     steps stay `planned` and it locks nothing. `attempts` counts contacts with the host that failed
-    since the last good one. Lease and `not_before` are times of the database's clock.
+    since the last good one. `door` and `token` say how it was asked for (`token` is the public
+    part of an API token's name). A customer's change of plan also records the `cache_plan` (null =
+    none) and the price then. Lease and `not_before` are times of the database's clock.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -81,6 +94,13 @@ class Job(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
+    door = models.CharField(max_length=8, choices=Door.choices, default=Door.PAGE)
+    token = models.CharField(max_length=64, blank=True)
+    cache_plan = models.ForeignKey(
+        CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    price_minor = models.BigIntegerField(null=True, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -7,8 +7,8 @@ from panel.models import User
 
 
 @transaction.atomic
-def add(*, email: str, password: str, name: str = "", is_staff: bool = False) -> User:
+def add(*, email: str, password: str, name: str = "", staff_role: str = "") -> User:
     """Store a person whose e-mail address counts as verified, since we were told it."""
-    user = User.objects.create_user(email, password, name=name, is_staff=is_staff)
+    user = User.objects.create_user(email, password, name=name, staff_role=staff_role)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     return user

@@ -76,7 +76,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "panel.apps.StaticConfig",
     "django_htmx",
-    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+    "django_filters",
     "csp",
     "allauth",
     "allauth.account",
@@ -184,6 +186,9 @@ STATICFILES_DIRS = [
     BASE_DIR / "static",
     ("tabler", NODE_MODULES / "@tabler" / "core" / "dist"),
     ("htmx", NODE_MODULES / "htmx.org" / "dist"),
+    ("chart", NODE_MODULES / "chart.js" / "dist"),
+    ("chart-dates", NODE_MODULES / "chartjs-adapter-date-fns" / "dist"),
+    ("chart-annotation", NODE_MODULES / "chartjs-plugin-annotation" / "dist"),
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

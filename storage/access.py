@@ -1,10 +1,83 @@
-"""Who may see rows at all. Every queryset's `visible_to(user)` asks here."""
+"""Who may see rows at all, and who may do what. Every queryset's `visible_to(user)` and every view
+asks here.
+
+People of the provider (staff) have one role for everything; people of a customer have a role in
+each customer they are a member of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+Person = AbstractBaseUser | AnonymousUser
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
-def is_staff(user: AbstractBaseUser | AnonymousUser) -> bool:
+class StaffRole(StrEnum):
+    """read_only sees all; operator also changes volumes and caches; admin also decides which hosts
+    to trust, who the people are, and what is sold."""
+
+    READ_ONLY = "read_only"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class MemberRole(StrEnum):
+    """viewer sees the customer's volumes; operator and owner also change their plans."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    OWNER = "owner"
+
+
+class Right(StrEnum):
+    """What a view demands of staff."""
+
+    SEE = "see"
+    OPERATE = "operate"
+    ADMINISTER = "administer"
+
+
+RIGHTS: dict[str, frozenset[Right]] = {
+    StaffRole.READ_ONLY: frozenset({Right.SEE}),
+    StaffRole.OPERATOR: frozenset({Right.SEE, Right.OPERATE}),
+    StaffRole.ADMIN: frozenset(Right),
+}
+ORDERING_ROLES = (MemberRole.OWNER, MemberRole.OPERATOR)
+
+
+def is_staff(user: Person) -> bool:
     """True for people of the provider, who see every host and volume."""
-    return bool(user.is_active and getattr(user, "is_staff", False))
+    return may(user, Right.SEE)
+
+
+def may(user: Person, right: Right) -> bool:
+    """True where the person's staff role includes the right; customers have none."""
+    role = getattr(user, "staff_role", "")
+    return bool(user.is_active) and right in RIGHTS.get(role, frozenset())
+
+
+def staff_view(right: Right = Right.SEE) -> Callable[[View[P]], View[P]]:
+    """A view for staff with a right. To anybody else's eyes it does not exist (404); staff without
+    the right are told so (403)."""
+
+    def decorate(view: View[P]) -> View[P]:
+        @wraps(view)
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            if not is_staff(request.user):
+                raise Http404
+            if not may(request.user, right):
+                raise PermissionDenied(right)
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate

@@ -57,7 +57,7 @@ def user(email: str | None = None, **fields: Any) -> User:
 
 
 def staff_user(email: str | None = None, **fields: Any) -> User:
-    return user(email, **{"is_staff": True, **fields})
+    return user(email, **{"staff_role": "admin", **fields})
 
 
 def customer(name: str | None = None) -> Customer:

@@ -1,8 +1,18 @@
 """Records of customers, hosts and volumes. What the host says now is in `storage.facts`."""
 
-from storage.models.customer import Customer
+from storage.models.cacheplan import CachePlan
+from storage.models.customer import Customer, Member
 from storage.models.host import Host
 from storage.models.sample import LatestSample, Sample
 from storage.models.volume import Placement, Volume
 
-__all__ = ["Customer", "Host", "LatestSample", "Placement", "Sample", "Volume"]
+__all__ = [
+    "CachePlan",
+    "Customer",
+    "Host",
+    "LatestSample",
+    "Member",
+    "Placement",
+    "Sample",
+    "Volume",
+]

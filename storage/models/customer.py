@@ -4,28 +4,65 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.conf import settings
 from django.db import models
 
-from storage.access import is_staff
+from storage.access import MemberRole, Person, is_staff
 from storage.naming import new_key
 
 
 class CustomerQuerySet(models.QuerySet["Customer"]):
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
-        """The only way from a request to customers."""
-        return self if is_staff(user) else self.none()
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to customers: staff see all, members their own."""
+        return self if is_staff(user) else self.filter(members__user=user.pk)
 
 
 class Customer(models.Model):
+    """`external_id` is the billing system's name for it, "" where it has none."""
+
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=200)
+    external_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CustomerQuerySet.as_manager()
 
     class Meta:
         ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("external_id",),
+                condition=~models.Q(external_id=""),
+                name="customer_external_id_once",
+                violation_error_message="Another customer has this external id.",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name
+
+
+class Member(models.Model):
+    """A person of a customer."""
+
+    customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="members")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
+    )
+    role = models.CharField(
+        max_length=8,
+        choices=[(role, role.value) for role in MemberRole],
+        default=MemberRole.VIEWER,
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("customer", "user"), name="member_once"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=list(MemberRole)), name="member_role_known"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user}, {self.role} of {self.customer}"

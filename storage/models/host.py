@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from storage.access import is_staff
+from storage.access import Person, is_staff
 from storage.facts import HostFacts, decode
 from storage.naming import new_key
 
@@ -29,7 +28,7 @@ class HostState(models.TextChoices):
 
 
 class HostQuerySet(models.QuerySet["Host"]):
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+    def visible_to(self, user: Person) -> Self:
         """The only way from a request to hosts: customers never see one."""
         return self if is_staff(user) else self.none()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import models
 
-from storage.access import is_staff
+from storage.access import ORDERING_ROLES, Person, is_staff
+from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
 from storage.naming import new_key
@@ -16,9 +16,15 @@ from storage.wish import Wish
 
 
 class VolumeQuerySet(models.QuerySet["Volume"]):
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
-        """The only way from a request to volumes."""
-        return self if is_staff(user) else self.none()
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to volumes: staff see all, members their customer's."""
+        return self if is_staff(user) else self.filter(customer__members__user=user.pk)
+
+    def orderable_by(self, user: Person) -> Self:
+        """Volumes whose cache plan the person may change as a member of their customer."""
+        return self.filter(
+            customer__members__user=user.pk, customer__members__role__in=ORDERING_ROLES
+        )
 
     def placed_on(self, host: Host) -> Self:
         return self.filter(placement__host=host, placement__until=None)
@@ -26,7 +32,11 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
 
 class Volume(models.Model):
     """`managed` is True once the LV carries our tag; every public LV found on a host has a row,
-    managed or not. `wish` is what it should be (`storage.wish`), empty while nobody asked."""
+    managed or not. `wish` is what it should be (`storage.wish`), empty while nobody asked.
+    `adopted_at` is when a person took a found volume into the books (null for one we made);
+    `external_id` is the billing system's name for it, "" where it has none; `guest` is who the
+    host said uses it (`web12 · vdb`); `cache_plan` is what the customer pays for, null for none.
+    """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     customer = models.ForeignKey(
@@ -45,6 +55,12 @@ class Volume(models.Model):
     managed = models.BooleanField(default=False)
     size_bytes = models.BigIntegerField()
     wish = models.JSONField(default=dict, blank=True)
+    adopted_at = models.DateTimeField(null=True, blank=True)
+    external_id = models.CharField(max_length=64, blank=True)
+    guest = models.CharField(max_length=200, blank=True)
+    cache_plan = models.ForeignKey(
+        CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="volumes"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = VolumeQuerySet.as_manager()
@@ -54,6 +70,12 @@ class Volume(models.Model):
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(size_bytes__gt=0), name="volume_size_positive"
+            ),
+            models.UniqueConstraint(
+                fields=("external_id",),
+                condition=~models.Q(external_id=""),
+                name="volume_external_id_once",
+                violation_error_message="Another volume has this external id.",
             ),
         )
 
@@ -72,7 +94,8 @@ class Volume(models.Model):
 
 class Placement(models.Model):
     """Where a volume lies, from `since` to `until` (null = now). `lv_uuid` is null until the LV
-    exists. The uuids are the identity; the names are what commands need."""
+    exists. The uuids are the identity; the names are what commands need. `missing_since` is when
+    an inventory first came without the LV (drift), null while it is there."""
 
     volume = models.ForeignKey(Volume, on_delete=models.CASCADE)
     host = models.ForeignKey(Host, on_delete=models.PROTECT)
@@ -82,6 +105,7 @@ class Placement(models.Model):
     lv_uuid = models.CharField(max_length=38, null=True, blank=True)  # noqa: DJ001 - unique when set
     since = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField(null=True, blank=True)
+    missing_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

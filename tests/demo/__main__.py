@@ -140,7 +140,7 @@ def _people() -> str:
     from panel import people
 
     password = secrets.token_urlsafe(12)
-    people.add(email=EMAIL, password=password, name="Admin", is_staff=True)
+    people.add(email=EMAIL, password=password, name="Admin", staff_role="admin")
     return password
 
 

@@ -75,7 +75,7 @@ def running(
         try:
             with Running(environment, tmp_path_factory.mktemp("running")) as panel:
                 with django_db_blocker.unblock(), records_of(name):
-                    people.add(email=EMAIL, password=PASSWORD, name="Admin", is_staff=True)
+                    people.add(email=EMAIL, password=PASSWORD, name="Admin", staff_role="admin")
                 yield panel
         finally:
             owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def served(live_server: LiveServer) -> Iterator[str]:
     """The panel's address, with a person who may sign in."""
-    people.add(email="ann@example.org", password=PASSWORD, is_staff=True)
+    people.add(email="ann@example.org", password=PASSWORD, staff_role="admin")
     yield live_server.url
     connections.close_all()
 

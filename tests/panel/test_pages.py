@@ -107,7 +107,7 @@ def test_the_notice_is_on_every_page(staff: Client) -> None:
 
 
 def test_a_person_signs_in_and_out(client: Client) -> None:
-    people.add(email="ann@example.org", password="correct horse 9", is_staff=True)
+    people.add(email="ann@example.org", password="correct horse 9", staff_role="admin")
     form = {"login": "ann@example.org", "password": "correct horse 9"}
     response = client.post(reverse("account_login"), form)
     assert (response.status_code, response["Location"]) == (302, "/")

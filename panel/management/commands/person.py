@@ -11,6 +11,7 @@ from django.core.validators import validate_email
 
 from panel import people
 from panel.models import User
+from storage.access import StaffRole
 
 
 class Command(BaseCommand):
@@ -22,9 +23,11 @@ class Command(BaseCommand):
         """An address, and what the person is."""
         parser.add_argument("email")
         parser.add_argument("--name", default="")
-        parser.add_argument("--staff", action="store_true", help="of the provider's staff")
+        parser.add_argument(
+            "--staff", choices=list(StaffRole), default="", help="role in the provider's staff"
+        )
 
-    def handle(self, *args: Any, email: str, name: str, staff: bool, **options: Any) -> None:
+    def handle(self, *args: Any, email: str, name: str, staff: str, **options: Any) -> None:
         """Ask for the password, or make one."""
         try:
             validate_email(email)
@@ -34,5 +37,5 @@ class Command(BaseCommand):
             raise CommandError(f"{email} is there already; they can ask for a new password")
         asked = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""
         password = asked or secrets.token_urlsafe(12)
-        people.add(email=email, password=password, name=name, is_staff=staff)
+        people.add(email=email, password=password, name=name, staff_role=staff)
         self.stdout.write(f"{email} may sign in" + ("" if asked else f" with {password}"))

@@ -7,6 +7,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from storage.access import StaffRole
+
 
 class UserManager(BaseUserManager["User"]):
     """Makes users. `panel.people.add` also marks their e-mail address as verified."""
@@ -22,15 +24,19 @@ class UserManager(BaseUserManager["User"]):
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """Store a user with every right (Django's `createsuperuser` calls this)."""
-        return self.create_user(email, password, **fields, is_staff=True, is_superuser=True)
+        return self.create_user(
+            email, password, **fields, staff_role=StaffRole.ADMIN, is_superuser=True
+        )
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person: staff of the provider, or somebody of a customer."""
+    """A person: staff of the provider, or (without a staff role) somebody of a customer."""
 
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150, blank=True)
-    is_staff = models.BooleanField(default=False)
+    staff_role = models.CharField(
+        max_length=9, blank=True, choices=[(role, role.value) for role in StaffRole]
+    )
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
 
@@ -44,10 +50,18 @@ class User(AbstractBaseUser, PermissionsMixin):
         constraints: ClassVar = [
             # normalize_email lowers only the domain, so Ann@x and ann@x would be two people.
             models.UniqueConstraint(Lower("email"), name="user_email_any_case_unique"),
+            models.CheckConstraint(
+                condition=models.Q(staff_role__in=["", *StaffRole]), name="user_staff_role_known"
+            ),
         ]
 
     def __str__(self) -> str:
         return self.email
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether they belong to the provider."""
+        return self.staff_role != ""
 
     def get_full_name(self) -> str:
         """What pages call this person."""

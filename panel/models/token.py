@@ -1,0 +1,43 @@
+"""API tokens: what automation shows instead of a password."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+KEY_LENGTH = 12
+
+
+class Scope(models.TextChoices):
+    """What a token may do at most; its person's own rights limit it further."""
+
+    READ = "read", "read everything its person may see"
+    VOLUMES = "volumes:write", "change caches, adopt and rename volumes"
+    CUSTOMERS = "customers:write", "make and change customers"
+    PLANS = "plans:write", "make and change cache plans"
+
+
+class ApiToken(models.Model):
+    """Written `tcl_<key>.<secret>`, shown once. Only a keyed digest of the secret is kept.
+
+    The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`. `last_used_at`
+    is written at most once a minute.
+    """
+
+    key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    name = models.CharField(max_length=64)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_used_ip = models.GenericIPAddressField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"{self.name} (tcl_{self.key})"

@@ -1,0 +1,64 @@
+"""What a provider sells: a cache of some size and mode, for a price."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+
+from storage.access import Person, is_staff
+from storage.naming import new_key
+
+
+class CachePlanQuerySet(models.QuerySet["CachePlan"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to cache plans: customers see those on offer."""
+        if is_staff(user):
+            return self
+        return self.filter(on_offer=True) if user.is_authenticated else self.none()
+
+
+class CachePlan(models.Model):
+    """Either `size_bytes`, or `ratio_percent` of the volume. `tier` is that of the volumes it is
+    for. The price is per month, in minor units (cents) of `currency` (ISO 4217). `hosts` offer it;
+    none = every host does.
+    """
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    name = models.CharField(max_length=64, unique=True)
+    description = models.CharField(max_length=200, blank=True)
+    size_bytes = models.BigIntegerField(null=True, blank=True)
+    ratio_percent = models.PositiveIntegerField(null=True, blank=True)
+    mode = models.CharField(
+        max_length=12,
+        choices=[(mode, mode) for mode in ("writethrough", "writeback")],
+        default="writethrough",
+    )
+    tier = models.CharField(max_length=4, choices=[("hdd", "slow disks")], default="hdd")
+    price_minor = models.BigIntegerField()
+    currency = models.CharField(max_length=3)
+    on_offer = models.BooleanField(default=True)
+    hosts = models.ManyToManyField("storage.Host", blank=True, related_name="cache_plans")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CachePlanQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("price_minor", "name")
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(size_bytes__gt=0, ratio_percent=None)
+                | models.Q(size_bytes=None, ratio_percent__gt=0, ratio_percent__lte=100),
+                name="cache_plan_size_or_ratio",
+                violation_error_message="Give a size or a ratio of the volume, not both.",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(price_minor__gte=0), name="cache_plan_price_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(currency__regex="^[A-Z]{3}$"), name="cache_plan_currency_iso"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
