@@ -18,6 +18,7 @@ from jobs.forms import AcceptForm
 from jobs.hosts import accept_fingerprint
 from jobs.models import Job, Kind, State
 from jobs.queue import Busy, cancel, submit
+from storage.access import Right, staff_view
 from storage.forms import CacheForm, ModeForm, VolumeForm
 from storage.models import Customer, Host, Placement, Volume
 from storage.naming import volume_name
@@ -28,6 +29,7 @@ from storage.wish import Wish
 UNPROCESSABLE, CONFLICT = 422, 409
 
 
+@staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     """A new cache, or another mode for the one that is there: form, then preview."""
@@ -45,6 +47,7 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "jobs/cache_form.html", context, status=code)
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the removal of a cache."""
@@ -56,6 +59,7 @@ def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     return _preview(request, Kind.REMOVE_CACHE, row.volume, wish)
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
@@ -66,6 +70,7 @@ def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
     return _preview(request, Kind.TAG_VOLUME, row.volume, now)
 
 
+@staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_volume(request: HttpRequest) -> HttpResponse:
     """A new volume: form, then preview. The record exists from the preview on."""
@@ -100,6 +105,7 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
     )
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Forget a volume that was only ever previewed."""
@@ -120,6 +126,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("volumes")
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     """Make a preview real: a job with the very same wish."""
@@ -134,6 +141,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     return _submit(request, preview.kind, preview.volume, Wish.from_json(preview.wish))
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     """Cancel a job, at once or before its next step."""
@@ -142,6 +150,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("job", found.key)
 
 
+@staff_view(Right.ADMINISTER)
 @require_POST
 def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     """Accept the waiting fingerprint of a host."""
@@ -156,6 +165,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("host", host.key)
 
 
+@staff_view(Right.OPERATE)
 @require_POST
 def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     """Ask for a fresh inventory."""

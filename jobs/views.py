@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, State
+from storage.access import staff_view
 from storage.changes import Change, changes
 from storage.models import Volume
 from storage.rows import rows_of
@@ -19,6 +20,7 @@ TAIL_LINES = 500
 """How many lines a page starts with: the end matters, and a flush of hours writes thousands."""
 
 
+@staff_view()
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
     """Jobs, newest first, without previews unless asked for."""
@@ -30,6 +32,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/jobs.html", {"page": page, "previews": previews})
 
 
+@staff_view()
 @require_safe
 def job(request: HttpRequest, key: str) -> HttpResponse:
     """One job, or one preview with the button that makes it real."""
@@ -41,12 +44,14 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "jobs/job.html", context)
 
 
+@staff_view()
 @require_safe
 def status(request: HttpRequest, key: str) -> HttpResponse:
     """Sentence, steps and buttons: the element that renews itself until the job is over."""
     return render(request, "jobs/_status.html", _status(_job(request, key)))
 
 
+@staff_view()
 @require_safe
 def lines(request: HttpRequest, key: str) -> HttpResponse:
     """Output after line `after`, then the element that asks for more; none when it is over."""
@@ -63,6 +68,7 @@ def lines(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "jobs/_lines.html", context)
 
 
+@staff_view()
 @require_safe
 def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The last jobs of a volume: the fragment its page loads."""

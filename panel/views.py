@@ -9,12 +9,13 @@ import redis
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, State
 from panel import broker
+from storage.access import is_staff
 from storage.attention import ORDER, problems_of
 from storage.models import Host, Volume
 
@@ -26,7 +27,9 @@ LAST_JOBS = 5
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """What needs a person now, and how much there is of everything."""
+    """What needs a person now, and how much there is of everything. Customers: their volumes."""
+    if not is_staff(request.user):
+        return redirect("my-volumes")
     now = timezone.now()
     hosts = Host.objects.visible_to(request.user).without_inventory()
     jobs = Job.objects.visible_to(request.user).with_names()

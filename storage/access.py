@@ -29,6 +29,11 @@ class StaffRole(StrEnum):
     OPERATOR = "operator"
     ADMIN = "admin"
 
+    @property
+    def label(self) -> str:
+        """What pages call it."""
+        return self.value.replace("_", "-")
+
 
 class MemberRole(StrEnum):
     """viewer sees the customer's volumes; operator and owner also change their plans."""

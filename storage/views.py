@@ -9,16 +9,25 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from storage.access import Right, may, staff_view
 from storage.attention import is_silent, problems_of
 from storage.caches import free_bytes
 from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
 from storage.models import Host, Volume
+from storage.plan import Refused
 from storage.rows import VolumeRow, facts_of, rows_of
 
 PAGE_ROWS = 50
+READ_ONLY = Refused(
+    "not_allowed",
+    "Your role lets you look, not change.",
+    "An admin of this panel can give you the role operator.",
+)
+LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "form": None}
 
 
+@staff_view()
 @require_safe
 def hosts(request: HttpRequest) -> HttpResponse:
     """Every host with its state, the age of its last answer and what is wrong with it."""
@@ -32,6 +41,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
     return render(request, "storage/hosts.html", {"page": page, "rows": rows})
 
 
+@staff_view()
 @require_safe
 def host(request: HttpRequest, key: str) -> HttpResponse:
     """One host: trust, problems, policy, and everything the last inventory said."""
@@ -63,6 +73,7 @@ def _groups(facts: HostFacts) -> list[dict[str, object]]:
     ]
 
 
+@staff_view()
 @require_safe
 def volumes(request: HttpRequest) -> HttpResponse:
     """Volumes with their latest figures; `q` searches label, customer, LV and host."""
@@ -80,11 +91,13 @@ def volumes(request: HttpRequest) -> HttpResponse:
     return render(request, "storage/volumes.html", context)
 
 
+@staff_view()
 @require_safe
 def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: figures, users, its cache and what can be done, with the reason where not."""
     row = _row(request, key)
-    context = {"row": row, "volume": row.volume, "host": row.host, **offers(row)}
+    context = {"row": row, "volume": row.volume, "host": row.host}
+    context |= offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
     return render(request, "storage/volume.html", context)
 
 
@@ -100,6 +113,7 @@ def offers(row: VolumeRow) -> dict[str, object]:
     return {"refusal": refusal, "barred": barred, "form": form}
 
 
+@staff_view()
 @require_safe
 def figures(request: HttpRequest, key: str) -> HttpResponse:
     """The latest figures alone: the element of the volume's page that renews itself."""

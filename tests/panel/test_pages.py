@@ -72,13 +72,10 @@ def test_an_empty_panel_teaches_how_to_add_a_host(staff: Client) -> None:
     assert "fingerprint" in text
 
 
-def test_people_who_are_not_staff_see_a_sentence_and_nothing_else(client: Client) -> None:
-    there = scene(label="secret volume")
+def test_people_who_are_not_staff_are_sent_to_their_own_volumes(client: Client) -> None:
     client.force_login(make.user())
-    text = client.get(reverse("home")).content.decode()
-    assert "nothing for your account to see" in text
-    assert there.volume.label not in text
-    assert "Needs attention" not in text
+    response = client.get(reverse("home"))
+    assert (response.status_code, response["Location"]) == (302, reverse("my-volumes"))
 
 
 def test_home_lists_hosts_and_jobs_that_need_a_person(staff: Client) -> None:

@@ -66,12 +66,9 @@ def page(client: Client, name: str, *args: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["hosts", "volumes"])
-def test_lists_are_empty_for_people_who_are_not_staff(client: Client, name: str) -> None:
-    there = scene(label="secret volume")
+def test_lists_do_not_exist_for_people_who_are_not_staff(client: Client, name: str) -> None:
     client.force_login(make.user())
-    text = page(client, name)
-    assert there.host.name not in text
-    assert "secret volume" not in text
+    assert client.get(reverse(name)).status_code == 404
 
 
 def test_somebody_elses_host_and_volume_are_not_found(client: Client) -> None:
