@@ -7,13 +7,14 @@ from django.db import IntegrityError, transaction
 
 from jobs import nudge
 from jobs.contact import target_of
-from jobs.models import Job, Kind, State, StepState
+from jobs.models import Door, Job, Kind, State, StepState
 from jobs.moves import move
 from storage.facts import HostFacts
 from storage.models import Host, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
 from storage.rows import facts_of
+from storage.templatetags.units import size
 from storage.wish import Wish
 
 CONSTRAINT = "job_one_per_volume"
@@ -41,11 +42,14 @@ def submit(
     wish: Wish,
     actor: AbstractBaseUser | None,
     dry_run: bool = False,
+    door: Door = Door.PAGE,
+    token: str = "",
 ) -> Job:
     """Accept a job for `volume` to become `wish`, and tell a worker after commit.
 
     Raises `Refused` for what is known to be impossible and `Busy` where another job holds the
-    volume (a dry run holds nothing and waits for nobody).
+    volume (a dry run holds nothing and waits for nobody). `door` and `token` (the public part of
+    an API token's name) say how it was asked for.
     """
     placement = volume.placed
     if placement is None:
@@ -58,6 +62,8 @@ def submit(
     facts = facts_of(placement.host)
     if facts is not None:
         _settled(facts, target_of(placement), wish)
+    if not dry_run:
+        _demand_room(placement, wish)
     fields = {
         "kind": Kind(kind),
         "volume": volume,
@@ -65,6 +71,8 @@ def submit(
         "wish": wish.to_json(),
         "dry_run": dry_run,
         "actor": actor,
+        "door": door,
+        "token": token,
     }
     try:
         with transaction.atomic():
@@ -121,3 +129,30 @@ def _settled(facts: HostFacts, target: Target, wish: Wish) -> None:
     except Refused as refused:
         if refused.code in SETTLED_AT_BIRTH:
             raise
+
+
+def _demand_room(placement: Placement, wish: Wish) -> None:
+    """Refuse what would take SSD space that is not there or is promised to others.
+
+    The host's row stays locked until the job is committed: of two who ask for the last free space
+    the second one sees the first one's job. What the host says is read under the lock too.
+    """
+    if wish.cache is None:
+        return
+    host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
+    facts = facts_of(host)
+    if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish):
+        return
+    held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
+    try:
+        plan(less_reserved(facts, placement.vg_uuid, held), target_of(placement), wish)
+    except Refused as refused:
+        if refused.code != "no_space":
+            return
+        promised = f" ({size(held)} are promised to jobs that have not ended)" if held else ""
+        raise Refused(
+            "no_space",
+            f"{refused.message.rstrip('.')}{promised}.",
+            "Choose a smaller cache or free SSD space first. If space was freed just now, refresh "
+            "the host.",
+        ) from None

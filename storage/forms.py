@@ -1,4 +1,4 @@
-"""Forms that end in a `Wish`: one validator for the pages, later for the API too."""
+"""Forms that end in a `Wish`: one validator for the pages and the API."""
 
 from __future__ import annotations
 
@@ -122,11 +122,34 @@ class ModeForm(forms.Form):
         return Wish(now.size_bytes, now.tier, now.layout, cache)
 
 
-class CacheForm(ModeForm):
-    """A new cache: size and mode. The technology follows from the volume's layout."""
+class NewCacheForm(ModeForm):
+    """A new cache of any size: what pages, API and customers' plans have in common. The plan rounds
+    the size to whole extents; the technology follows from the volume's layout."""
+
+    size_bytes = forms.IntegerField(min_value=1, label="Size")
+    field_order = ("size_bytes", "mode")
+
+    def build(self) -> Wish:
+        return self._wish(self.cleaned_data["size_bytes"], self.cleaned_data["mode"])
+
+    def _wish(self, size_bytes: int, mode: Any) -> Wish:
+        now = self.row.wish
+        if now is None or now.cache is not None:
+            raise BadWish("The volume has a cache already: change its mode, or remove it first.")
+        # A new name each time: what a broken attempt left is then known as a leftover.
+        key = new_key()
+        cache: LvmCache | Bcache
+        if self.row.technology == "lvmcache":
+            cache = LvmCache(pool_name(key), size_bytes, mode, smallest_chunk_kib(size_bytes))
+        else:
+            cache = Bcache(cache_device_name(key), str(uuid4()), size_bytes, mode)
+        return Wish(now.size_bytes, now.tier, now.layout, cache)
+
+
+class CacheForm(NewCacheForm):
+    """A new cache of one of the sizes there is room for: what a page offers."""
 
     size_bytes = forms.TypedChoiceField(coerce=int, label="Size")
-    field_order = ("size_bytes", "mode")
 
     def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
@@ -149,22 +172,6 @@ class CacheForm(ModeForm):
         return refusal or Refused(
             "no_space", "There is no SSD space left for a cache.", "Free SSD space first."
         )
-
-    def build(self) -> Wish:
-        return self._wish(self.cleaned_data["size_bytes"], self.cleaned_data["mode"])
-
-    def _wish(self, size_bytes: int, mode: Any) -> Wish:
-        now = self.row.wish
-        if now is None or now.cache is not None:
-            raise BadWish("The volume has a cache already: change its mode, or remove it first.")
-        # A new name each time: what a broken attempt left is then known as a leftover.
-        key = new_key()
-        cache: LvmCache | Bcache
-        if self.row.technology == "lvmcache":
-            cache = LvmCache(pool_name(key), size_bytes, mode, smallest_chunk_kib(size_bytes))
-        else:
-            cache = Bcache(cache_device_name(key), str(uuid4()), size_bytes, mode)
-        return Wish(now.size_bytes, now.tier, now.layout, cache)
 
 
 class VolumeForm(forms.Form):
