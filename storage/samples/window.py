@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 
@@ -65,8 +66,7 @@ def window(volume: Volume, start: datetime, end: datetime) -> Window:
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [volume.pk, start, end, start])
         row = cursor.fetchone()
-    counts, gauges = row[len(NAMES) : -len(LAST)], row[-len(LAST) :]
-    sums = Sums(**dict(zip(NAMES, row, strict=False)), latency_counts=tuple(counts))
+    sums, gauges = summed(row)
     return Window(
         **asdict(figures(sums)),
         start=start,
@@ -76,3 +76,10 @@ def window(volume: Volume, start: datetime, end: datetime) -> Window:
         used_bytes=gauges[1],
         dirty_bytes=gauges[2],
     )
+
+
+def summed(row: Sequence[Any]) -> tuple[Sums, tuple[int | None, ...]]:
+    """The sums and the gauges (size, used, dirty; in bytes) of a row of `COLUMNS`."""
+    counts, gauges = row[len(NAMES) : -len(LAST)], row[-len(LAST) :]
+    sums = Sums(**dict(zip(NAMES, row, strict=False)), latency_counts=tuple(counts))
+    return sums, tuple(gauges)
