@@ -8,6 +8,7 @@ from typing import Literal
 
 from django.conf import settings
 
+from storage.drift import Drift
 from storage.models import Host
 from storage.models.host import HostState
 from storage.templatetags.units import seconds
@@ -38,9 +39,10 @@ def is_silent(host: Host, now: datetime) -> bool:
     return seen is None or (now - seen).total_seconds() > silent_seconds()
 
 
-def problems_of(host: Host, now: datetime) -> tuple[Problem, ...]:
-    """State, last error, silence, and the preflight problems the agent reported."""
-    found = [*_of_state(host), *_of_contact(host, now), *_reported(host)]
+def problems_of(host: Host, now: datetime, drift: Drift | None = None) -> tuple[Problem, ...]:
+    """State, last error, silence, volumes that went missing (`storage.drift.drift_of`), and the
+    preflight problems the agent reported."""
+    found = [*_of_state(host), *_of_contact(host, now), *_of_drift(drift), *_reported(host)]
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 
@@ -93,6 +95,31 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
             )
         )
     return found
+
+
+def _of_drift(drift: Drift | None) -> list[Problem]:
+    if drift is None:
+        return []
+    since = f"since {drift.since:%Y-%m-%d %H:%M} UTC"
+    counts = f"{drift.missing_count} of {drift.total_count} volumes"
+    if not drift.is_large:
+        verb = "is" if drift.missing_count == 1 else "are"
+        return [
+            Problem(
+                "warning",
+                f"{counts} {verb} missing {since}; nothing was deleted here.",
+                "Look at the list on the host's page: were they removed or moved on the host?",
+            )
+        ]
+    groups = f" (all of {', '.join(drift.empty_groups)})" if drift.empty_groups else ""
+    return [
+        Problem(
+            "error",
+            f"{counts} are missing {since}{groups}: the inventory shrank; nothing was deleted "
+            "here.",
+            "Check on the host that every disk is there: vgs; pvs; cat /proc/mdstat",
+        )
+    ]
 
 
 def _reported(host: Host) -> list[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,9 @@ from django.db import transaction
 from storage.facts import HostFacts, LogicalVolume, decode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
+
+GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
+GUEST_LIMIT = 200
 
 
 @transaction.atomic
@@ -33,7 +37,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     3. Any other public LV becomes a found volume: no customer, a row for its samples.
 
     Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
-    judge. Raises `storage.facts.BadFacts` when the reply has the wrong shape; then nothing is
+    judge; a consistent inventory, read under LVM's locks, marks what it lacks (`missing_since`).
+    Raises `storage.facts.BadFacts` when the reply has the wrong shape; then nothing is
     stored.
     """
     facts = decode(data)
@@ -60,11 +65,31 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
             _found(host, lv, key)
         else:
             _follow(placement, lv, key)
+    _mark(placements, facts, at)
     return facts
+
+
+def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> None:
+    """Note which volumes the inventory lacks, and which are back."""
+    there = {lv.uuid for lv in facts.lvs}
+    known = [placement for placement in placements if placement.lv_uuid is not None]
+    back = [each.pk for each in known if each.missing_since and each.lv_uuid in there]
+    Placement.objects.filter(pk__in=back).update(missing_since=None)
+    if facts.consistent and not facts.stale:
+        gone = [each.pk for each in known if not each.missing_since and each.lv_uuid not in there]
+        Placement.objects.filter(pk__in=gone).update(missing_since=at)
+
+
+def guest_of(lv: LogicalVolume) -> str:
+    """The guests that use a volume, "web12 · vdb"; "" where none does. A mount or a process of
+    the host itself is no guest."""
+    guests = (str(user) for user in lv.users if user.kind in GUEST_KINDS)
+    return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
 
 
 def _found(host: Host, lv: LogicalVolume, key: str | None) -> None:
     fields: dict[str, Any] = {"label": lv.name[:200], "size_bytes": lv.guest_size_bytes}
+    fields["guest"] = guest_of(lv)
     if key is not None and not Volume.objects.filter(key=key).exists():
         # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
         fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
@@ -90,10 +115,10 @@ def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
     if volume.layout == "bcache" and layout == "plain":
         # Its backing device is not registered now; the layout stays what it was at birth.
         layout, size_bytes = volume.layout, volume.size_bytes
-    now = (MANAGED_TAG in lv.tags and key == volume.key, size_bytes, layout)
-    if now != (volume.managed, volume.size_bytes, volume.layout):
-        volume.managed, volume.size_bytes, volume.layout = now
-        volume.save(update_fields=["managed", "size_bytes", "layout"])
+    now = (MANAGED_TAG in lv.tags and key == volume.key, size_bytes, layout, guest_of(lv))
+    if now != (volume.managed, volume.size_bytes, volume.layout, volume.guest):
+        volume.managed, volume.size_bytes, volume.layout, volume.guest = now
+        volume.save(update_fields=["managed", "size_bytes", "layout", "guest"])
 
 
 def _layout(lv: LogicalVolume) -> str:
