@@ -9,8 +9,10 @@ from jobs import nudge
 from jobs.contact import target_of
 from jobs.models import Door, Job, Kind, State, StepState
 from jobs.moves import move
+from jobs.reservations import reserved
+from storage.capacity import less_reserved, wanted_bytes
 from storage.facts import HostFacts
-from storage.models import Host, Volume
+from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
 from storage.rows import facts_of
@@ -44,12 +46,19 @@ def submit(
     dry_run: bool = False,
     door: Door = Door.PAGE,
     token: str = "",
+    cache_plan: CachePlan | None = None,
+    price_minor: int | None = None,
+    currency: str = "",
 ) -> Job:
     """Accept a job for `volume` to become `wish`, and tell a worker after commit.
 
-    Raises `Refused` for what is known to be impossible and `Busy` where another job holds the
-    volume (a dry run holds nothing and waits for nobody). `door` and `token` (the public part of
-    an API token's name) say how it was asked for.
+    `door` and `token` (the public part of an API token's name) say how it was asked for.
+    `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
+    and `currency` the price a month agreed on.
+
+    Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
+    to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
+    holds nothing and waits for nobody).
     """
     placement = volume.placed
     if placement is None:
@@ -73,6 +82,9 @@ def submit(
         "actor": actor,
         "door": door,
         "token": token,
+        "cache_plan": cache_plan,
+        "price_minor": price_minor,
+        "currency": currency,
     }
     try:
         with transaction.atomic():

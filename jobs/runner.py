@@ -17,7 +17,7 @@ from django.db import transaction
 from jobs import preview, steps
 from jobs.contact import placement_of, read_facts, target_of
 from jobs.endings import REST_SECONDS, TRIES, end, fail, refuse, wait, wait_for_contact
-from jobs.models import Job, State, Step, StepState
+from jobs.models import Door, Job, State, Step, StepState
 from jobs.moves import LostLease, claim, move, renew
 from jobs.operation import send, watch
 from jobs.trouble import TransportError
@@ -110,6 +110,8 @@ def _succeed(job: Job, facts: HostFacts, placement: Placement) -> None:
     Volume.objects.filter(pk=job.volume_id).update(
         wish=job.wish, size_bytes=lv.guest_size_bytes, managed=True
     )
+    if job.door == Door.PORTAL:
+        Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "It was so already; nothing had to be done."
     end(job, State.SUCCEEDED, explanation=explanation, error={})

@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume, PhysicalVolume
+from storage.facts import (
+    BcacheBacking,
+    DmCache,
+    HostFacts,
+    LogicalVolume,
+    PhysicalVolume,
+    VolumeGroup,
+)
 from storage.plan.lvmcache import pool_name_of
 from storage.space import choose, pool_bytes, round_up
 from storage.wish import (
@@ -133,21 +140,29 @@ def sizes_for(facts: HostFacts, vg_uuid: str, technology: Technology) -> tuple[i
     if vg is None:
         return ()
     fast = facts.pvs_of(vg_uuid, "fast")
+    return tuple(
+        size
+        for size in SIZES_BYTES
+        if size >= least_bytes(technology)
+        and choose(fast, needed_bytes(facts, vg, technology, size))
+    )
+
+
+def least_bytes(technology: Technology) -> int:
+    """The smallest cache worth offering."""
+    return BCACHE_MIN_BYTES if technology == "bcache" else SIZES_BYTES[0]
+
+
+def needed_bytes(facts: HostFacts, vg: VolumeGroup, technology: Technology, size_bytes: int) -> int:
+    """The SSD space a new cache of `size_bytes` takes, with its metadata."""
+    if technology == "bcache":
+        return round_up(size_bytes, vg.extent_bytes)
     spare_bytes = max(
-        (lv.size_bytes for lv in facts.lvs if lv.vg_uuid == vg_uuid and "spare" in lv.role),
+        (lv.size_bytes for lv in facts.lvs if lv.vg_uuid == vg.uuid and "spare" in lv.role),
         default=0,
     )
-
-    def needed_bytes(size_bytes: int) -> int:
-        if technology == "bcache":
-            return round_up(size_bytes, vg.extent_bytes)
-        chunk_kib = smallest_chunk_kib(size_bytes)
-        return pool_bytes(size_bytes, chunk_kib, vg.extent_bytes, spare_bytes)
-
-    least_bytes = BCACHE_MIN_BYTES if technology == "bcache" else SIZES_BYTES[0]
-    return tuple(
-        size for size in SIZES_BYTES if size >= least_bytes and choose(fast, needed_bytes(size))
-    )
+    chunk_kib = smallest_chunk_kib(size_bytes)
+    return pool_bytes(size_bytes, chunk_kib, vg.extent_bytes, spare_bytes)
 
 
 def free_bytes(facts: HostFacts, vg_uuid: str, tier: str) -> int:

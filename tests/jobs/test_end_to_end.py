@@ -14,6 +14,7 @@ from jobs.sealing import seal
 from jobs.transport import new_key_pair
 from storage.models import Host, Placement, Volume
 from storage.naming import cache_device_name, new_key, pool_name, volume_name
+from storage.plan import Refused
 from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
@@ -133,10 +134,12 @@ def test_a_preview_shows_the_commands_that_run_then(
 def test_a_cache_that_does_not_fit_is_refused_with_what_to_do(enrolled: Host) -> None:
     volume = new_volume(enrolled)
     wish = Wish(GIB, cache=LvmCache("c-aaaaaaaa", 40 * GIB))
-    for dry_run in (True, False):
-        job = done(Kind.ADD_CACHE, volume, wish, dry_run=dry_run)
-        assert (job.state, job.error["code"]) == (State.FAILED, "no_space")
-        assert "smaller" in job.error["correction"]
+    preview = done(Kind.ADD_CACHE, volume, wish, dry_run=True)
+    assert (preview.state, preview.error["code"]) == (State.FAILED, "no_space")
+    assert "smaller" in preview.error["correction"]
+    with pytest.raises(Refused, match="SSD free") as caught:
+        done(Kind.ADD_CACHE, volume, wish)
+    assert (caught.value.code, "smaller" in caught.value.correction) == ("no_space", True)
 
 
 def test_a_connection_cut_while_the_cache_is_attached_does_not_fail_the_job(

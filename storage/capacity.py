@@ -1,0 +1,99 @@
+"""What of the SSD space of a host is sold, used otherwise, reserved and free. Pure.
+
+Who reserved how much is passed in (`jobs.reservations` knows): a reservation is the room of a cache
+that was accepted and does not exist on the host yet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from storage.caches import cache_of, needed_bytes, technology_of
+from storage.facts import HostFacts, PhysicalVolume
+from storage.plan.lvmcache import SUB_LV_SUFFIX
+from storage.wish import Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Fast space of one volume group, in bytes. `sold_bytes` lies in caches that carry a cache
+    plan; `other_bytes` is everything else, also the metadata of the sold caches. The four parts
+    make the total, unless more is reserved than free (`is_oversold`)."""
+
+    vg_uuid: str
+    vg_name: str
+    total_bytes: int
+    sold_bytes: int
+    other_bytes: int
+    reserved_bytes: int
+    free_bytes: int
+    is_oversold: bool = False
+
+
+def capacities(
+    facts: HostFacts, sold_lv_uuids: Collection[str], reserved: Mapping[str, int]
+) -> tuple[Capacity, ...]:
+    """One for each volume group with fast disks, by name.
+
+    `sold_lv_uuids` are the volumes whose customers pay for a cache; `reserved` is bytes by uuid of
+    the volume group.
+    """
+    found = []
+    for vg in sorted(facts.vgs, key=lambda vg: vg.name):
+        fast = [pv for pv in facts.pvs_of(vg.uuid, "fast") if not pv.missing]
+        if not fast:
+            continue
+        total = sum(pv.size_bytes for pv in fast)
+        unused = sum(pv.free_bytes for pv in fast)
+        sold = min(_sold_bytes(facts, vg.uuid, sold_lv_uuids), total - unused)
+        held = reserved.get(vg.uuid, 0)
+        found.append(
+            Capacity(
+                vg_uuid=vg.uuid,
+                vg_name=vg.name,
+                total_bytes=total,
+                sold_bytes=sold,
+                other_bytes=total - unused - sold,
+                reserved_bytes=held,
+                free_bytes=max(0, unused - held),
+                is_oversold=held > unused,
+            )
+        )
+    return tuple(found)
+
+
+def _sold_bytes(facts: HostFacts, vg_uuid: str, sold_lv_uuids: Collection[str]) -> int:
+    sold = (lv for lv in facts.lvs if lv.vg_uuid == vg_uuid and lv.uuid in sold_lv_uuids)
+    caches = (cache_of(facts, lv) for lv in sold)
+    return sum(cache.size_bytes or 0 for cache in caches if cache is not None)
+
+
+def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish) -> int:
+    """The new SSD space that `wish` takes: 0 without a cache, or where its cache exists."""
+    vg = facts.vg(vg_uuid)
+    if vg is None or wish.cache is None or cache_exists(facts, vg_uuid, wish):
+        return 0
+    return needed_bytes(facts, vg, technology_of(wish.layout), wish.cache.size_bytes)
+
+
+def cache_exists(facts: HostFacts, vg_uuid: str, wish: Wish) -> bool:
+    """True once the LV that `wish` names for its cache is there, used already or not."""
+    names = {lv.name.removesuffix(SUB_LV_SUFFIX) for lv in facts.lvs if lv.vg_uuid == vg_uuid}
+    return wish.cache is not None and wish.cache.name in names
+
+
+def less_reserved(facts: HostFacts, vg_uuid: str, reserved_bytes: int) -> HostFacts:
+    """The same inventory as if the reservations were fulfilled: the emptiest fast disks give."""
+    left = reserved_bytes
+    taken: dict[str, int] = {}
+    for pv in sorted(facts.pvs_of(vg_uuid, "fast"), key=lambda pv: (-pv.free_bytes, pv.name)):
+        if not pv.missing:
+            taken[pv.uuid] = min(left, pv.free_bytes)
+            left -= taken[pv.uuid]
+
+    def after(pv: PhysicalVolume) -> PhysicalVolume:
+        return dataclasses.replace(pv, free_bytes=pv.free_bytes - taken.get(pv.uuid, 0))
+
+    return dataclasses.replace(facts, pvs=tuple(after(pv) for pv in facts.pvs))
