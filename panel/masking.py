@@ -3,12 +3,12 @@
 import logging
 import re
 
-# A refused report leaves its enrolment token usable, and Django logs the path of every refusal.
-TOKEN = re.compile(r"(/enrol/)[\w-]+")
+# A refused request leaves its one-time token usable, and Django logs the path of every refusal.
+TOKEN = re.compile(r"(/(?:enrol|invitation)/)[\w-]+")
 
 
 class TokenFilter(logging.Filter):
-    """Lets every line pass, with enrolment tokens masked."""
+    """Lets every line pass, with one-time tokens masked."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record where its text holds a token."""

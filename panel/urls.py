@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import views
+from panel import cacheplans, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("health", views.health, name="health"),
     path("account/", include("allauth.urls")),
     path("enrol/", include("jobs.enrol_urls")),
+    path("my/", include("panel.portal.urls")),
+    path("plans/", cacheplans.plans, name="cache-plans"),
+    path("plans/new", cacheplans.new_plan, name="cache-plan-new"),
+    path("plans/<str:key>/", cacheplans.plan, name="cache-plan"),
+    path("plans/<str:key>/offer", cacheplans.offer_plan, name="cache-plan-offer"),
+    path("plans/<str:key>/delete", cacheplans.delete_plan, name="cache-plan-delete"),
+    path("", include("panel.people_urls")),
     path("", include("jobs.urls")),
     path("", include("storage.urls")),
 ]

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from storage.access import StaffRole
+from storage.access import Person, Right, StaffRole, may
 
 
 class UserManager(BaseUserManager["User"]):
@@ -28,6 +28,12 @@ class UserManager(BaseUserManager["User"]):
             email, password, **fields, staff_role=StaffRole.ADMIN, is_superuser=True
         )
 
+    def visible_to(self, user: Person) -> models.QuerySet["User"]:
+        """The only way from a request to people: admins see all, others themselves."""
+        if may(user, Right.ADMINISTER):
+            return self.all()
+        return self.filter(pk=user.pk) if user.pk is not None else self.none()
+
 
 class User(AbstractBaseUser, PermissionsMixin):
     """A person: staff of the provider, or (without a staff role) somebody of a customer."""
@@ -35,7 +41,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150, blank=True)
     staff_role = models.CharField(
-        max_length=9, blank=True, choices=[(role, role.value) for role in StaffRole]
+        max_length=9, blank=True, choices=[(role, role.label) for role in StaffRole]
     )
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)

@@ -1,0 +1,46 @@
+"""The page behind a one-time link. The token in the path is the only credential."""
+
+from __future__ import annotations
+
+from allauth.account.utils import perform_login
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from panel import invitation
+from panel.people_forms import AcceptForm
+from storage.plan import Refused
+
+NOT_FOUND, UNPROCESSABLE = 404, 422
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def accept(request: HttpRequest, token: str) -> HttpResponseBase:
+    """Choose a name and a password; then the person is signed in."""
+    found = invitation.waiting(token)
+    if found is None:
+        return render(request, "panel/invitation_gone.html", status=NOT_FOUND)
+    known = found.user
+    form = AcceptForm(
+        found.email, request.POST or None, initial={"name": known.name if known else ""}
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            person = invitation.accept(
+                token, form.cleaned_data["name"], form.cleaned_data["password"]
+            )
+        except Refused as refused:
+            form.add_error(None, f"{refused.message} {refused.correction}")
+        else:
+            # With a second factor set, this asks for it.
+            signed_in: HttpResponseBase = perform_login(
+                request, person, email_verification="none", redirect_url="/"
+            )
+            return signed_in
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    context = {"form": form, "invitation": found}
+    return render(request, "panel/invitation.html", context, status=code)
