@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import verbs, views
+from jobs import marks, verbs, views
 
 urlpatterns = [
     path("jobs/", views.jobs, name="jobs"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("jobs/<str:key>/apply", verbs.apply_preview, name="cache-apply"),
     path("volumes/new", verbs.new_volume, name="volume-new"),
     path("volumes/<str:key>/jobs", views.volume_jobs, name="volume-jobs"),
+    path("volumes/<str:key>/marks", marks.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", verbs.cache_form, name="cache-form"),
     path("volumes/<str:key>/cache/remove", verbs.remove_cache, name="cache-remove"),
     path("volumes/<str:key>/tag", verbs.tag_volume, name="volume-tag"),

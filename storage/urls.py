@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from storage import views
+from storage import series_views, views
 
 urlpatterns = [
     path("hosts/", views.hosts, name="hosts"),
@@ -12,4 +12,5 @@ urlpatterns = [
     path("volumes/", views.volumes, name="volumes"),
     path("volumes/<str:key>/", views.volume, name="volume"),
     path("volumes/<str:key>/figures", views.figures, name="volume-figures"),
+    path("volumes/<str:key>/series", series_views.volume_series, name="volume-series"),
 ]

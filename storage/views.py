@@ -17,6 +17,7 @@ from storage.forms import CacheForm, ModeForm
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.rows import VolumeRow, facts_of, rows_of
+from storage.series_views import chart_context
 
 PAGE_ROWS = 50
 READ_ONLY = Refused(
@@ -97,6 +98,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: figures, users, its cache and what can be done, with the reason where not."""
     row = _row(request, key)
     context = {"row": row, "volume": row.volume, "host": row.host}
+    context |= chart_context(row.volume, request)
     context |= offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
     return render(request, "storage/volume.html", context)
 

@@ -1,0 +1,249 @@
+// Draws the charts of <section data-charts>. Panels are described by the server (storage/charts.py)
+// in each figure's data-panel; figures and job marks come from the section's two URLs. Without this
+// script the section keeps its summary, its range links and its table.
+(() => {
+  const root = document.documentElement;
+  const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const DASHES = { dashed: [6, 4], dotted: [2, 3] };
+  const LEFT_WIDTH = 62; // the same in every panel, so that equal times stand above each other
+
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--tblr-${name}`).trim();
+  const number = (value) =>
+    value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
+
+  // The factor and the unit that make the axis of these values readable.
+  const unitOf = (scale, values) => {
+    if (scale === "per_second") return { factor: 1, unit: "1/s" };
+    if (scale === "ms") return { factor: 1, unit: "ms" };
+    if (scale === "percent") return { factor: 100, unit: "%" };
+    const largest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
+    const power = Math.min(BINARY.length - 1, Math.floor(Math.log2(Math.max(1, largest)) / 10));
+    return { factor: 1 / 1024 ** power, unit: BINARY[power] + (scale === "speed" ? "/s" : "") };
+  };
+
+  const axisOptions = (axis, unit, narrow) => {
+    const below = axis.place === "below";
+    return {
+      axis: "y",
+      position: axis.place === "right" ? "right" : "left",
+      beginAtZero: true,
+      min: 0,
+      max: axis.scale === "percent" ? 100 : undefined,
+      stack: "left",
+      stackWeight: below ? 1 : 3,
+      weight: below ? 1 : 2,
+      title: {
+        display: true,
+        text: !axis.title || narrow || below ? unit : `${axis.title}, ${unit}`,
+        color: colour("secondary"),
+      },
+      ticks: { color: colour("secondary"), maxTicksLimit: below ? 3 : 6, callback: number },
+      grid: {
+        color: colour("border-color"),
+        drawOnChartArea: axis.place !== "right",
+      },
+      border: { display: false },
+      afterFit: (scale) => {
+        if (axis.place !== "right") scale.width = LEFT_WIDTH;
+      },
+    };
+  };
+
+  const annotations = (marks, series) => {
+    const shown = marks.filter((mark) => Date.parse(mark.at) <= series.end);
+    return Object.fromEntries(
+      shown.map((mark, n) => {
+        const tint = colour(mark.state === "failed" ? "red" : "primary");
+        const at = Date.parse(mark.at);
+        const late = at > (series.start + series.end) / 2;
+        const label = {
+          display: shown.length <= 6,
+          content: mark.label,
+          position: "start",
+          yAdjust: (n % 3) * 20, // neighbours' labels do not cover each other
+          xAdjust: 0,
+          textAlign: late ? "right" : "left",
+          backgroundColor: colour("bg-surface"),
+          borderColor: tint,
+          borderWidth: 1,
+          color: colour("body-color"),
+          font: { size: 11, weight: "normal" },
+          padding: { x: 4, y: 2 },
+        };
+        const line = { type: "line", scaleID: "x", value: at, borderColor: tint, borderWidth: 1 };
+        return [`mark${n}`, { ...line, borderDash: [4, 3], label }];
+      }),
+    );
+  };
+
+  const configuration = (panel, series, marks) => {
+    const narrow = innerWidth < 576;
+    const scaled = panel.axes.map((axis, n) => {
+      const lines = panel.lines.filter((line) => line.axis === n);
+      return unitOf(axis.scale, lines.flatMap((line) => series.series[line.name]));
+    });
+    const datasets = panel.lines
+      .filter((line) => series.series[line.name].some((value) => value !== null))
+      .map((line) => ({
+        label: line.label,
+        unit: scaled[line.axis].unit,
+        yAxisID: `y${line.axis}`,
+        data: series.series[line.name].map((value, n) => ({
+          x: series.start + (n + 0.5) * series.step,
+          y: value === null ? null : value * scaled[line.axis].factor,
+        })),
+        borderColor: colour(line.colour),
+        backgroundColor: line.dash === "filled" ? `${colour(line.colour)}33` : colour(line.colour),
+        fill: line.dash === "filled" ? "origin" : false,
+        borderDash: DASHES[line.dash] ?? [],
+        borderWidth: 1.5,
+        // A point between two gaps has no line to be seen by.
+        pointRadius: series.series[line.name].map((value, n, all) =>
+          value !== null && (all[n - 1] ?? null) === null && (all[n + 1] ?? null) === null ? 2 : 0,
+        ),
+        pointHitRadius: 8,
+        spanGaps: false,
+      }));
+    const scales = Object.fromEntries(
+      panel.axes.map((axis, n) => [`y${n}`, axisOptions(axis, scaled[n].unit, narrow)]),
+    );
+    scales.x = {
+      type: "time",
+      min: series.start,
+      max: series.end,
+      time: { displayFormats: { second: "HH:mm:ss", minute: "HH:mm", hour: "HH:mm" } },
+      ticks: { color: colour("secondary"), maxRotation: 0, autoSkipPadding: 16 },
+      grid: { color: colour("border-color") },
+      title: { display: true, text: series.zone, color: colour("secondary") },
+    };
+    const tooltip = {
+      callbacks: {
+        title: (items) => new Date(items[0].parsed.x).toLocaleString(),
+        label: (item) => `${item.dataset.label}: ${number(item.parsed.y)} ${item.dataset.unit}`,
+      },
+    };
+    return {
+      type: "line",
+      data: { datasets },
+      options: {
+        animation: false,
+        parsing: true,
+        maintainAspectRatio: false,
+        interaction: { mode: "index", intersect: false },
+        scales,
+        plugins: {
+          legend: {
+            align: "start",
+            labels: { color: colour("body-color"), boxWidth: 24, boxHeight: 0, padding: 10 },
+          },
+          tooltip,
+          annotation: { annotations: annotations(marks, series) },
+        },
+      },
+    };
+  };
+
+  // What a reader who does not see the canvas is told: the last known value of each line.
+  const spoken = (panel, series) => {
+    const parts = panel.lines.flatMap((line) => {
+      const values = series.series[line.name];
+      const last = values.findLast((value) => value !== null);
+      if (last === undefined) return [];
+      const { factor, unit } = unitOf(panel.axes[line.axis].scale, values);
+      return [`${line.label} ${number(last * factor)} ${unit}`];
+    });
+    return `${panel.title}. Last: ${parts.join(", ") || "not known"}.`;
+  };
+
+  const zoneName = () => {
+    const minutes = -new Date().getTimezoneOffset();
+    if (minutes === 0) return "UTC";
+    const pad = (value) => String(Math.floor(value)).padStart(2, "0");
+    const ahead = Math.abs(minutes);
+    return `UTC${minutes < 0 ? "−" : "+"}${pad(ahead / 60)}:${pad(ahead % 60)}`;
+  };
+
+  const start = (section) => {
+    const part = (name) => section.querySelector(`[data-charts-${name}]`);
+    const figures = [...section.querySelectorAll("[data-panel]")].map((element) => ({
+      element,
+      canvas: element.querySelector("canvas"),
+      panel: JSON.parse(element.dataset.panel),
+      chart: null,
+    }));
+    let series = null;
+    let marks = [];
+
+    const draw = () => {
+      if (series === null) return;
+      for (const figure of figures) {
+        if (figure.element.hidden) continue;
+        const { data, options } = configuration(figure.panel, series, marks);
+        if (figure.chart === null) {
+          figure.chart = new Chart(figure.canvas, { type: "line", data, options });
+        } else {
+          figure.chart.data = data;
+          figure.chart.options = options;
+          figure.chart.update("none");
+        }
+        figure.canvas.setAttribute("aria-label", spoken(figure.panel, series));
+      }
+    };
+
+    const listMarks = () => {
+      const items = marks.map((mark) => {
+        const item = document.createElement("li");
+        const name = document.createElement(mark.url ? "a" : "span");
+        if (mark.url) name.href = mark.url;
+        name.textContent = mark.label;
+        item.append(name, `, ${new Date(mark.at).toLocaleTimeString()}, ${mark.state.replace("_", " ")}`);
+        return item;
+      });
+      part("marks").replaceChildren(...items);
+      part("marks").hidden = items.length === 0;
+    };
+
+    const show = (answer) => {
+      const t0 = Date.parse(answer.t0);
+      const step = answer.step_seconds * 1000;
+      series = { ...answer, start: t0, step, end: t0 + answer.points * step, zone: zoneName() };
+      const empty = answer.totals.covered_seconds === 0;
+      part("empty").hidden = !empty;
+      part("summary").textContent = answer.summary;
+      part("summary").hidden = empty;
+      part("panels").hidden = empty;
+      part("no-cache").hidden = empty || answer.has_cache;
+      for (const figure of figures) {
+        figure.element.hidden = "ofCache" in figure.element.dataset && !answer.has_cache;
+      }
+      listMarks();
+      if (!empty) draw();
+    };
+
+    const fetched = async (url) => {
+      const response = await fetch(url, { headers: { Accept: "application/json" } });
+      if (!response.ok) throw new Error(`${response.status}`);
+      return response.json();
+    };
+
+    const refresh = async () => {
+      if (document.hidden) return;
+      try {
+        const answers = [fetched(section.dataset.seriesUrl), fetched(section.dataset.marksUrl)];
+        const [answer, found] = await Promise.all(answers);
+        marks = found.marks;
+        part("trouble").hidden = true;
+        show(answer);
+      } catch {
+        part("trouble").hidden = false;
+      }
+    };
+
+    refresh();
+    setInterval(refresh, 1000 * Math.max(5, Number(section.dataset.refreshSeconds)));
+    document.addEventListener("visibilitychange", refresh);
+    new MutationObserver(draw).observe(root, { attributeFilter: ["data-bs-theme"] });
+  };
+
+  document.querySelectorAll("[data-charts]").forEach(start);
+})();

@@ -1,0 +1,194 @@
+"""What a volume's charts say: panels, their lines and axes, and the summary in words.
+
+Pure. `static/js/charts.js` draws panels as they are described here. The words are for staff or,
+where `plain`, for customers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from storage.series import Series, Values
+from storage.templatetags import units
+
+
+class Scale(StrEnum):
+    """What an axis counts in; the axis of bytes is shown in the binary unit that fits."""
+
+    PER_SECOND = "per_second"
+    MS = "ms"
+    PERCENT = "percent"
+    SPEED = "speed"
+    SIZE = "size"
+
+
+SHOWN: Final = {
+    Scale.PER_SECOND: units.iops,
+    Scale.MS: units.ms,
+    Scale.PERCENT: units.percent,
+    Scale.SPEED: units.speed,
+    Scale.SIZE: units.size,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """`title` names what is counted, "" where the unit says it. `place` is left or right, or below
+    for a short axis under the left one."""
+
+    scale: Scale
+    title: str
+    place: str = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series by its name of `storage.series.UNITS`. `colour` is one of Tabler's; `axis` the
+    number of its axis in the panel; `dash` is "", "dashed", "dotted" or "filled"."""
+
+    name: str
+    label: str
+    colour: str
+    axis: int = 0
+    dash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart. `of_cache`: it says nothing where there is no cache, and is hidden."""
+
+    name: str
+    title: str
+    axes: tuple[Axis, ...]
+    lines: tuple[Line, ...]
+    of_cache: bool = False
+
+    @property
+    def json(self) -> str:
+        """As the script reads it."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the data table: `label` with its unit in each cell."""
+
+    name: str
+    label: str
+    scale: Scale
+
+
+def panels(*, plain: bool) -> tuple[Panel, ...]:
+    """The four charts of a volume, in the words of staff or of customers."""
+
+    def words(staff: str, customer: str) -> str:
+        return customer if plain else staff
+
+    percentile = Line("latency_p95_ms", "95 % below", "purple", 1, "dotted")
+    return (
+        Panel(
+            "operations",
+            words("I/O operations and latency", "Reads and writes, and how long they take"),
+            (
+                Axis(Scale.PER_SECOND, words("IOPS", "a second")),
+                Axis(Scale.MS, words("latency", "time"), "right"),
+            ),
+            (
+                Line("read_iops", "Reads", "blue"),
+                Line("write_iops", "Writes", "orange"),
+                Line("read_ms", "Read time", "blue", 1, "dashed"),
+                Line("write_ms", "Write time", "orange", 1, "dashed"),
+                *(() if plain else (percentile,)),
+            ),
+        ),
+        Panel(
+            "hits",
+            words("Read hit rate", "Reads served from SSD"),
+            (
+                Axis(Scale.PERCENT, words("hit rate", "from SSD")),
+                Axis(Scale.PER_SECOND, words("accesses", "reads"), "below"),
+            ),
+            (
+                Line("hit_rate", words("Hit rate", "Reads served from SSD"), "green"),
+                Line("accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"),
+            ),
+            of_cache=True,
+        ),
+        Panel(
+            "throughput",
+            words("Throughput", "Data read and written"),
+            (Axis(Scale.SPEED, ""),),
+            (
+                Line("read_bytes_per_s", "Read", "blue"),
+                Line("write_bytes_per_s", "Written", "orange"),
+            ),
+        ),
+        Panel(
+            "contents",
+            words("Cache contents", "Your SSD space"),
+            (Axis(Scale.SIZE, ""),),
+            (
+                Line("cache_size_bytes", "Size", "secondary", 0, "dotted"),
+                Line("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
+                Line("dirty_bytes", words("Dirty", "Still to be copied to disk"), "orange"),
+            ),
+            of_cache=True,
+        ),
+    )
+
+
+def columns(shown: tuple[Panel, ...], *, has_cache: bool) -> list[Column]:
+    """The columns of the data table: every line of the panels that are shown."""
+    return [
+        Column(line.name, line.label, panel.axes[line.axis].scale)
+        for panel in shown
+        if has_cache or not panel.of_cache
+        for line in panel.lines
+    ]
+
+
+def table(
+    found: Series, shown: list[Column], *, rows: int, now: datetime
+) -> list[tuple[datetime, list[str]]]:
+    """The last buckets, newest first: when each ended and its figures with units, "-" if unknown.
+
+    A bucket that still lasts is left out while nothing is known of it.
+    """
+    picked = [
+        (found.at(n), [SHOWN[column.scale](values[column.name]) for column in shown])
+        for n, values in enumerate(found.values)
+        if found.at(n) <= now or values["read_iops"] is not None
+    ]
+    return picked[: -rows - 1 : -1]
+
+
+def summary(found: Series, span: str) -> str:
+    """The whole time in a few sentences, for those who do not see the charts; "" without figures.
+
+    `span` is the time in words, such as "1 h".
+    """
+    if found.is_empty:
+        return ""
+    total = found.totals
+    parts = [
+        f"Last {span}: {units.iops(total['read_iops'])} reads and "
+        f"{units.iops(total['write_iops'])} writes a second on average.",
+        *_times(total),
+    ]
+    if total["hit_rate"] is not None:
+        parts.append(f"{units.percent(total['hit_rate'])} of the reads were served from SSD.")
+    parts.append(f"The figures cover {units.seconds(found.seconds)}.")
+    return " ".join(parts)
+
+
+def _times(total: Values) -> list[str]:
+    known = [
+        f"a {what} took {units.ms(total[name])}"
+        for what, name in (("read", "read_ms"), ("write", "write_ms"))
+        if total[name] is not None
+    ]
+    return [f"{', '.join(known).capitalize()}."] if known else []

@@ -1,0 +1,108 @@
+"""Jobs as marks on the charts of their volume."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.marks import MOST
+from jobs.models import Door, Job, State
+from storage.models import CachePlan, Member
+from tests import make
+from tests.scene import Scene, end, job, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def marks(client: Client, there: Scene, **query: str) -> list[dict[str, Any]]:
+    response = client.get(reverse("volume-marks", args=[there.volume.key]), query)
+    assert response.status_code == 200
+    found: list[dict[str, Any]] = response.json()["marks"]
+    return found
+
+
+def began(of: Job, hours_ago: float) -> None:
+    Job.objects.filter(pk=of.pk).update(started_at=timezone.now() - timedelta(hours=hours_ago))
+
+
+def test_a_mark_says_what_began_when_and_how_it_ended(staff: Client) -> None:
+    there = scene()
+    done = job(there)
+    end(done, State.FAILED)
+    assert marks(staff, there) == [
+        {
+            "at": done.started_at.isoformat() if done.started_at else "",
+            "label": "Add cache",
+            "state": "failed",
+            "url": reverse("job", args=[done.key]),
+        }
+    ]
+
+
+def test_a_job_that_no_worker_took_yet_is_marked_where_it_was_asked_for(staff: Client) -> None:
+    there = scene()
+    waiting = job(there)
+    waiting.refresh_from_db()
+    assert [mark["at"] for mark in marks(staff, there)] == [waiting.created_at.isoformat()]
+
+
+def test_marks_are_of_the_shown_time_oldest_first(staff: Client) -> None:
+    there = scene()
+    for kind, hours in (("add-cache", 5), ("set-cache", 0.5), ("remove-cache", 30)):
+        made = job(there, kind=kind)
+        end(made)
+        began(made, hours)
+    assert [mark["label"] for mark in marks(staff, there, range="1h")] == ["Change cache"]
+    assert [mark["label"] for mark in marks(staff, there, range="24h")] == [
+        "Add cache",
+        "Change cache",
+    ]
+
+
+def test_previews_and_jobs_of_other_volumes_leave_no_mark(staff: Client) -> None:
+    there = scene()
+    job(there, dry_run=True)
+    job(scene())
+    assert marks(staff, there) == []
+
+
+def test_a_busy_volume_shows_its_newest_marks(staff: Client) -> None:
+    there = scene()
+    for _ in range(MOST + 1):
+        end(job(there))
+    first = Job.objects.order_by("id")[0]
+    began(first, 0.9)
+    found = marks(staff, there)
+    assert len(found) == MOST
+    assert reverse("job", args=[first.key]) not in [mark["url"] for mark in found]
+
+
+def test_members_see_their_own_changes_in_their_words(client: Client) -> None:
+    there, foreign = scene(), scene()
+    there.volume.customer = make.customer()
+    there.volume.save()
+    person = make.user()
+    Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
+    plan = CachePlan.objects.create(name="Swift", size_bytes=2**31, price_minor=490, currency="EUR")
+    end(job(there, kind="tag-volume"))
+    end(job(there, door=Door.PORTAL, cache_plan=plan))
+    job(there, kind="remove-cache", door=Door.PORTAL)
+    client.force_login(person)
+    found = marks(client, there)
+    assert [(mark["label"], mark["url"]) for mark in found] == [
+        ("Plan: Swift", ""),
+        ("Plan: no cache", ""),
+    ]
+    url = reverse("volume-marks", args=[foreign.volume.key])
+    assert client.get(url).status_code == 404

@@ -1,0 +1,141 @@
+"""A volume's page with charts, and the figures they fetch."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.models import Member, Volume
+from storage.series import UNITS
+from tests import make
+from tests.scene import Scene, scene
+from tests.storage import wire
+from tests.storage.samples.rounds import take
+
+pytestmark = pytest.mark.django_db
+RANGES = {"15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds(settings: LazySettings) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def sampled(*, cached: bool = True, age: timedelta = timedelta(seconds=70)) -> Scene:
+    """A volume whose guest reads 200 blocks a second; nine of ten reads hit the cache."""
+    there = scene()
+    for n in range(7):
+        disk = wire.disk(reads=2000 * n, read_sectors=16_000 * n, read_ms=1000 * n)
+        cache = wire.cache(read_hits=1800 * n, read_misses=200 * n, used=64)
+        volume = wire.volume(there.lv.uuid, disk=disk, cache=cache if cached else None)
+        take(there.host, 10 * n, volume, start=timezone.now() - age)
+    return there
+
+
+def page(client: Client, volume: Volume, **query: str) -> str:
+    response = client.get(reverse("volume", args=[volume.key]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize(("key", "seconds"), RANGES.items())
+def test_the_range_in_the_url_is_the_time_that_the_figures_cover(
+    staff: Client, key: str, seconds: int
+) -> None:
+    there = sampled()
+    response = staff.get(reverse("volume-series", args=[there.volume.key]), {"range": key})
+    found = response.json()
+    assert found["step_seconds"] * found["points"] == seconds
+    assert set(found["series"]) == set(UNITS)
+    assert {len(column) for column in found["series"].values()} == {found["points"]}
+    assert found["totals"]["read_iops"] == 200
+    assert response["Cache-Control"] == "private, no-store"
+
+
+def test_buckets_keep_their_borders_between_requests(staff: Client) -> None:
+    there = sampled()
+    for key in RANGES:
+        url = reverse("volume-series", args=[there.volume.key])
+        found = staff.get(url, {"range": key}).json()
+        start = datetime.fromisoformat(found["t0"])
+        assert start.timestamp() % found["step_seconds"] == 0
+
+
+def test_an_unknown_range_is_an_hour(staff: Client) -> None:
+    there = sampled()
+    url = reverse("volume-series", args=[there.volume.key])
+    found = staff.get(url, {"range": "<script>"}).json()
+    assert found["step_seconds"] * found["points"] == 3600
+
+
+def test_the_page_marks_the_range_that_it_shows(staff: Client) -> None:
+    text = page(staff, sampled().volume, range="6h")
+    assert '<a class="btn btn-sm active" href="?range=6h#charts" aria-current="true">' in text
+    assert text.count("btn-sm active") == 1
+
+
+def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
+    text = page(staff, sampled().volume)
+    assert "200 reads and 0 writes a second on average. A read took 0.50 ms." in text
+    assert "90.0 % of the reads were served from SSD. The figures cover 1 min 0 s." in text
+    assert '<td class="num text-end">90.0 %</td>' in text
+    assert '<td class="num text-end">1.6 MiB/s</td>' in text
+    assert '<td class="num text-end">4 MiB</td>' in text
+
+
+def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
+    text = page(staff, sampled(cached=False).volume)
+    assert text.count("data-of-cache hidden") == 2
+    assert "Without a cache there is no hit rate" in text
+    assert ">Hit rate</th>" not in text
+    assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
+
+
+def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
+    text = page(staff, scene().volume)
+    assert "The first point comes in about 20 s" in text
+    assert "<table class" not in text[text.index('id="charts"') : text.index("chart.umd")]
+
+
+def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
+    volume = sampled(age=timedelta(hours=3)).volume
+    text = page(staff, volume)
+    assert "No figures in the last 1 h." in text
+    assert "The first point comes" not in text
+    assert "No figures in the last" in text
+    assert "200 reads" in page(staff, volume, range="6h")
+
+
+def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
+    volume = make.volume()
+    make.placement(volume, make.host(), lv_uuid=None)
+    assert 'id="charts"' not in page(staff, volume)
+
+
+def test_members_get_the_figures_of_their_volumes_alone(client: Client) -> None:
+    mine, foreign = sampled(), sampled()
+    mine.volume.customer = make.customer()
+    mine.volume.save()
+    person = make.user()
+    Member.objects.create(customer=mine.volume.customer, user=person, role="viewer")
+    client.force_login(person)
+    response = client.get(reverse("volume-series", args=[mine.volume.key]))
+    assert response.json()["totals"]["read_iops"] == 200
+    assert mine.host.name not in response.content.decode()
+    assert client.get(reverse("volume-series", args=[foreign.volume.key])).status_code == 404
+
+
+def test_anonymous_people_are_sent_to_the_sign_in_page(client: Client) -> None:
+    response = client.get(reverse("volume-series", args=[sampled().volume.key]))
+    assert response.status_code == 302
