@@ -6,6 +6,7 @@ import errno
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
+from . import failure
 from .assess import assess, settled
 from .commands import Args, Command
 from .errors import Refusal
@@ -22,8 +23,6 @@ POLL_SECONDS = 1.0
 SAVE_NS = 2_000_000_000
 # op.get gives 2000 lines at most: they must fit into one reply.
 LINE_LIMIT = 300
-_LOCKED = ("Resource temporarily unavailable", "Can't get lock")
-_NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 _SYSFS_MEANINGS = {
     errno.EINVAL: "the kernel does not accept it for this device (dmesg may say why)",
     errno.ENOENT: "the kernel does not know that cache set, or the data belongs to another one",
@@ -155,7 +154,7 @@ class Execution:
             if line != before:
                 self._say(line)
         if result.rc != 0:
-            raise _failure(command, result.rc, result.stderr)
+            raise failure.of_command(command, result.rc, result.stderr)
         return 0
 
     def _write(self, command: Command) -> int:
@@ -283,22 +282,3 @@ def resolve(host: Host, target: str, args: Args) -> str:
             f"Activate it: lvchange -ay {rest.partition('>')[0]}",
         )
     return f"{head}{name}{rest.partition('>')[2]}"
-
-
-def _failure(command: Command, rc: int, stderr: str) -> Refusal:
-    code = "cmd_failed"
-    correction = "Read what the command said; mend the cause on the host; then plan anew."
-    if any(sign in stderr for sign in _LOCKED):
-        code, correction = "busy", "Another LVM command holds the VG: try again when it is done."
-    elif any(sign in stderr for sign in _NO_SPACE):
-        code, correction = "no_space", "Take less, or add a device to the VG."
-    said = stderr.strip().splitlines()
-    last = f": {said[-1].strip()}" if said else "."
-    return Refusal(
-        code,
-        f"{command.argv[0]} failed with exit code {rc}{last}",
-        correction,
-        argv=command.argv,
-        rc=rc,
-        stderr=stderr,
-    )

@@ -1,9 +1,9 @@
-"""LVM's reports as plain rows.
+"""LVM's report as plain rows.
 
-Two processes for everything, because each reads the metadata of all PVs anew: one row per PV with
-the fields of its VG, one row per segment with the fields of its LV (any segment field makes LVs of
-several segments repeat). Exit codes say little (a missing PV gives 0, an unknown LV gives 5 and a
-valid empty report), so health comes from fields.
+One process for everything (`lvm fullreport`), because each reads the metadata of all PVs anew: one
+row per PV with the fields of its VG, one row per segment with the fields of its LV (any segment
+field makes LVs of several segments repeat). Exit codes say little (a missing PV gives 0), so health
+comes from fields.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LOCKED = "Resource temporarily unavailable"
 @dataclass(frozen=True)
 class Report:
     """`stale`: a VG was locked and the data was read without its lock. `consistent`: no VG changed
-    between the two reports."""
+    between its PVs and its segments."""
 
     vgs: tuple[Row, ...]
     pvs: tuple[Row, ...]
@@ -47,41 +47,43 @@ class Report:
     consistent: bool
 
 
-def argv(tool: str, fields: str, *, locking: bool) -> list[str]:
-    """A report command. It never waits for a VG lock: a writer may hold one for hours."""
-    words = [tool, "-a", *_FORMAT]
+def argv(*, locking: bool) -> list[str]:
+    """The report command. It never waits for a VG lock: a writer may hold one for hours. The
+    subreports that nobody reads have one cheap field each; they cannot be left out."""
+    words = ["lvm", "fullreport", "-a", *_FORMAT]
     words += [f"{_CONFIG} global/wait_for_locks=0"] if locking else [_CONFIG, "--nolocking"]
-    return [*words, "-o", fields]
+    fields = {"vg": "vg_uuid", "lv": "lv_uuid", "pvseg": "pvseg_start", "pv": PVS, "seg": LVS}
+    for kind, names in fields.items():
+        words += ["--configreport", kind, "-o", names]
+    return words
 
 
 def read(host: Host, *, allow_stale: bool = True) -> Report:
     """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where a stale answer
     will not do."""
-    stale = False
-
-    def report(tool: str, kind: str, fields: str) -> tuple[Row, ...]:
-        nonlocal stale
-        if not stale:
-            command = argv(tool, fields, locking=True)
-            result = _run(host, command)
-            if result.rc == 0:
-                return rows(result, kind, command)
-            if _LOCKED not in result.stderr:
-                raise _failed(command, result)
-            if not allow_stale:
-                raise _busy(command, result)
-            stale = True
-        command = argv(tool, fields, locking=False)
+    command = argv(locking=True)
+    result = _run(host, command)
+    stale = result.rc != 0 and _LOCKED in result.stderr
+    if stale:
+        if not allow_stale:
+            raise _busy(command, result)
+        command = argv(locking=False)
         result = _run(host, command)
-        if result.rc != 0:
-            raise _failed(command, result)
-        return rows(result, kind, command)
-
-    pvs = report("pvs", "pv", PVS)
-    segments = report("lvs", "lv", LVS)
+    if result.rc != 0:
+        raise _failed(command, result)
+    pvs = sorted(rows(result, "pv", command), key=_pv_order)
+    segments = sorted(rows(result, "seg", command), key=_segment_order)
     vgs = _first_by("vg_uuid", [row for row in pvs if row["vg_uuid"]])
     lvs = _first_by("lv_uuid", segments)
-    return Report(vgs, pvs, lvs, segments, stale, _consistent(vgs, segments))
+    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, _consistent(vgs, segments))
+
+
+def _pv_order(row: Row) -> tuple[bool, str, str]:
+    return row["vg_name"] == "", row["vg_name"], row["pv_name"]
+
+
+def _segment_order(row: Row) -> tuple[str, str, int]:
+    return row["vg_name"], row["lv_name"], number(row["seg_start"])
 
 
 def _first_by(key: str, found: Sequence[Row]) -> tuple[Row, ...]:
@@ -89,18 +91,19 @@ def _first_by(key: str, found: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def rows(result: Result, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of one report. LVM may print advisories on stdout around or before the JSON, so
-    decoding starts at the first line that opens an object."""
+    """The rows of one kind, of all VGs. LVM may print advisories on stdout around or before the
+    JSON, so decoding starts at the first line that opens an object."""
     text = result.report or result.stdout
     start = 0 if text.startswith("{") else _object_start(text)
     try:
         document, _ = json.JSONDecoder().raw_decode(text, start)
-        found = document["report"][0][kind]
+        # An unused PV comes in a part of its own, which has no segments.
+        found = [row for part in document["report"] for row in part.get(kind, ())]
         return tuple({str(key): flat(value) for key, value in row.items()} for row in found)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Refusal(
             "cmd_failed",
-            f"{command[0]} did not print the report that was asked for.",
+            f"{' '.join(command[:2])} did not print the report that was asked for.",
             "Run the command on the host by hand and read what it says.",
             argv=command,
             rc=result.rc,
@@ -158,7 +161,7 @@ def _run(host: Host, command: Sequence[str]) -> Result:
     except TimedOut:
         raise Refusal(
             "timeout",
-            f"{command[0]} did not answer within 10 seconds.",
+            f"{' '.join(command[:2])} did not answer within 10 seconds.",
             "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
             argv=command,
         ) from None
@@ -178,7 +181,7 @@ def _busy(command: Sequence[str], result: Result) -> Refusal:
 def _failed(command: Sequence[str], result: Result) -> Refusal:
     return Refusal(
         "cmd_failed",
-        f"{command[0]} failed with exit code {result.rc}.",
+        f"{' '.join(command[:2])} failed with exit code {result.rc}.",
         "Run the command on the host by hand and read what it says.",
         argv=command,
         rc=result.rc,

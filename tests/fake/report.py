@@ -1,4 +1,4 @@
-"""`vgs`, `pvs` and `lvs` as lvm2 2.03.16 prints them in JSON."""
+"""`lvm fullreport` as lvm2 2.03.16 prints it in JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from storage.agent.host import Result
 from tests.fake.machine import Machine
-from tests.fake.parts import DM_MAJOR, EXTENT, Array, Cache, Disk, Lv, ModelGap, Pv, Vg
+from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
 HIDDEN = "report/mark_hidden_devices=0"
@@ -15,47 +15,48 @@ NO_WAIT = "global/wait_for_locks=0"
 
 
 def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
-    """One report; `locked` names a VG whose lock another command holds."""
-    words = [word for word in argv[1:] if word != "-a"]
-    if words[: len(FLAGS)] != FLAGS or words[-2] != "-o":
+    """The full report; `locked` names a VG whose lock another command holds."""
+    words = [word for word in argv[2:] if word != "-a"]
+    if list(argv[:2]) != ["lvm", "fullreport"] or words[: len(FLAGS)] != FLAGS:
         raise ModelGap(f"report with other options: {argv}")
-    config, *rest = words[len(FLAGS) : -2]
+    config, *rest = words[len(FLAGS) :]
     waits = config != f"{HIDDEN} {NO_WAIT}"
-    if waits and (config != HIDDEN or rest != ["--nolocking"]):
+    if waits and (config != HIDDEN or rest.pop(0) != "--nolocking"):
         raise ModelGap(f"a report that could wait for a lock: {argv}")
     if locked is not None and not waits:
         return Result(
             5, "", f"  /run/lock/lvm/V_{locked}: flock failed: Resource temporarily unavailable\n"
             f"  Can't get lock for {locked}\n  Cannot process volume group {locked}\n",
         )  # fmt: skip
-    fields = words[-1].split(",")
-    kind, rows = {
-        "vgs": ("vg", vgs),
-        "pvs": ("pv", pvs),
-        "lvs": ("lv", segments if SEGMENT_FIELDS & set(fields) else lvs),
-    }[argv[0]]
-    groups = {row["vg_uuid"]: row for row in vgs(machine)}
-    found = [groups.get(row["vg_uuid"], NO_GROUP) | row for row in rows(machine)]
-    for row in found:
-        unknown = [name for name in fields if name not in row]
-        if unknown:
-            return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
-    document = {"report": [{kind: [{name: row[name] for name in fields} for row in found]}]}
+    asked = _subreports(rest)
+    rows = {
+        "vg": vgs(machine), "pv": pvs(machine), "lv": lvs(machine), "seg": segments(machine),
+        "pvseg": [row | {"pvseg_start": "0"} for row in pvs(machine)],
+    }  # fmt: skip
+    parts = []
+    for group in rows["vg"]:
+        part: dict[str, list[dict[str, str]]] = {}
+        for kind, fields in asked.items():
+            found = [group | row for row in rows[kind] if row["vg_uuid"] == group["vg_uuid"]]
+            unknown = [name for row in found for name in fields if name not in row]
+            if unknown:
+                return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
+            part[kind] = [{name: row[name] for name in fields} for row in found]
+        parts.append(part)
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
     warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
-    return Result(0, "", warnings, json.dumps(document, indent=4))
+    return Result(0, "", warnings, json.dumps({"report": parts}, indent=4))
 
 
-SEGMENT_FIELDS = frozenset(
-    (
-        "segtype", "seg_start", "seg_size", "devices", "metadata_devices", "chunk_size",
-        "cache_mode", "cache_policy", "cache_settings",
-    )
-)  # fmt: skip
-NO_GROUP = {
-    "vg_uuid": "", "vg_name": "", "vg_size": "0", "vg_free": "0", "vg_extent_size": "0",
-    "vg_free_count": "0", "vg_seqno": "0", "vg_tags": "", "vg_missing_pv_count": "0",
-}  # fmt: skip
+def _subreports(words: Sequence[str]) -> dict[str, list[str]]:
+    """`--configreport KIND -o FIELDS`, each kind once: LVM reports all five in any case."""
+    fours = [words[n : n + 4] for n in range(0, len(words), 4)]
+    if any(four[::2] != ["--configreport", "-o"] for four in fours):
+        raise ModelGap(f"a full report with other options: {words}")
+    asked = {four[1]: four[3].split(",") for four in fours}
+    if sorted(asked) != ["lv", "pv", "pvseg", "seg", "vg"]:
+        raise ModelGap(f"a full report whose fields were not all chosen: {words}")
+    return asked
 
 
 def vgs(machine: Machine) -> list[dict[str, str]]:
@@ -76,23 +77,7 @@ def vgs(machine: Machine) -> list[dict[str, str]]:
 
 
 def pvs(machine: Machine) -> list[dict[str, str]]:
-    rows = [_pv(vg, pv) for vg in machine.vgs for pv in vg.pvs]
-    used = [member for array in machine.arrays for member in array.members]
-    taken = [pv.device for vg in machine.vgs for pv in vg.pvs]
-    devices: list[Disk | Array] = [*machine.arrays, *machine.disks]
-    for device in devices:
-        if device in used or device in taken:
-            continue
-        empty = dict.fromkeys(("pv_uuid", "vg_uuid", "vg_name"), "")
-        zeros = dict.fromkeys(("pv_size", "pv_free", "pv_missing", "pv_duplicate"), "0")
-        major, minor = device.dev.split(":")
-        rows.append(
-            empty | zeros | {
-                "pv_name": f"/dev/{device.name}", "dev_size": str(device.size_bytes),
-                "pv_major": major, "pv_minor": minor,
-            }
-        )  # fmt: skip
-    return sorted(rows, key=lambda row: (row["vg_name"] == "", row["pv_name"]))
+    return [_pv(vg, pv) for vg in machine.vgs for pv in vg.pvs]
 
 
 def _pv(vg: Vg, pv: Pv) -> dict[str, str]:

@@ -87,12 +87,14 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
     assert machine.lvs() == bare
 
 
-def test_bcache(machine: LabMachine, host: Host, person: Person) -> None:
+def test_bcache_with_a_cut_connection(machine: LabMachine, host: Host, person: Person) -> None:
     volume = created(person, machine, host, "bcache")
     lv, bare = f"v-{volume.key}", machine.lvs()
     with machine.world.guest("web12", lv):
         assert refused(host, "bcache.stop", lv).code == "in_use"
-        confirmed(person, machine, person.add_cache(volume, CACHE_MIB))
+        preview = person.add_cache(volume, CACHE_MIB)
+        with machine.hold("lvcreate") as held:
+            confirmed(person, machine, preview, partial(cut, machine, held))
         assert "Technology bcache Mode writethrough" in words(person.volume_page(volume))
         agrees_with_the_kernel(person, machine, volume)
         confirmed(person, machine, person.set_mode(volume, "writeback"))

@@ -72,26 +72,32 @@ def test_the_chosen_word_is_in_brackets() -> None:
 def test_rows_are_found_behind_an_advisory_on_stdout() -> None:
     report = json.dumps({"report": [{"vg": [{"vg_name": "vg0", "vg_tags": "a,b"}]}]})
     advisory = "  Consider pruning vg0 VG archive with more then 8 MiB in 8129 files.\n"
-    found = lvm.rows(Result(0, advisory + report + "\n  bye\n"), "vg", ["vgs"])
+    found = lvm.rows(Result(0, advisory + report + "\n  bye\n"), "vg", ["lvm", "fullreport"])
     assert found == ({"vg_name": "vg0", "vg_tags": "a,b"},)
 
 
 def test_the_report_descriptor_wins_over_stdout() -> None:
     report = json.dumps({"report": [{"vg": []}]})
-    assert lvm.rows(Result(0, "noise", report=report), "vg", ["vgs"]) == ()
+    assert lvm.rows(Result(0, "noise", report=report), "vg", ["lvm", "fullreport"]) == ()
 
 
 def test_null_numbers_and_lists_of_newer_releases_are_read_alike() -> None:
     row = {"lv_tags": ["a", "b"], "lv_kernel_minor": 4, "pool_lv": None}
     report = json.dumps({"report": [{"lv": [row]}]})
-    found = lvm.rows(Result(0, report), "lv", ["lvs"])
+    found = lvm.rows(Result(0, report), "lv", ["lvm", "fullreport"])
     assert found == ({"lv_tags": "a,b", "lv_kernel_minor": "4", "pool_lv": ""},)
 
 
-@pytest.mark.parametrize("text", ["", "no json", "{", '{"report":[]}', '{"report":[{"lv":3}]}'])
+def test_rows_of_all_volume_groups_and_of_unused_pvs_are_one_list() -> None:
+    parts = [{"pv": [{"pv_name": "/dev/sda"}], "seg": []}, {"pv": [{"pv_name": "/dev/sdb"}]}]
+    found = lvm.rows(Result(0, json.dumps({"report": parts})), "pv", ["lvm", "fullreport"])
+    assert [row["pv_name"] for row in found] == ["/dev/sda", "/dev/sdb"]
+
+
+@pytest.mark.parametrize("text", ["", "no json", "{", '{"report":3}', '{"report":[{"lv":3}]}'])
 def test_an_unreadable_report_is_an_error_and_not_an_empty_host(text: str) -> None:
     with pytest.raises(Refusal) as refused:
-        lvm.rows(Result(0, text), "lv", ["lvs"])
+        lvm.rows(Result(0, text), "lv", ["lvm", "fullreport"])
     assert refused.value.code == "cmd_failed"
 
 

@@ -1,5 +1,6 @@
 """Facts, samples and previews from what a real host answered: an LVM cache and a bcache volume,
-each held by a guest."""
+each held by a guest. (LVM's rows were recorded from `pvs` and `lvs` and regrouped as `fullreport`
+prints them.)"""
 
 from __future__ import annotations
 
@@ -235,7 +236,7 @@ def test_a_broken_policy_file_allows_nothing() -> None:
 def test_a_volume_without_our_tag_is_not_ours() -> None:
     on = host()
     for argv, found in on.recorded["run"].items():
-        if '"lvs"' in argv:
+        if '"fullreport"' in argv:
             found["stdout"] = found["stdout"].replace("tiercel,tiercel.volume=plainaaa", "")
     wanted = call("cache.set", {**VOLUME, "mode": "writeback"}, lv_uuid=PLAIN)
     assert code_of(wanted, on) == "not_ours"
@@ -251,7 +252,7 @@ def test_a_locked_volume_group_makes_a_change_busy_and_facts_stale() -> None:
     on = host()
     for argv in list(on.recorded["run"]):
         words = json.loads(argv)
-        if words[0] in ("lvs", "pvs"):
+        if words[:2] == ["lvm", "fullreport"]:
             at = words.index("--config") + 1
             unlocked = [*words[:at], "report/mark_hidden_devices=0", "--nolocking"]
             unlocked += words[at + 1 :]
@@ -265,7 +266,7 @@ def test_a_locked_volume_group_makes_a_change_busy_and_facts_stale() -> None:
 def test_a_pv_that_is_missing_stops_changes() -> None:
     on = host()
     for argv, found in on.recorded["run"].items():
-        if '"pvs"' in argv:
+        if '"fullreport"' in argv:
             found["stdout"] = found["stdout"].replace(
                 '"vg_missing_pv_count":"0"', '"vg_missing_pv_count":"1"'
             )

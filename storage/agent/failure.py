@@ -1,0 +1,29 @@
+"""What a command that failed means, as far as its words tell."""
+
+from __future__ import annotations
+
+from .commands import Command
+from .errors import Refusal
+
+LOCKED = ("Resource temporarily unavailable", "Can't get lock")
+NO_SPACE = ("nsufficient free space", "nsufficient suitable")
+
+
+def of_command(command: Command, rc: int, stderr: str) -> Refusal:
+    """The refusal for a command that ended with exit code `rc`."""
+    code = "cmd_failed"
+    correction = "Read what the command said; mend the cause on the host; then plan anew."
+    if any(sign in stderr for sign in LOCKED):
+        code, correction = "busy", "Another LVM command holds the VG: try again when it is done."
+    elif any(sign in stderr for sign in NO_SPACE):
+        code, correction = "no_space", "Take less, or add a device to the VG."
+    said = stderr.strip().splitlines()
+    last = f": {said[-1].strip()}" if said else "."
+    return Refusal(
+        code,
+        f"{command.argv[0]} failed with exit code {rc}{last}",
+        correction,
+        argv=command.argv,
+        rc=rc,
+        stderr=stderr,
+    )
