@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import marks, verbs, views
+from jobs import adoption_views, marks, verbs, views
 
 urlpatterns = [
     path("jobs/", views.jobs, name="jobs"),
@@ -13,6 +13,9 @@ urlpatterns = [
     path("jobs/<str:key>/lines", views.lines, name="job-lines"),
     path("jobs/<str:key>/cancel", verbs.cancel_job, name="job-cancel"),
     path("jobs/<str:key>/apply", verbs.apply_preview, name="cache-apply"),
+    path("adopt/confirm", adoption_views.confirm, name="adopt-confirm"),
+    path("adopt/undo", adoption_views.undo_adoption, name="adopt-undo"),
+    path("adopt/tag", adoption_views.tag_adopted, name="adopt-tag"),
     path("volumes/new", verbs.new_volume, name="volume-new"),
     path("volumes/<str:key>/jobs", views.volume_jobs, name="volume-jobs"),
     path("volumes/<str:key>/marks", marks.volume_marks, name="volume-marks"),

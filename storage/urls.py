@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from storage import series_views, views
+from storage import adoption_views, series_views, views
 
 urlpatterns = [
+    path("adopt/", adoption_views.adopt, name="adopt"),
     path("hosts/", views.hosts, name="hosts"),
     path("hosts/<str:key>/", views.host, name="host"),
     path("volumes/", views.volumes, name="volumes"),

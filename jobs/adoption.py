@@ -1,0 +1,124 @@
+"""The jobs of adoption: a tag on the host for each adopted volume where its policy allows it, and
+what stands in the way of undoing an adoption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from jobs.clock import database_now
+from jobs.models import Job, Kind
+from jobs.queue import Busy, cancel, submit
+from storage.adoption import Ask, Judgement, adopt, release
+from storage.models import Volume
+from storage.plan import Refused
+from storage.rows import VolumeRow, rows_of
+
+RECORDED = "Recorded. Observe-only: it is tagged once {group} is allowed."
+TAGGED = "Recorded; it carries our tag already."
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The job that tags a volume, or why there is none."""
+
+    job: Job | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A row, and what became of its tag; None where it was not adopted."""
+
+    judgement: Judgement
+    volume: Volume | None
+    tagging: Tagging | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Volumes that are nobody's again, and those that stay with the reason."""
+
+    released: tuple[Volume, ...]
+    kept: tuple[tuple[Volume, str], ...]
+
+
+def adopt_and_tag(
+    asks: Sequence[Ask], user: AbstractBaseUser, *, make_customers: bool
+) -> tuple[Adopted, ...]:
+    """Adopt what can be adopted in one transaction; then a tag job for each volume of a group
+    that root on the host allows. A refused job leaves the adoption as it is."""
+    judged = adopt(asks, user, database_now(), make_customers=make_customers)
+    keys = [each.candidate.key for each in judged if each.is_good and each.candidate]
+    found = Volume.objects.filter(key__in=keys).select_related("customer")
+    rows = {row.volume.key: row for row in rows_of(found)}
+    results = []
+    for each in judged:
+        row = rows.get(each.candidate.key) if each.is_good and each.candidate else None
+        results.append(
+            Adopted(each, row.volume, tag(row, user)) if row else Adopted(each, None, None)
+        )
+    return tuple(results)
+
+
+def tag(row: VolumeRow, actor: AbstractBaseUser) -> Tagging:
+    """A job that tags the volume, where that is needed and allowed."""
+    wish, group = row.wish, row.vg
+    if row.volume.managed:
+        return Tagging(None, TAGGED)
+    if group is None or not group.allowed:
+        name = group.name if group is not None else "its volume group"
+        return Tagging(None, RECORDED.format(group=name))
+    if wish is None:
+        return Tagging(None, "Recorded. Its cache is of a kind Tiercel does not change: no tag.")
+    try:
+        job = submit(kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor)
+    except Refused as refused:
+        return Tagging(None, f"Recorded, not tagged: {refused.message}")
+    except Busy as busy:
+        return Tagging(busy.job, "Recorded; another job holds it.")
+    return Tagging(job, "Recorded; a job tags it.")
+
+
+def untagged(user: AbstractBaseUser) -> list[VolumeRow]:
+    """Adopted volumes without our tag whose group is allowed by now and that no job holds."""
+    held = Job.objects.unfinished().filter(dry_run=False).values("volume")
+    adopted = Volume.objects.visible_to(user).filter(adopted_at__isnull=False, managed=False)
+    return [
+        row
+        for row in rows_of(adopted.exclude(pk__in=held).select_related("customer"))
+        if row.vg is not None and row.vg.allowed and row.wish is not None
+    ]
+
+
+def undo(volumes: Iterable[Volume], actor: AbstractBaseUser) -> Undone:
+    """Release adopted volumes on which no job has run since; a job that still waits is cancelled.
+    Customers that an adoption made stay."""
+    released, kept = [], []
+    for volume in volumes:
+        reason = _undo(volume, actor)
+        if reason:
+            kept.append((volume, reason))
+        else:
+            released.append(volume)
+    return Undone(tuple(released), tuple(kept))
+
+
+@transaction.atomic
+def _undo(volume: Volume, actor: AbstractBaseUser) -> str:
+    """Why the adoption stays; "" where it is undone."""
+    held = Volume.objects.select_for_update().get(pk=volume.pk)
+    if held.adopted_at is None:
+        return "It was not adopted."
+    since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
+    for job in since.unfinished().filter(started_at=None):
+        cancel(job, actor)
+    if since.exclude(started_at=None).exists() or since.unfinished().exists():
+        return "A job has run on it since. Remove what it made first."
+    if held.cache_plan_id is not None:
+        return "Its customer pays for a cache plan. End that first."
+    release(held)
+    return ""

@@ -1,0 +1,27 @@
+"""Taking volumes that were found on hosts into the books: whose they are, and their external id.
+
+`asked_by_pattern` and `read_csv` say what is asked for, `judge` what would come of each row, and
+`adopt` does it in one transaction. Nothing on a host changes here.
+"""
+
+from storage.adoption.ask import COLUMNS, Ask, BadCsv, asked_by_pattern, read_csv
+from storage.adoption.judge import Buyer, Candidate, Judgement, Verdict, judge
+from storage.adoption.record import adopt, buyers_of, candidates_of, last_batch, release
+
+__all__ = [
+    "COLUMNS",
+    "Ask",
+    "BadCsv",
+    "Buyer",
+    "Candidate",
+    "Judgement",
+    "Verdict",
+    "adopt",
+    "asked_by_pattern",
+    "buyers_of",
+    "candidates_of",
+    "judge",
+    "last_batch",
+    "read_csv",
+    "release",
+]

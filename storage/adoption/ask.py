@@ -1,0 +1,126 @@
+"""What a person asks to adopt: rows of a CSV file, or a name pattern. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from storage.adoption.judge import Ask, Candidate
+
+COLUMNS: Final = ("volume", "customer", "external_id")
+OPTIONAL: Final = ("label",)
+LIMITS: Final = {"volume": 320, "customer": 200, "external_id": 64, "label": 200}
+"""Characters per column."""
+MAX_ROWS: Final = 2000
+MAX_BYTES: Final = 1024**2
+
+
+class BadCsv(ValueError):
+    """The file cannot be used at all; `line` counts from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(f"Line {line}: {message}")
+        self.line = line
+
+
+def read_csv(data: bytes) -> tuple[Ask, ...]:
+    """The rows of a CSV file in UTF-8 with the columns volume, customer, external_id and, if you
+    like, label; separated by commas or semicolons. Raises `BadCsv`; then nothing is asked."""
+    if len(data) > MAX_BYTES:
+        raise BadCsv(1, f"the file is larger than {MAX_BYTES // 1024} KiB; split it.")
+    text = _text(data)
+    head = text.split("\n", 1)[0]
+    separator = ";" if ";" in head and "," not in head else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    return tuple(_checked(_rows(reader)))
+
+
+def asked_by_pattern(
+    candidates: Iterable[Candidate], pattern: str, customer: str | None
+) -> tuple[Ask, ...]:
+    """Every volume whose LV name or guest matches the glob; `customer` None takes the customer's
+    name from the guest's."""
+    return tuple(
+        Ask(
+            line,
+            candidate.lv_uuid,
+            candidate.guest_names[0] if customer is None and candidate.guest_names else
+            customer or "",
+            by_pattern=True,
+        )
+        for line, candidate in enumerate(
+            (each for each in candidates if matches(each, pattern)), start=1
+        )
+    )  # fmt: skip
+
+
+def matches(candidate: Candidate, pattern: str) -> bool:
+    """Whether a glob (`web*`, `vm-1??-disk-0`) matches the LV's name or a guest's."""
+    names = (candidate.lv_name, candidate.guest, *candidate.guest_names)
+    return any(fnmatchcase(name, pattern) for name in names if name)
+
+
+def _text(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadCsv(line, "not UTF-8. Save the file as CSV UTF-8.") from error
+    for number, line_text in enumerate(text.split("\n"), start=1):
+        odd = next((c for c in line_text if not c.isprintable() and c not in "\t\r"), None)
+        if odd is not None:
+            raise BadCsv(number, f"the character U+{ord(odd):04X} does not belong in text.")
+    return text
+
+
+def _rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, column -> value) of each row that is not empty."""
+    line = 1
+    try:
+        header = [name.strip().lower() for name in next(reader, [])]
+        _check_header(header)
+        for row in reader:
+            line = reader.line_num  # type: ignore[attr-defined]  # a csv.reader has it
+            values = [value.strip() for value in row]
+            if not any(values):
+                continue
+            if len(values) != len(header):
+                raise BadCsv(line, f"{len(values)} fields, but the header has {len(header)}.")
+            yield line, dict(zip(header, values, strict=True))
+    except csv.Error as error:
+        raise BadCsv(line, f"not CSV ({error}).") from error
+
+
+def _check_header(header: list[str]) -> None:
+    wanted = ",".join(COLUMNS)
+    missing = [name for name in COLUMNS if name not in header]
+    unknown = [name for name in header if name not in COLUMNS + OPTIONAL]
+    if missing or unknown or len(set(header)) != len(header):
+        raise BadCsv(1, f"the header is to be {wanted} (and, if you like, label).")
+
+
+def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[Ask]:
+    seen: dict[tuple[str, str], int] = {}
+    count = 0
+    for line, row in rows:
+        count += 1
+        if count > MAX_ROWS:
+            raise BadCsv(line, f"more than {MAX_ROWS} rows; split the file.")
+        for name, value in row.items():
+            if len(value) > LIMITS[name]:
+                raise BadCsv(line, f"{name} has more than {LIMITS[name]} characters.")
+        if not row["volume"]:
+            raise BadCsv(line, "no volume is named.")
+        for name in ("volume", "external_id"):
+            first = seen.setdefault((name, row[name]), line) if row[name] else line
+            if first != line:
+                raise BadCsv(line, f"the {name} {row[name]} is in line {first} too.")
+        yield Ask(line, row["volume"], row["customer"], row["external_id"], row.get("label", ""))
+    if not count:
+        raise BadCsv(1, "no rows below the header.")
+
+
+__all__ = ["COLUMNS", "Ask", "BadCsv", "asked_by_pattern", "matches", "read_csv"]

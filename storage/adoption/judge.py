@@ -1,0 +1,174 @@
+"""What would come of each row that a person asks to adopt. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One row: `volume` is "VG/LV", "HOST:VG/LV" or an LV's uuid; `customer` a customer's name,
+    external id or key. `line` is where it stands in its file."""
+
+    line: int
+    volume: str
+    customer: str
+    external_id: str = ""
+    label: str = ""
+    by_pattern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A volume with its place. `owner` is "" while it belongs to nobody; `host_use` says what the
+    host itself uses it for ("mounted at /"), "" where it does not; `is_missing` that the last
+    inventory came without it, `is_allowed` that its group may be changed, `is_managed` that it
+    carries our tag."""
+
+    key: str
+    host_name: str
+    vg_name: str
+    lv_name: str
+    lv_uuid: str
+    guest: str
+    owner: str
+    is_adopted: bool
+    host_use: str
+    is_missing: bool
+    is_allowed: bool
+    is_managed: bool
+    size_bytes: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.host_name}:{self.vg_name}/{self.lv_name}"
+
+    @property
+    def guest_names(self) -> tuple[str, ...]:
+        """Names of its guests without their disks: "web12 · vdb" is of the guest "web12"."""
+        names = (guest.partition(" · ")[0] for guest in self.guest.split(", ") if guest)
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Buyer:
+    """A customer as a row may name it."""
+
+    key: str
+    name: str
+    external_id: str
+
+
+class Verdict(StrEnum):
+    """What comes of a row."""
+
+    ADOPT = "adopt"
+    ALREADY = "already"
+    UNKNOWN = "unknown"
+    AMBIGUOUS = "ambiguous"
+    ID_TAKEN = "id_taken"
+    CUSTOMER_UNKNOWN = "customer_unknown"
+    HOSTS_OWN = "hosts_own"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`candidate` is None where none, or more than one, is meant. `customer_key` is "" for a
+    customer that is to be made under `customer_name`."""
+
+    ask: Ask
+    verdict: Verdict
+    message: str
+    candidate: Candidate | None = None
+    customer_key: str = ""
+    customer_name: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict == Verdict.ADOPT
+
+
+def judge(
+    asks: Sequence[Ask],
+    candidates: Iterable[Candidate],
+    buyers: Iterable[Buyer],
+    taken_ids: AbstractSet[str],
+    *,
+    make_customers: bool,
+) -> tuple[Judgement, ...]:
+    """One judgement a row, in the order of `asks`. `taken_ids` are external ids of volumes;
+    `make_customers` lets a row name a customer that does not exist yet."""
+    by_name: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        short = f"{candidate.vg_name}/{candidate.lv_name}"
+        for name in (short, candidate.place, candidate.lv_uuid):
+            by_name.setdefault(name, []).append(candidate)
+    known: dict[str, dict[str, Buyer]] = {}
+    for buyer in buyers:
+        for name in (buyer.key, buyer.external_id, buyer.name):
+            known.setdefault(name, {})[buyer.key] = buyer
+    used: set[str] = set()
+    found = []
+    for ask in asks:
+        judged = _judge(ask, by_name, known, taken_ids, make_customers)
+        if judged.is_good and judged.candidate is not None:
+            if judged.candidate.key in used:
+                message = "Another row names the same volume."
+                judged = Judgement(ask, Verdict.AMBIGUOUS, message, judged.candidate)
+            else:
+                used.add(judged.candidate.key)
+        found.append(judged)
+    return tuple(found)
+
+
+def _judge(
+    ask: Ask,
+    by_name: dict[str, list[Candidate]],
+    known: dict[str, dict[str, Buyer]],
+    taken_ids: AbstractSet[str],
+    make_customers: bool,
+) -> Judgement:
+    there = by_name.get(ask.volume, [])
+    if not there:
+        return Judgement(ask, Verdict.UNKNOWN, "No host has this volume.")
+    if len(there) > 1:
+        places = ", ".join(sorted(each.place for each in there)[:5])
+        return Judgement(ask, Verdict.AMBIGUOUS, f"It may be {places}. Write one of these.")
+    (candidate,) = there
+    if (barred := _barred(ask, candidate)) is not None:
+        return barred
+    if ask.external_id and ask.external_id in taken_ids:
+        message = f"Another volume has the external id {ask.external_id}."
+        return Judgement(ask, Verdict.ID_TAKEN, message, candidate)
+    if not ask.customer:
+        why = "It has no guest to take a name from." if ask.by_pattern else "No customer is named."
+        return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, why, candidate)
+    meant = list(known.get(ask.customer, {}).values())
+    if len(meant) > 1:
+        message = f"{len(meant)} customers are called {ask.customer}: give the external id."
+        return Judgement(ask, Verdict.AMBIGUOUS, message, candidate)
+    if not meant and not make_customers:
+        message = f"There is no customer {ask.customer}."
+        return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, message, candidate)
+    if not meant:
+        message = f"Goes to {ask.customer}, a new customer."
+        return Judgement(ask, Verdict.ADOPT, message, candidate, "", ask.customer)
+    (buyer,) = meant
+    return Judgement(ask, Verdict.ADOPT, f"Goes to {buyer.name}.", candidate, buyer.key, buyer.name)
+
+
+def _barred(ask: Ask, candidate: Candidate) -> Judgement | None:
+    """Why the volume cannot be adopted whoever asks; None where it can."""
+    if candidate.is_adopted or candidate.owner:
+        whose = f", it belongs to {candidate.owner}" if candidate.owner else ""
+        return Judgement(ask, Verdict.ALREADY, f"In the books already{whose}.", candidate)
+    if candidate.is_missing:
+        message = f"The last inventory of {candidate.host_name} came without it."
+        return Judgement(ask, Verdict.UNKNOWN, message, candidate)
+    if ask.by_pattern and candidate.host_use:
+        message = f"The host itself uses it ({candidate.host_use}); a pattern leaves it out."
+        return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
+    return None
