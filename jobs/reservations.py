@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from jobs.models import Job
-from storage.capacity import wanted_bytes
+from storage.capacity import Capacity, capacities, wanted_bytes
 from storage.facts import HostFacts
 from storage.models import Host, Placement, Volume
+from storage.rows import facts_of
 from storage.wish import Wish
 
 
@@ -25,3 +26,14 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     for volume_id, vg_uuid in places.values_list("volume_id", "vg_uuid"):
         total[vg_uuid] += wanted_bytes(facts, vg_uuid, Wish.from_json(wishes[volume_id]))
     return {vg_uuid: size_bytes for vg_uuid, size_bytes in total.items() if size_bytes}
+
+
+def capacities_of(host: Host) -> tuple[Capacity, ...]:
+    """The SSD space of each of the host's volume groups; none before its first inventory."""
+    facts = facts_of(host)
+    if facts is None:
+        return ()
+    sold = Placement.objects.filter(
+        host=host, until=None, volume__cache_plan__isnull=False, lv_uuid__isnull=False
+    ).values_list("lv_uuid", flat=True)
+    return capacities(facts, {uuid for uuid in sold if uuid is not None}, reserved(host, facts))

@@ -27,4 +27,5 @@ def environment(port: int) -> dict[str, str]:
         "TIERCEL_PUBLIC_URL": f"http://localhost:{port}",
         "TIERCEL_ALLOWED_HOSTS": ",".join(hosts),
         "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
+        "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
     }

@@ -1,0 +1,199 @@
+"""Staff pages of what is sold: cache plans, and how much of each host's SSD space is sold.
+
+A plan that somebody has, or had, is never deleted: it is retired, and who has it keeps it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count, ProtectedError, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from jobs.models import Job
+from jobs.reservations import capacities_of
+from storage.access import Right, staff_view
+from storage.models import CachePlan, Host
+from storage.money import BadAmount, major_of, minor_of
+from storage.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
+
+UNITS = {"GiB": GIB, "MiB": MIB}
+MODES = (
+    ("writethrough", "writethrough: faster reads; losing the SSD loses no data"),
+    ("writeback", "writeback: faster writes too; offered only where the SSDs are mirrored"),
+)
+UNPROCESSABLE = 422
+FIRST_CURRENCY = "EUR"
+
+
+class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A plan as people type it: a size with its unit or a share of the volume, a price as "4.90".
+    Size and mode of a plan that volumes carry are fixed: they are what its customers bought."""
+
+    size = forms.IntegerField(min_value=1, required=False, label="Size on SSD")
+    unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS], label="Unit")
+    ratio_percent = forms.IntegerField(
+        min_value=1,
+        max_value=100,
+        required=False,
+        label="Or percent of the volume",
+        help_text="Rounded up to whole 64 MiB. Fill in a size or a percentage.",
+    )
+    mode = forms.ChoiceField(choices=MODES)
+    price = forms.CharField(
+        max_length=20, label="Price a month", help_text="As 4.90; 0 for no charge."
+    )
+    currency = forms.RegexField(
+        r"^[A-Z]{3}$",
+        label="Currency",
+        help_text="Three letters, as EUR.",
+        error_messages={"invalid": "Write the currency as three capital letters, as EUR."},
+    )
+    hosts = forms.ModelMultipleChoiceField(
+        Host.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
+        label="Hosts that offer it",
+        help_text="None chosen: every host does.",
+    )
+
+    class Meta:
+        model = CachePlan
+        fields = ("name", "description", "ratio_percent", "mode", "currency", "on_offer", "hosts")
+
+    def __init__(self, hosts: QuerySet[Host], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("forms.ModelMultipleChoiceField[Host]", self.fields["hosts"]).queryset = hosts
+        self.fields["on_offer"].label = "On offer"
+        self.fields["description"].help_text = "One sentence for customers: what they get from it."
+        plan = self.instance
+        if plan.pk is None:
+            last = CachePlan.objects.order_by("-created_at").first()
+            self.initial.setdefault("currency", last.currency if last else FIRST_CURRENCY)
+            self.initial.setdefault("unit", "GiB")
+        else:
+            self.initial["price"] = major_of(plan.price_minor, plan.currency)
+            unit = "MiB" if (plan.size_bytes or 0) % GIB else "GiB"
+            self.initial["unit"] = unit
+            self.initial["size"] = plan.size_bytes // UNITS[unit] if plan.size_bytes else None
+        self.is_carried = plan.pk is not None and plan.volumes.exists()
+        if self.is_carried:
+            for name in ("size", "unit", "ratio_percent", "mode"):
+                self.fields[name].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        size, ratio = data.get("size"), data.get("ratio_percent")
+        if bool(size) == bool(ratio) and not {"size", "ratio_percent"} & set(self.errors):
+            self.add_error("size", "Give a size or a percentage of the volume, not both.")
+        elif size:
+            self._size(size * UNITS[data["unit"]])
+        else:
+            self.instance.size_bytes = None
+        if "price" in data and "currency" in data:
+            try:
+                self.instance.price_minor = minor_of(data["price"], data["currency"])
+            except BadAmount as error:
+                self.add_error("price", str(error))
+        return data
+
+    def _size(self, size_bytes: int) -> None:
+        if not LVMCACHE_MIN_BYTES <= size_bytes <= MAX_BYTES:
+            self.add_error("size", f"A cache has at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
+        self.instance.size_bytes = size_bytes
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        others = CachePlan.objects.exclude(pk=self.instance.pk)
+        if others.filter(name__iexact=name).exists():
+            raise ValidationError("Another plan has this name.")
+        return name
+
+
+@require_safe
+@staff_view()
+def plans(request: HttpRequest) -> HttpResponse:
+    """Every plan with how many volumes carry it, and the SSD space of every host."""
+    found = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
+    hosts = Host.objects.visible_to(request.user)
+    capacity = [(host, part) for host in hosts for part in capacities_of(host)]
+    context = {"plans": found.prefetch_related("hosts"), "capacity": capacity}
+    return render(request, "panel/cacheplans.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_view(Right.ADMINISTER)
+def new_plan(request: HttpRequest) -> HttpResponse:
+    """A new plan: form, then the list."""
+    return _edit(request, CachePlan())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_view(Right.ADMINISTER)
+def plan(request: HttpRequest, key: str) -> HttpResponse:
+    """Change a plan. A new price holds for changes from now on; older ones keep theirs."""
+    return _edit(request, _plan(request, key))
+
+
+def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
+    is_new = plan.pk is None
+    hosts = Host.objects.visible_to(request.user).without_inventory()
+    form = CachePlanForm(hosts, request.POST or None, instance=plan)
+    if request.method == "POST" and form.is_valid():
+        saved = form.save()
+        messages.success(request, f"The plan {saved.name} is saved.")
+        return redirect("cache-plans")
+    context = {
+        "form": form,
+        # A form that was refused has put what was typed onto the record.
+        "plan": None if is_new else CachePlan.objects.get(pk=plan.pk),
+        "in_use": "" if is_new else in_use(plan),
+    }
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "panel/cacheplan.html", context, status=code)
+
+
+@require_POST
+@staff_view(Right.ADMINISTER)
+def offer_plan(request: HttpRequest, key: str) -> HttpResponse:
+    """Retire a plan (`on_offer` 0), or offer it again (1)."""
+    found = _plan(request, key)
+    found.on_offer = request.POST.get("on_offer") == "1"
+    found.save(update_fields=["on_offer"])
+    said = "is on offer again" if found.on_offer else "is retired; who has it keeps it"
+    messages.success(request, f"The plan {found.name} {said}.")
+    return redirect("cache-plans")
+
+
+@require_POST
+@staff_view(Right.ADMINISTER)
+def delete_plan(request: HttpRequest, key: str) -> HttpResponse:
+    """Delete a plan that nobody ever had; refuse any other, with the reason."""
+    found = _plan(request, key)
+    try:
+        found.delete()
+    except ProtectedError:
+        messages.error(request, in_use(found))
+        return redirect("cache-plan", found.key)
+    messages.success(request, f"The plan {found.name} is deleted.")
+    return redirect("cache-plans")
+
+
+def in_use(plan: CachePlan) -> str:
+    """Why the plan cannot be deleted; "" where it can."""
+    carried = plan.volumes.count()
+    if carried:
+        who = "1 volume carries it" if carried == 1 else f"{carried} volumes carry it"
+        return f"{plan.name} cannot be deleted: {who}. Retire it: who has it keeps it."
+    if Job.objects.filter(cache_plan=plan).exists():
+        return f"{plan.name} cannot be deleted: the history of changes names it. Retire it."
+    return ""
+
+
+def _plan(request: HttpRequest, key: str) -> CachePlan:
+    return get_object_or_404(CachePlan.objects.visible_to(request.user), key=key)

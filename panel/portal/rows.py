@@ -1,0 +1,75 @@
+"""What a member may meet on these pages: their customers' volumes and changes, nobody else's.
+
+Staff see every volume elsewhere; here they are members or strangers like everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from jobs.models import Door, Job, JobQuerySet, State
+from storage.access import Person
+from storage.models import Member, Volume
+from storage.rows import VolumeRow, rows_of
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def member_view(view: View[P]) -> View[P]:
+    """A view for people of a customer; for others it does not exist (404)."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not Member.objects.filter(user=request.user.pk).exists():
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def volumes_of(user: Person) -> QuerySet[Volume]:
+    """The volumes of the customers the person is a member of."""
+    own = Volume.objects.visible_to(user).filter(customer__members__user=user.pk)
+    return own.select_related("customer", "cache_plan")
+
+
+def changes_of(user: Person) -> JobQuerySet:
+    """The changes of plan that members asked for on those volumes, newest first."""
+    own = volumes_of(user).values("pk")
+    found = Job.objects.visible_to(user).filter(volume__in=own, door=Door.PORTAL, dry_run=False)
+    return found.with_names().select_related("cache_plan")
+
+
+def row_of(request: HttpRequest, key: str) -> VolumeRow:
+    """The volume with that key as the pages show it; 404 for a stranger's."""
+    return rows_of([get_object_or_404(volumes_of(request.user), key=key)])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """The price a month of the volume's plan; `since` is None where no change set it."""
+
+    price_minor: int
+    currency: str
+    since: datetime | None
+
+
+def paid_for(user: Person, volume: Volume) -> Paid | None:
+    """What was agreed on with the change that led to the plan the volume has, else the plan's own
+    price; None without a plan."""
+    plan = volume.cache_plan
+    if plan is None:
+        return None
+    last = changes_of(user).filter(volume=volume, state=State.SUCCEEDED).first()
+    if last is None or last.cache_plan_id != plan.pk or last.price_minor is None:
+        return Paid(plan.price_minor, plan.currency, None)
+    return Paid(last.price_minor, last.currency, last.ended_at)

@@ -1,0 +1,17 @@
+"""The customers' pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from panel.portal import ordering, views
+
+urlpatterns = [
+    path("", views.volumes, name="my-volumes"),
+    path("volumes/<str:key>/", views.volume, name="my-volume"),
+    path("volumes/<str:key>/figures", views.figures, name="my-figures"),
+    path("volumes/<str:key>/plan", ordering.plans, name="my-plan"),
+    path("volumes/<str:key>/plan/<str:choice>", ordering.confirm, name="my-plan-confirm"),
+    path("changes/<str:key>/", views.change, name="my-change"),
+    path("changes/<str:key>/status", views.change_status, name="my-change-status"),
+]

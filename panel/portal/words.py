@@ -1,0 +1,85 @@
+"""What customers are told of a change, coded: no output and no error of a tool gets through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jobs.models import Job, Kind, State, Step, StepState
+
+SWITCHING = frozenset(
+    {"cache.attach", "bcache.attach", "cache.set", "bcache.set", "cache.detach", "bcache.detach"}
+)
+"""The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
+
+PHASES = {
+    Kind.ADD_CACHE: ("Preparing your cache", "Switching it on"),
+    Kind.SET_CACHE: ("Getting ready", "Changing your cache"),
+    Kind.REMOVE_CACHE: ("Moving your data back", "Switching the cache off"),
+}
+OTHER_PHASES = ("Getting ready", "Changing your volume")
+WAITING_TOO_LONG = 2
+"""So many vain contacts are passed over in silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    text: str
+    state: Literal["done", "now", "next", "failed"]
+
+
+def phases(job: Job, steps: Sequence[Step]) -> tuple[Phase, ...]:
+    """The two parts of a change and its end, each with how far it is."""
+    texts = (*PHASES.get(Kind(job.kind), OTHER_PHASES), "Done")
+    if job.state == State.SUCCEEDED:
+        return tuple(Phase(text, "done") for text in texts)
+    at = int(any(step.verb in SWITCHING and step.state != StepState.PLANNED for step in steps))
+    here: Literal["now", "failed"] = (
+        "failed" if job.is_over or job.state == State.NEEDS_ATTENTION else "now"
+    )
+    return tuple(
+        Phase(text, "done" if n < at else here if n == at else "next")
+        for n, text in enumerate(texts)
+    )
+
+
+def sentence(job: Job, steps: Sequence[Step]) -> str:
+    """Where a change stands, in one or two sentences."""
+    if job.state == State.SUCCEEDED:
+        return f"Done: {_became(job)}."
+    if job.state == State.CANCELLED:
+        return "The change was stopped by your provider. Your plan stays as it was."
+    if job.state == State.NEEDS_ATTENTION:
+        return "This needs a person. Support has been told; you need not do anything."
+    if job.state == State.FAILED:
+        if any(step.state != StepState.PLANNED for step in steps):
+            return (
+                "We could not change the plan. Your plan and its price stay as they were. "
+                "Support has been told."
+            )
+        return "We could not change the plan; nothing was changed. Support has been told."
+    if job.state == State.WAITING and job.attempts > WAITING_TOO_LONG:
+        return "This takes longer than usual. It goes on by itself; you need not wait here."
+    now = next((phase.text for phase in phases(job, steps) if phase.state == "now"), "Working")
+    return f"{now}. Your machine keeps running; you need not wait here."
+
+
+def outcome(job: Job) -> str:
+    """What became of a change, in a word or two, for the history."""
+    if job.state == State.SUCCEEDED:
+        return "done"
+    if job.state in (State.FAILED, State.CANCELLED):
+        return "not changed"
+    return "support looks at it" if job.state == State.NEEDS_ATTENTION else "running"
+
+
+def plan_name(job: Job) -> str:
+    """What a change leads to."""
+    return job.cache_plan.name if job.cache_plan is not None else "No cache"
+
+
+def _became(job: Job) -> str:
+    if job.cache_plan is not None:
+        return f"this volume now has the plan {job.cache_plan.name}"
+    return "this volume has no cache any more"

@@ -1,0 +1,17 @@
+"""Prices for people."""
+
+from __future__ import annotations
+
+from django import template
+
+from storage.money import major_of
+
+register = template.Library()
+
+
+@register.filter
+def money(minor: object, currency: str) -> str:
+    """Minor units as "4.90 EUR"; "no charge" for nothing, "-" for what is unknown."""
+    if isinstance(minor, bool) or not isinstance(minor, int):
+        return "-"
+    return f"{major_of(minor, currency)} {currency}" if minor else "no charge"
