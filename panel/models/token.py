@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -41,3 +43,7 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (tcl_{self.key})"
+
+    def is_live(self, now: datetime) -> bool:
+        """True until it expires or is revoked."""
+        return self.revoked_at is None and self.expires_at > now

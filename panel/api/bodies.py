@@ -1,0 +1,150 @@
+"""What a request may say. Unknown fields are errors: a misspelt one would be silently ignored.
+
+Rules about values are the model's, checked by `Model.full_clean` for pages and API alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from panel.api.problem import Problem, flat
+from panel.api.shapes import MODES, Json
+from storage.access import Person
+from storage.models import Customer, Host
+
+
+class Body(serializers.Serializer[Json]):
+    """A JSON object of these fields and no other."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values; raises ValidationError for whatever is not asked for."""
+        if isinstance(data, dict) and (
+            unknown := [name for name in data if name not in self.fields]
+        ):
+            raise serializers.ValidationError(
+                {
+                    name: serializers.ErrorDetail("There is no such field.", "unknown_field")
+                    for name in unknown
+                }
+            )
+        return super().to_internal_value(data)
+
+
+class WishCache(Body):
+    """The wished-for cache."""
+
+    size_bytes = serializers.IntegerField(
+        min_value=1, help_text="Rounded up to whole extents of the volume group."
+    )
+    mode = serializers.ChoiceField(
+        choices=MODES, default="writethrough", help_text="writearound only with bcache."
+    )
+
+
+class WishBody(Body):
+    """What the volume should be: null for no cache."""
+
+    cache = WishCache(allow_null=True)
+
+
+class VolumeBody(Body):
+    """The books of a volume; nothing of it reaches the host."""
+
+    label = serializers.CharField(required=False)
+    customer = serializers.CharField(
+        required=False, allow_null=True, help_text="Key of the customer, null for none."
+    )
+    external_id = serializers.CharField(required=False, allow_blank=True)
+
+
+class CustomerBody(Body):
+    """A customer."""
+
+    name = serializers.CharField()
+    external_id = serializers.CharField(required=False, allow_blank=True)
+
+
+class CachePlanBody(Body):
+    """A cache plan: `size_bytes` or `ratio_percent`, not both."""
+
+    name = serializers.CharField()
+    description = serializers.CharField(required=False, allow_blank=True)
+    size_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=1)
+    ratio_percent = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=100
+    )
+    mode = serializers.ChoiceField(choices=["writethrough", "writeback"], required=False)
+    price_minor = serializers.IntegerField(
+        min_value=0, help_text="A month, in minor units (cents) of the currency."
+    )
+    currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
+    on_offer = serializers.BooleanField(required=False)
+    hosts = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Keys of the hosts that offer it; none = every host.",
+    )
+
+
+def read(request: Request, body: type[Body], *, partial: bool = False) -> Json:
+    """The valid values of a request's body; raises DRF's errors."""
+    given = body(data=request.data, partial=partial)
+    given.is_valid(raise_exception=True)
+    values: Json = given.validated_data
+    return values
+
+
+def save(instance: Model, values: Json, *, fields: Collection[str] | None = None) -> None:
+    """Write these attributes as far as the model allows, only the named `fields` of a row that
+    others write too; raises `Problem`."""
+    for name, value in values.items():
+        setattr(instance, name, value)
+    try:
+        instance.full_clean()
+    except ValidationError as error:
+        raise unprocessable(error) from None
+    instance.save(update_fields=fields)
+
+
+def unprocessable(error: ValidationError) -> Problem:
+    """Django's errors, as a form or a model says them."""
+    parts = error.error_dict if hasattr(error, "error_dict") else {"__all__": error.error_list}
+    errors = [
+        {
+            "pointer": "" if name == "__all__" else f"/{name}",
+            "code": each.code or "invalid",
+            "message": " ".join(each.messages),
+        }
+        for name, found in parts.items()
+        for each in found
+    ]
+    return Problem(422, "invalid", "The request has errors.", errors=errors)
+
+
+def customer_of(key: str | None, user: Person) -> Customer | None:
+    """The customer of a body's `customer`; raises `Problem`."""
+    if key is None:
+        return None
+    found = Customer.objects.visible_to(user).filter(key=key).first()
+    if found is None:
+        raise _unknown("/customer", "There is no such customer.")
+    return found
+
+
+def hosts_of(keys: list[str], user: Person) -> list[Host]:
+    """The hosts of a body's `hosts`; raises `Problem`."""
+    found = list(Host.objects.visible_to(user).without_inventory().filter(key__in=keys))
+    if len(found) != len(set(keys)):
+        raise _unknown("/hosts", "There is no such host.")
+    return found
+
+
+def _unknown(pointer: str, message: str) -> Problem:
+    errors = list(flat([serializers.ErrorDetail(message, "unknown")], pointer))
+    return Problem(422, "invalid", "The request has errors.", errors=errors)

@@ -1,0 +1,155 @@
+"""Jobs: what was asked, how far it is, what was run and what came out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import Job, State
+from jobs.queue import cancel
+from panel.api import cursor, described, idempotency, waiting
+from panel.api.resource import Resource, bad_parameter, truth, whole
+from panel.api.shapes import JobShape, LinesShape, job_json, job_url
+from storage.access import Right, is_staff
+
+LINES = 500
+FOR_ALL = (*cursor.PARAMETERS, "state", "volume")
+FOR_STAFF = (*FOR_ALL, "host", "dry_run")
+
+
+class Jobs(Resource):
+    """The jobs that the person may see."""
+
+    parameters: ClassVar = {"GET": FOR_STAFF}
+
+    @extend_schema(
+        operation_id="jobs_list",
+        summary="List jobs",
+        parameters=[
+            *described.PAGE,
+            described.query("state", "in this state", enum=State.values),
+            described.query("volume", "key of a volume"),
+            described.query("host", "key or name of a host; staff only"),
+            OpenApiParameter(
+                "dry_run", OpenApiTypes.BOOL, description="previews instead of jobs; staff only"
+            ),
+        ],
+        responses={200: described.page_of(JobShape, "JobPage"), **described.problems(400, 403)},
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, without steps."""
+        rows = Job.objects.visible_to(self.user).with_names()
+        rows = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
+        found, after = cursor.page(request, rows, "jobs", newest_first=True)
+        return Response(cursor.body((job_json(job, self.user) for job in found), after))
+
+    def _filtered(self, request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:
+        for name in ("host", "dry_run"):
+            if name in request.query_params and not is_staff(self.user):
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+        if (state := request.query_params.get("state")) is not None:
+            if state not in State.values:
+                raise bad_parameter("state", "invalid", f"One of {', '.join(State.values)}.")
+            rows = rows.filter(state=state)
+        if (volume := request.query_params.get("volume")) is not None:
+            rows = rows.filter(volume__key=volume)
+        if (host := request.query_params.get("host")) is not None:
+            rows = rows.filter(Q(host__key=host) | Q(host__name=host))
+        return rows
+
+
+class OneJob(Resource):
+    """One job, or one preview."""
+
+    parameters: ClassVar = {"GET": ("wait",)}
+
+    @extend_schema(
+        operation_id="job",
+        summary="Show a job",
+        parameters=[described.WAIT],
+        responses={200: JobShape, **described.problems(400, 403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """With steps and their commands, for staff."""
+        found = _job(self, key)
+        waiting.until_over(found, waiting.seconds(request))
+        return Response(job_json(_job(self, key), self.user, steps=True))
+
+
+class JobLines(Resource):
+    """What the commands of a job said."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": ("after",)}
+
+    @extend_schema(
+        operation_id="job_lines",
+        summary="Output of a job",
+        parameters=[
+            OpenApiParameter("after", OpenApiTypes.INT, description="only lines with a higher n")
+        ],
+        responses={200: LinesShape, **described.problems(400, 403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """At most 500 lines, oldest first; staff only."""
+        # The state first: a job that is over by now writes no line after these.
+        found = _job(self, key)
+        after = whole(request, "after", 0, 0, 2**31 - 1)
+        lines = list(found.lines_after(after)[:LINES])
+        data = {
+            "lines": [{"n": line.n, "at": line.at, "text": line.text} for line in lines],
+            "next_after": lines[-1].n if lines else after,
+            "complete": found.is_over and len(lines) < LINES,
+        }
+        return Response(LinesShape(data).data)
+
+
+class JobCancel(Resource):
+    """The end of a job before its end."""
+
+    parameters: ClassVar = {"POST": ("wait",)}
+
+    @extend_schema(
+        operation_id="job_cancel",
+        summary="Cancel a job",
+        request=None,
+        parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "It is over."),
+            202: OpenApiResponse(JobShape, "It ends before its next step."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """At once or before its next step; what is done stays done."""
+        found = _job(self, key)
+        self.demand(Right.OPERATE)
+        within = waiting.seconds(request)
+        answer = idempotency.once(request, self.user, lambda: self._cancel(found))
+        if answer.status_code == 202 and within:
+            final = waiting.answer(found.key, self.user, within)
+            if "Idempotency-Replayed" in answer:
+                final["Idempotency-Replayed"] = answer["Idempotency-Replayed"]
+            return final
+        return answer
+
+    def _cancel(self, found: Job) -> Response:
+        if not found.is_over:
+            cancel(found, self.user)
+        found = _job(self, found.key)
+        return Response(
+            job_json(found, self.user, steps=True),
+            status=200 if found.is_over else 202,
+            headers={"Location": job_url(found)},
+        )
+
+
+def _job(view: Resource, key: str) -> Job:
+    found = Job.objects.visible_to(view.user).with_names()
+    return get_object_or_404(found, key=key)

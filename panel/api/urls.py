@@ -1,0 +1,28 @@
+"""Routes of `/api/v1/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from panel.api import cacheplans, customers, hosts, jobs, root, volumes
+
+urlpatterns = [
+    path("", root.Root.as_view(), name="api-root"),
+    path("openapi.json", root.OpenApiJson.as_view(), name="api-openapi"),
+    path("openapi.yaml", root.OpenApiYaml.as_view(), name="api-openapi-yaml"),
+    path("hosts/", hosts.Hosts.as_view(), name="api-hosts"),
+    path("hosts/<str:key>", hosts.OneHost.as_view(), name="api-host"),
+    path("volumes/", volumes.Volumes.as_view(), name="api-volumes"),
+    path("volumes/<str:key>", volumes.OneVolume.as_view(), name="api-volume"),
+    path("volumes/<str:key>/wish", volumes.VolumeWish.as_view(), name="api-volume-wish"),
+    path("volumes/<str:key>/series", volumes.VolumeSeries.as_view(), name="api-volume-series"),
+    path("jobs/", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:key>", jobs.OneJob.as_view(), name="api-job"),
+    path("jobs/<str:key>/lines", jobs.JobLines.as_view(), name="api-job-lines"),
+    path("jobs/<str:key>/cancel", jobs.JobCancel.as_view(), name="api-job-cancel"),
+    path("customers/", customers.Customers.as_view(), name="api-customers"),
+    path("customers/<str:key>", customers.OneCustomer.as_view(), name="api-customer"),
+    path("cache-plans/", cacheplans.CachePlans.as_view(), name="api-cache-plans"),
+    path("cache-plans/<str:key>", cacheplans.OneCachePlan.as_view(), name="api-cache-plan"),
+    path("<path:path>", root.Nothing.as_view(), name="api-nothing"),
+]

@@ -1,0 +1,289 @@
+"""Volumes: lists, books, figures, and the wish for a cache."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import Door, Job
+from jobs.queue import Busy, submit
+from panel.api import bodies, cursor, described, idempotency, waiting
+from panel.api import wish as wishes
+from panel.api.problem import Problem
+from panel.api.resource import Resource, bad_parameter, truth, whole
+from panel.api.shapes import (
+    STATES,
+    JobShape,
+    Json,
+    VolumeShape,
+    WishNow,
+    job_json,
+    job_url,
+    volume_json,
+    wish_json,
+)
+from storage.access import Right, is_staff
+from storage.models import Placement, Volume
+from storage.rows import VolumeRow, rows_of
+from storage.series import MAX_POINTS, UNITS, series
+from storage.wish import Wish
+
+DEFAULT_RANGE = timedelta(hours=1)
+DEFAULT_POINTS = 600
+FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
+FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
+
+
+class Volumes(Resource):
+    """The volumes that the person may see."""
+
+    parameters: ClassVar = {"GET": FOR_STAFF}
+
+    @extend_schema(
+        operation_id="volumes_list",
+        summary="List volumes",
+        parameters=[
+            *described.PAGE,
+            described.query("external_id", "exactly this one"),
+            described.query("customer", "key of a customer"),
+            described.query("guest", "part of the guest's name; staff only"),
+            described.query("host", "key or name of a host; staff only"),
+            described.query("state", "staff only", enum=STATES),
+        ],
+        responses={
+            200: described.page_of(VolumeShape, "VolumePage"),
+            **described.problems(400, 403),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first. `host`, `guest` and `state` are for staff."""
+        rows = Volume.objects.visible_to(self.user).select_related("customer", "cache_plan")
+        found, after = cursor.page(request, self._filtered(request, rows), "volumes")
+        return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
+
+    def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
+        asked = {n: v for n, v in request.query_params.items() if n not in cursor.PARAMETERS}
+        for name, value in asked.items():
+            if name not in FOR_ALL and not is_staff(self.user):
+                # Whether a filter matched would tell where a volume lies.
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+            rows = rows.filter(_filter(name, value))
+        return rows
+
+
+class OneVolume(Resource):
+    """One volume."""
+
+    @extend_schema(
+        operation_id="volume",
+        summary="Show a volume",
+        responses={200: VolumeShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """As the last inventory and sample have it."""
+        return Response(volume_json(_row(self, key), self.user))
+
+    @extend_schema(
+        operation_id="volume_change",
+        summary="Change a volume's books",
+        request=bodies.VolumeBody,
+        responses={200: VolumeShape, **described.problems(403, 404, 422)},
+    )
+    def patch(self, request: Request, key: str) -> Response:
+        """Label, customer and external id. Nothing of it reaches the host."""
+        volume = _row(self, key).volume
+        self.demand(Right.OPERATE)
+        values = bodies.read(request, bodies.VolumeBody, partial=True)
+        if "customer" in values:
+            values["customer"] = bodies.customer_of(values["customer"], self.user)
+        bodies.save(volume, values, fields=tuple(values))
+        return Response(volume_json(_row(self, key), self.user))
+
+
+class VolumeWish(Resource):
+    """What a volume should be."""
+
+    parameters: ClassVar = {"PUT": ("dry_run", "wait")}
+
+    @extend_schema(
+        operation_id="wish",
+        summary="Show the wish of a volume",
+        responses={200: WishNow, **described.problems(403, 404, 409)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """What the volume is or, while a job holds it, becomes."""
+        row = _row(self, key)
+        return Response(_wish_now(row, _holder(row.volume), is_staff(self.user)))
+
+    @extend_schema(
+        operation_id="wish_put",
+        summary="Wish for a cache",
+        request=bodies.WishBody,
+        parameters=[
+            OpenApiParameter(
+                "dry_run",
+                OpenApiTypes.BOOL,
+                description="Only say what would be done: a job whose steps have the commands.",
+            ),
+            described.WAIT,
+            described.IDEMPOTENCY_KEY,
+        ],
+        responses={
+            200: OpenApiResponse(WishNow, "Already so; or, with `wait`, the job (JobShape) once "
+                                 "it is over, however it ended: look at its `state`."),
+            202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )  # fmt: skip
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none.
+        While a job already makes it so, that job is the answer."""
+        volume = _row(self, key).volume
+        self.demand(Right.OPERATE)
+        wanted = bodies.read(request, bodies.WishBody)["cache"]
+        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
+        if dry_run:
+            answer = self._put(volume, wanted, dry_run=True)
+        else:
+            answer = idempotency.once(
+                request, self.user, lambda: self._put(volume, wanted, dry_run=False)
+            )
+        if answer.status_code == 202 and within:
+            final = waiting.answer(answer.data["key"], self.user, within)
+            if "Idempotency-Replayed" in answer:
+                final["Idempotency-Replayed"] = answer["Idempotency-Replayed"]
+            return final
+        return answer
+
+    @transaction.atomic
+    def _put(self, volume: Volume, wanted: Json | None, *, dry_run: bool) -> Response:
+        # One wish at a time, so that the second one meets the job of the first.
+        Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
+        row = rows_of([volume])[0]
+        holder = None if dry_run else _holder(volume)
+        if holder is not None:
+            if not wishes.is_same(row, Wish.from_json(holder.wish), wanted):
+                raise Busy(holder)
+            return self._accepted(holder)
+        change = wishes.change(row, wanted)
+        if change is None:
+            return Response(_wish_now(row, None, True))
+        job = submit(
+            kind=change.kind,
+            volume=volume,
+            wish=change.wish,
+            actor=self.user,
+            dry_run=dry_run,
+            door=Door.API,
+            token=self.token.key if self.token is not None else "",
+        )
+        return self._accepted(job)
+
+    def _accepted(self, job: Job) -> Response:
+        job = Job.objects.with_names().get(pk=job.pk)
+        body = job_json(job, self.user, steps=True)
+        return Response(body, status=202, headers={"Location": job_url(job)})
+
+
+class VolumeSeries(Resource):
+    """What a volume did."""
+
+    parameters: ClassVar = {"GET": ("from", "to", "points")}
+
+    @extend_schema(
+        operation_id="series",
+        summary="Figures over time",
+        parameters=[
+            described.query("from", "RFC 3339 time; an hour before `to` unless given"),
+            described.query("to", "RFC 3339 time; now unless given"),
+            OpenApiParameter(
+                "points", OpenApiTypes.INT, description=f"at most so many, 1 to {MAX_POINTS}"
+            ),
+        ],
+        responses={
+            200: OpenApiResponse(
+                OpenApiTypes.OBJECT,
+                f"Columns: {{t0, step_seconds, points, series, units, totals}}. `series` has "
+                f"{', '.join(UNITS)}; null is a gap. Point n ends (n + 1) steps after t0.",
+            ),
+            **described.problems(400, 403, 404, 422),
+        },
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """One column a figure, null where nothing was measured."""
+        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
+        end = _time(request, "to") or timezone.now()
+        start = _time(request, "from") or end - DEFAULT_RANGE
+        points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)
+        try:
+            return Response(series(volume, start, end, points).to_json())
+        except ValueError as error:
+            raise Problem(
+                422, "bad_range", str(error), "Ask for another range or number of points."
+            ) from None
+
+
+def _row(view: Resource, key: str) -> VolumeRow:
+    found = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
+    return rows_of([get_object_or_404(found, key=key)])[0]
+
+
+def _holder(volume: Volume) -> Job | None:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
+
+
+def _wish_now(row: VolumeRow, holder: Job | None, sees_jobs: bool) -> Json:
+    if holder is not None:
+        cache = wish_json(Wish.from_json(holder.wish))["cache"]
+        return {"cache": cache, "is_met": False, "job": job_url(holder) if sees_jobs else None}
+    cache = None
+    if row.cache is not None:
+        cache = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
+    return {"cache": cache, "is_met": True, "job": None}
+
+
+def _filter(name: str, value: str) -> Q:
+    if name == "external_id":
+        return Q(external_id=value)
+    if name == "customer":
+        return Q(customer__key=value)
+    if name == "guest":
+        return Q(guest__icontains=value)
+    here = Placement.objects.filter(until=None)
+    if name == "host":
+        here = here.filter(Q(host__key=value) | Q(host__name=value))
+        return Q(pk__in=here.values("volume"))
+    if value not in STATES:
+        raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
+    present = Q(pk__in=here.filter(missing_since=None).values("volume"))
+    if value == "missing":
+        return ~present
+    return present & Q(managed=value == "managed")
+
+
+def _time(request: Request, name: str) -> datetime | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise Problem(
+            422,
+            "bad_range",
+            f"{name} is no RFC 3339 time with a time zone.",
+            "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
+        )
+    return found

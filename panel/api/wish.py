@@ -1,0 +1,92 @@
+"""From the wish of a request to the job that fulfils it, by the same forms as the pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from jobs.models import Kind
+from panel.api.problem import Problem
+from panel.api.shapes import Json, wish_json
+from storage.forms import ModeForm, NewCacheForm
+from storage.plan import Refused
+from storage.rows import VolumeRow
+from storage.space import round_up
+from storage.wish import LvmCache, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a job is to do."""
+
+    kind: Kind
+    wish: Wish
+
+
+def change(row: VolumeRow, wanted: Json | None) -> Change | None:
+    """What is to be done for the volume to have the cache `wanted`, `{size_bytes, mode}` or None
+    for no cache; None where it is so already.
+
+    Raises `Refused` for what the last inventory forbids and `Problem` for bad values.
+    """
+    now = row.wish
+    if now is not None and is_same(row, now, wanted):
+        return None
+    found = _change(row, _allowed(row, now), wanted)
+    _allowed(row, found.wish)
+    return found
+
+
+def _allowed(row: VolumeRow, wish: Wish | None) -> Wish:
+    if (refusal := row.refusal(wish)) is not None:
+        raise refusal
+    return cast("Wish", wish)  # None is always refused
+
+
+def is_same(row: VolumeRow, wish: Wish, wanted: Json | None) -> bool:
+    """True where `wish` is already what is wanted, up to the rounding of sizes."""
+    said = wish_json(wish)["cache"]
+    if said is None or wanted is None:
+        return said is wanted
+    return said["mode"] == wanted["mode"] and rounded(row, wish, said["size_bytes"]) == rounded(
+        row, wish, wanted["size_bytes"]
+    )
+
+
+def rounded(row: VolumeRow, wish: Wish, size_bytes: int) -> int:
+    """The size a cache of `size_bytes` gets: whole extents, and whole chunks of lvmcache."""
+    extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
+    if isinstance(wish.cache, LvmCache):
+        return round_up(size_bytes, math.lcm(extent_bytes, wish.cache.chunk_kib * 1024))
+    return round_up(size_bytes, extent_bytes)
+
+
+def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
+    if wanted is None:
+        return Change(Kind.REMOVE_CACHE, Wish(now.size_bytes, now.tier, now.layout, None))
+    if now.cache is None:
+        return Change(Kind.ADD_CACHE, _valid(NewCacheForm(row, wanted)))
+    if rounded(row, now, wanted["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
+        raise Refused(
+            "unsupported",
+            "The size of a cache that is there cannot be changed.",
+            'Remove the cache first: PUT {"cache": null}, then wish for the new one.',
+        )
+    return Change(Kind.SET_CACHE, _valid(ModeForm(row, {"mode": wanted["mode"]})))
+
+
+def _valid(form: ModeForm) -> Wish:
+    if form.is_valid() and form.wish is not None:
+        return form.wish
+    raise Problem(422, "invalid", "The request has errors.", errors=list(_errors(form)))
+
+
+def _errors(form: ModeForm) -> Iterator[dict[str, str]]:
+    """The fields of the form are those of `cache` in the body."""
+    for name, errors in form.errors.as_data().items():
+        pointer = "/cache" if name == "__all__" else f"/cache/{name}"
+        for error in errors:
+            text = " ".join(error.messages)
+            yield {"pointer": pointer, "code": error.code or "invalid", "message": text}

@@ -1,0 +1,84 @@
+"""API tokens, `tcl_<key>.<secret>`: made, recognised, revoked. Only a digest is kept."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from panel.models import ApiToken, Scope, User
+from panel.models.token import KEY_LENGTH
+from storage.access import Right, is_staff, may
+from storage.naming import new_key
+
+DEFAULT_DAYS = 90
+MAX_DAYS = 366
+SALT = "panel.tokens"
+WRITTEN = re.compile(r"tcl_([a-z2-7]{12})\.([\w-]{43})", re.ASCII)
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple[ApiToken, str]:
+    """Store a token of a person; returns it and its text, which nobody can read again.
+
+    The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError.
+    """
+    if not scopes or not set(scopes) <= set(scopes_of(user)):
+        raise ValueError(f"{user} may have tokens for {', '.join(scopes_of(user))}")
+    if not 1 <= days <= MAX_DAYS:
+        raise ValueError(f"a token is good for 1 to {MAX_DAYS} days")
+    key, secret = new_key()[:KEY_LENGTH], secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        key=key,
+        digest=_digest(secret),
+        name=name,
+        user=user,
+        scopes=sorted(set(scopes)),
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    return token, f"tcl_{key}.{secret}"
+
+
+def recognise(text: str) -> ApiToken | None:
+    """The token that `text` is, with its person; None for anything that opens no door (any
+    more)."""
+    match = WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    token = ApiToken.objects.select_related("user").filter(key=match[1]).first()
+    if token is None or not constant_time_compare(token.digest, _digest(match[2])):
+        return None
+    is_live = token.is_live(timezone.now()) and token.user.is_active
+    return token if is_live else None
+
+
+def note_use(token: ApiToken, ip: str | None) -> None:
+    """Record a use, at most once a minute."""
+    now = timezone.now()
+    due = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_NOTED_EVERY)
+    if token.last_used_at is None or token.last_used_at < now - USE_NOTED_EVERY:
+        ApiToken.objects.filter(due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
+
+
+def revoke(token: ApiToken) -> None:
+    """From now on the token opens nothing; the first revocation stays."""
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def scopes_of(user: User) -> list[str]:
+    """What a token of this person may be for: never more than they may do themselves."""
+    scopes: list[str] = [Scope.READ]
+    if is_staff(user) and may(user, Right.OPERATE):
+        scopes += [Scope.VOLUMES, Scope.CUSTOMERS]
+    if is_staff(user) and may(user, Right.ADMINISTER):
+        scopes += [Scope.PLANS]
+    return scopes
+
+
+def _digest(secret: str) -> str:
+    return salted_hmac(SALT, secret, algorithm="sha256").hexdigest()

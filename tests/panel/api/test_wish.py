@@ -1,0 +1,215 @@
+"""PUT wish: from what is to what should be, by the rules of the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs.models import Job, State
+from storage.wish import GIB, MIB, LvmCache, Wish
+from tests import make
+from tests.panel.api.asking import Program, problem, staff
+from tests.scene import Scene, end, job, scene, step
+
+pytestmark = pytest.mark.django_db
+
+POOL = "c-aaaaaaaaaaaaaaaa"
+TWO_GIB = {"size_bytes": 2 * GIB, "mode": "writethrough"}
+
+
+@pytest.fixture
+def asking() -> Program:
+    return staff("operator")
+
+
+def cached(**fields: Any) -> Scene:
+    return scene(make.lv(cache=make.dm_cache(POOL, **fields)))
+
+
+def test_a_wish_for_a_cache_becomes_a_job_like_that_of_a_page(asking: Program) -> None:
+    there = scene()
+    response = asking.put_wish(there, TWO_GIB)
+    made = Job.objects.get()
+    assert response.status_code == 202
+    assert response["Location"] == f"/api/v1/jobs/{made.key}" == response.json()["url"]
+    assert (made.kind, made.dry_run, made.door) == ("add-cache", False, "api")
+    assert (made.actor, asking.text[4:16]) == (asking.user, made.token)
+    wish = Wish.from_json(made.wish)
+    assert isinstance(wish.cache, LvmCache)
+    assert (wish.cache.size_bytes, wish.cache.mode) == (2 * GIB, "writethrough")
+
+
+def test_any_size_may_be_wished_for(asking: Program) -> None:
+    response = asking.put_wish(scene(), {"size_bytes": 777 * MIB + 1})
+    assert response.status_code == 202
+    assert response.json()["wish"]["cache"] == {
+        "size_bytes": 777 * MIB + 1,
+        "mode": "writethrough",
+    }
+
+
+@pytest.mark.parametrize("size_bytes", [2 * GIB, 2 * GIB - 1])
+def test_what_is_so_already_is_no_job(asking: Program, size_bytes: int) -> None:
+    response = asking.put_wish(cached(), {"size_bytes": size_bytes, "mode": "writethrough"})
+    assert response.status_code == 200
+    assert response.json() == {"cache": TWO_GIB, "is_met": True, "job": None}
+    assert not Job.objects.exists()
+
+
+def test_no_cache_on_a_bare_volume_is_so_already(asking: Program) -> None:
+    response = asking.put_wish(scene(), None)
+    assert (response.status_code, response.json()["cache"]) == (200, None)
+
+
+def test_null_removes_the_cache(asking: Program) -> None:
+    assert asking.put_wish(cached(), None).status_code == 202
+    made = Job.objects.get()
+    assert (made.kind, Wish.from_json(made.wish).cache) == ("remove-cache", None)
+
+
+def test_another_mode_changes_the_cache_that_is_there(asking: Program) -> None:
+    wanted = {"size_bytes": 2 * GIB, "mode": "writeback"}
+    assert asking.put_wish(cached(), wanted).status_code == 202
+    made = Job.objects.get()
+    wish = Wish.from_json(made.wish)
+    assert isinstance(wish.cache, LvmCache)
+    assert (made.kind, wish.cache.name, wish.cache.mode) == ("set-cache", POOL, "writeback")
+
+
+def test_another_size_of_a_cache_that_is_there_is_refused(asking: Program) -> None:
+    response = asking.put_wish(cached(), {"size_bytes": GIB, "mode": "writethrough"})
+    assert "Remove the cache first" in problem(response, 422, "unsupported")["correction"]
+
+
+def test_a_cache_larger_than_the_ssd_is_refused_with_what_to_do(asking: Program) -> None:
+    body = problem(asking.put_wish(scene(), {"size_bytes": 90 * GIB}), 422, "no_space")
+    assert body["correction"]
+    assert not Job.objects.exists()
+
+
+def test_writeback_on_a_single_ssd_is_refused_as_on_the_page(asking: Program) -> None:
+    there = scene(pvs=(make.pv(), make.fast_pv(redundant=False)))
+    response = asking.put_wish(there, {"size_bytes": GIB, "mode": "writeback"})
+    [error] = problem(response, 422, "invalid")["errors"]
+    assert error["pointer"] == "/cache/mode"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "code"),
+    [
+        ({}, "/cache", "required"),
+        ({"cache": None, "tier": "ssd"}, "/tier", "unknown_field"),
+        ({"cache": {"size_bytes": GIB, "name": "x"}}, "/cache/name", "unknown_field"),
+        ({"cache": {"size_bytes": -1}}, "/cache/size_bytes", "min_value"),
+        ({"cache": {"size_bytes": "much"}}, "/cache/size_bytes", "invalid"),
+        ({"cache": {"size_bytes": 10**18}}, "/cache", "invalid"),
+        ({"cache": {"size_bytes": GIB, "mode": "fast"}}, "/cache/mode", "invalid_choice"),
+        ({"cache": {"size_bytes": GIB, "mode": "writearound"}}, "/cache/mode", "invalid_choice"),
+        ({"cache": "big"}, "/cache", "invalid"),
+        ([], "", "invalid"),
+    ],
+)
+def test_each_error_points_at_its_field(
+    asking: Program, body: Any, pointer: str, code: str
+) -> None:
+    path = f"/volumes/{scene().volume.key}/wish"
+    response = asking.send("put", path, body, **{"Idempotency-Key": "k"})
+    [error] = problem(response, 422, "invalid")["errors"]
+    assert (error["pointer"], error["code"]) == (pointer, code)
+
+
+def test_another_wish_meets_the_job_that_holds_the_volume(asking: Program) -> None:
+    there = scene()
+    first = asking.put_wish(there, TWO_GIB).json()
+    body = problem(asking.put_wish(there, {"size_bytes": 4 * GIB}), 409, "busy")
+    assert body["conflicting_jobs"] == [
+        {"key": first["key"], "url": first["url"], "kind": "add-cache", "state": "queued"}
+    ]
+
+
+def test_what_is_there_is_not_so_already_while_a_job_changes_it(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB)
+    problem(asking.put_wish(there, None), 409, "busy")
+
+
+def test_the_same_wish_again_is_answered_with_the_job_that_fulfils_it(asking: Program) -> None:
+    there = scene()
+    first, again = asking.put_wish(there, TWO_GIB), asking.put_wish(there, TWO_GIB)
+    assert (again.status_code, again.json()["key"]) == (202, first.json()["key"])
+    assert Job.objects.count() == 1
+
+
+def test_a_dry_run_needs_no_key_and_holds_nothing(asking: Program) -> None:
+    there = scene()
+    path = f"/volumes/{there.volume.key}/wish?dry_run=true"
+    for _ in range(2):
+        assert asking.send("put", path, {"cache": TWO_GIB}).status_code == 202
+    assert set(Job.objects.values_list("dry_run", flat=True)) == {True}
+    assert asking.put_wish(there, TWO_GIB).status_code == 202
+
+
+def test_the_wish_reads_as_what_is_or_what_a_job_makes_of_it(asking: Program) -> None:
+    there = cached()
+    path = f"/volumes/{there.volume.key}/wish"
+    assert asking.get(path).json() == {"cache": TWO_GIB, "is_met": True, "job": None}
+    made = asking.put_wish(there, None).json()
+    assert asking.get(path).json() == {"cache": None, "is_met": False, "job": made["url"]}
+
+
+def test_waiting_answers_with_the_end_of_the_job(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene()
+
+    def work(_: float) -> None:
+        made = Job.objects.get()
+        step(made)
+        end(made, State.FAILED, error={"code": "x", "message": "m", "correction": "c"})
+
+    monkeypatch.setattr("panel.api.waiting.time.sleep", work)
+    response = asking.put_wish(there, TWO_GIB, query="?wait=5")
+    body = response.json()
+    assert (response.status_code, body["state"], body["error"]["code"]) == (200, "failed", "x")
+    assert body["steps"][0]["commands"][0]["shell"].startswith("lvconvert")
+
+
+def test_waiting_in_vain_answers_with_the_job_as_it_is(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(1000))
+    monkeypatch.setattr("panel.api.waiting.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("panel.api.waiting.time.sleep", lambda _: None)
+    response = asking.put_wish(scene(), TWO_GIB, query="?wait=3")
+    assert (response.status_code, response.json()["state"]) == (202, "queued")
+
+
+@pytest.mark.parametrize(
+    "query", ["?wait=31", "?wait=-1", "?wait=", "?wait=x", "?dry_run=1", "?w=1"]
+)
+def test_a_parameter_that_cannot_be_is_an_error(asking: Program, query: str) -> None:
+    problem(asking.put_wish(scene(), TWO_GIB, query=query), 400, "invalid_parameter")
+    assert not Job.objects.exists()
+
+
+def test_an_observe_only_host_refuses_with_the_command_that_allows_it(asking: Program) -> None:
+    there = scene(vgs=(make.vg(allowed=False),))
+    body = problem(asking.put_wish(there, TWO_GIB), 422, "observe_only")
+    assert "allow-vg" in body["correction"]
+
+
+def test_a_cancelled_job_is_over_and_frees_the_volume(asking: Program) -> None:
+    there = scene()
+    url = asking.put_wish(there, TWO_GIB).json()["url"].removeprefix("/api/v1")
+    problem(asking.send("post", f"{url}/cancel"), 400, "idempotency_key_required")
+    response = asking.send("post", f"{url}/cancel", **{"Idempotency-Key": "stop"})
+    assert (response.status_code, response.json()["state"]) == (200, "cancelled")
+    assert asking.put_wish(there, {"size_bytes": 4 * GIB}).status_code == 202
+
+
+def test_a_job_that_runs_is_cancelled_before_its_next_step(asking: Program) -> None:
+    made = job(scene(), state="waiting")
+    step(made, state="running", op_id="00000000-0000-0000-0000-000000000001")
+    response = asking.send("post", f"/jobs/{made.key}/cancel", **{"Idempotency-Key": "stop"})
+    assert (response.status_code, response.json()["cancel_requested"]) == (202, True)
