@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import cacheplans, views
+from panel import cacheplans, token_pages, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -18,6 +18,9 @@ urlpatterns = [
     path("plans/<str:key>/offer", cacheplans.offer_plan, name="cache-plan-offer"),
     path("plans/<str:key>/delete", cacheplans.delete_plan, name="cache-plan-delete"),
     path("", include("panel.people_urls")),
+    path("api/v1/", include("panel.api.urls")),
+    path("tokens/", token_pages.token_list, name="tokens"),
+    path("tokens/<str:key>/revoke", token_pages.token_revoke, name="token-revoke"),
     path("", include("jobs.urls")),
     path("", include("storage.urls")),
 ]
