@@ -1,0 +1,147 @@
+"""Customers look at their own volumes, in their own words."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Door, Job, State
+from panel.portal.words import phases, sentence
+from storage.models import Volume
+from tests import make
+from tests.panel.portal.shop import browser, plan, seen, shop
+from tests.scene import HOSTILE, end, job, step
+
+pytestmark = pytest.mark.django_db
+OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
+
+
+def test_the_list_shows_ones_own_volumes_and_nobody_elses() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    text = seen(browser(acme.owner), "my-volumes")
+    assert acme.volume.label in text
+    assert zebra.volume.label not in text
+    assert "Zebra" not in text
+
+
+def test_every_page_of_a_strangers_volume_or_change_is_not_there() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    change = job(acme.there, door=Door.PORTAL)
+    client = browser(zebra.owner)
+    for name in ("my-volume", "my-figures", "my-plan"):
+        seen(client, name, acme.volume.key, status=404)
+    for name in ("my-change", "my-change-status"):
+        seen(client, name, change.key, status=404)
+    path = reverse("my-plan-confirm", args=[acme.volume.key, plan().key])
+    assert client.get(path).status_code == client.post(path).status_code == 404
+
+
+def test_staff_who_are_no_members_find_nothing_here() -> None:
+    acme = shop()
+    client = browser(make.staff_user())
+    assert client.get(reverse("my-volumes")).status_code == 404
+    assert client.get(reverse("my-volume", args=[acme.volume.key])).status_code == 404
+
+
+def test_staff_who_are_members_find_their_customers_volumes_only() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    person = make.staff_user()
+    acme.customer.members.create(user=person, role="viewer")
+    client = browser(person)
+    listed = client.get(reverse("my-volumes")).content.decode()
+    assert acme.volume.label in listed
+    assert zebra.volume.label not in listed
+    assert client.get(reverse("my-volume", args=[zebra.volume.key])).status_code == 404
+
+
+def test_nobody_looks_without_signing_in(client: Client) -> None:
+    response = client.get(reverse("my-volumes"))
+    assert response.status_code == 302
+    assert "login" in response["Location"]
+
+
+def test_a_customer_without_volumes_is_told_where_they_come_from() -> None:
+    person = make.user()
+    make.customer().members.create(user=person)
+    assert "No volume yet" in seen(browser(person), "my-volumes")
+
+
+def test_the_page_of_a_volume_tells_its_plan_and_what_was_agreed_on() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaa_cpool")))
+    sold = plan()
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=sold)
+    done = job(acme.there, door=Door.PORTAL, cache_plan=sold, price_minor=390, currency="EUR")
+    end(done)
+    text = seen(browser(acme.owner), "my-volume", acme.volume.key)
+    assert "Fast" in text
+    assert "3.90 EUR" in text
+    assert "4.90 EUR" not in text
+    assert reverse("my-change", args=[done.key]) in text
+
+
+def test_what_a_customer_is_called_is_shown_as_text() -> None:
+    acme = shop()
+    Volume.objects.filter(pk=acme.volume.pk).update(label=HOSTILE)
+    assert HOSTILE not in seen(browser(acme.owner), "my-volume", acme.volume.key)
+
+
+def test_changes_by_the_provider_are_not_the_customers_to_see() -> None:
+    acme = shop()
+    by_staff = job(acme.there)
+    seen(browser(acme.owner), "my-change", by_staff.key, status=404)
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_change_in_any_state_is_told_without_a_word_of_the_tools(state: State) -> None:
+    acme = shop()
+    running = {"lease_owner": "me", "lease_until": "2100-01-01T00:00Z"}
+    there = job(
+        acme.there,
+        door=Door.PORTAL,
+        cache_plan=plan(),
+        price_minor=490,
+        currency="EUR",
+        explanation="lvconvert on host1",
+        error={"code": "x", "message": "lvconvert: vg0 is full", "correction": "vgextend vg0"},
+        **running if state == State.RUNNING else {},
+    )
+    step(there, state="running", op_id=OP_ID, output_seen=1)
+    if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
+        end(there, state)
+    else:
+        Job.objects.filter(pk=there.pk).update(state=state)
+    text = seen(browser(acme.owner), "my-change", there.key)
+    assert there.key in text
+    is_over = state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+    assert ("hx-get" in text) != is_over
+    assert ("http-equiv" in text) != is_over
+
+
+def test_the_words_follow_the_steps() -> None:
+    there = job(shop().there, door=Door.PORTAL, cache_plan=plan())
+    first = step(there, verb="pool.create", state="running", op_id=OP_ID)
+    second = step(there, n=2)
+    assert "Preparing your cache" in sentence(there, [first, second])
+    assert [phase.state for phase in phases(there, [first, second])] == ["now", "next", "next"]
+    second.state = "running"
+    assert "Switching it on" in sentence(there, [first, second])
+    assert [phase.state for phase in phases(there, [first, second])] == ["done", "now", "next"]
+    end(there)
+    assert "now has the plan Fast" in sentence(there, [first, second])
+    assert {phase.state for phase in phases(there, [first, second])} == {"done"}
+
+
+def test_a_failure_before_the_first_step_changed_nothing_and_a_later_one_does_not_say_so() -> None:
+    there = job(shop().there, door=Door.PORTAL, cache_plan=plan())
+    end(there, State.FAILED)
+    assert "nothing was changed" in sentence(there, [])
+    begun = step(there, state="failed", op_id=OP_ID)
+    assert "nothing was changed" not in sentence(there, [begun])
+    assert "price stay as they were" in sentence(there, [begun])
+
+
+def test_the_figures_renew_themselves() -> None:
+    acme = shop()
+    text = seen(browser(acme.owner), "my-figures", acme.volume.key)
+    assert reverse("my-figures", args=[acme.volume.key]) in text

@@ -1,0 +1,272 @@
+"""Customers change their plan: cards, a confirmation, one real job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from jobs import nudge, operation, runner
+from jobs.models import Door, Job, Kind, State
+from jobs.refresh import refresh
+from storage.models import CachePlan, Volume
+from storage.wish import GIB, LvmCache, Wish
+from tests import make
+from tests.contract.fake_world import FakeWorld
+from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
+from tests.fake.host import FakeHost
+from tests.fake.server import FakeServer
+from tests.panel.portal.shop import Shop, browser, clean, plan, seen, shop
+from tests.scene import end, job
+
+__all__ = ["fake_host", "fake_server", "make_fake_host"]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
+
+
+def order(client: Client, volume: Volume, choice: CachePlan | None, **data: Any) -> HttpResponse:
+    """Send the confirmation as its form holds it."""
+    agreed = {"price_minor": choice.price_minor, "currency": choice.currency} if choice else {}
+    path = reverse("my-plan-confirm", args=[volume.key, choice.key if choice else "none"])
+    fields = {"price_minor": 0, "currency": "", **agreed, **data}
+    return client.post(path, fields)  # type: ignore[return-value]
+
+
+def refused(response: HttpResponse, status: int = 422) -> str:
+    assert response.status_code == status
+    return clean(response.content.decode())
+
+
+def test_a_card_tells_price_and_size_and_leads_to_the_confirmation() -> None:
+    acme, fast = shop(), plan(description="For busy mail servers")
+    client = browser(acme.owner)
+    cards = seen(client, "my-plan", acme.volume.key)
+    assert "4.90 EUR" in cards
+    assert "2 GiB" in cards
+    assert "For busy mail servers" in cards
+    path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    assert path in cards
+    confirmation = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
+    assert "4.90 EUR" in confirmation
+    assert "keeps running" in confirmation
+    assert not Job.objects.exists()
+
+
+def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> None:
+    acme, fast = shop(), plan()
+    response = order(browser(acme.owner), acme.volume, fast)
+    made = Job.objects.get()
+    assert response.headers["Location"] == reverse("my-change", args=[made.key])
+    assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Door.PORTAL, acme.owner)
+    assert (made.cache_plan, made.price_minor, made.currency) == (fast, 490, "EUR")
+    cache = Wish.from_json(made.wish).cache
+    assert isinstance(cache, LvmCache)
+    assert cache.size_bytes == 2 * GIB
+    assert acme.volume.cache_plan is None
+
+
+def test_a_double_click_makes_one_job_and_shows_it() -> None:
+    acme, fast = shop(), plan()
+    client = browser(acme.owner)
+    first, second = order(client, acme.volume, fast), order(client, acme.volume, fast)
+    assert Job.objects.count() == 1
+    assert first.headers["Location"] == second.headers["Location"]
+
+
+def test_a_running_change_is_shown_and_bars_another() -> None:
+    acme = shop()
+    plan()
+    running = job(acme.there, door=Door.PORTAL)
+    client = browser(acme.owner)
+    link = reverse("my-change", args=[running.key])
+    for name in ("my-volumes", "my-volume", "my-plan"):
+        assert link in seen(client, name, *[acme.volume.key] * (name != "my-volumes"))
+    assert "Another change is running" in seen(client, "my-plan", acme.volume.key)
+
+
+def test_work_by_the_provider_is_said_without_showing_it() -> None:
+    acme, fast = shop(), plan()
+    by_staff = job(acme.there)
+    text = refused(order(browser(acme.owner), acme.volume, fast), 409)
+    assert by_staff.key not in text
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", ["viewer", ""])
+def test_who_may_not_order_sees_cards_with_the_reason_and_gets_no_job(role: str) -> None:
+    acme, fast = shop(), plan()
+    person = make.user()
+    if not role:
+        make.customer().members.create(user=person, role="owner")
+        assert order(browser(person), acme.volume, fast).status_code == 404
+    else:
+        acme.customer.members.create(user=person, role=role)
+        cards = seen(browser(person), "my-plan", acme.volume.key)
+        assert "You may look, but not order" in cards
+        assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in cards
+        refused(order(browser(person), acme.volume, fast))
+    assert not Job.objects.exists()
+
+
+def test_an_operator_of_the_customer_may_order() -> None:
+    acme, fast = shop(), plan()
+    person = make.user()
+    acme.customer.members.create(user=person, role="operator")
+    assert order(browser(person), acme.volume, fast).status_code == 302
+
+
+def test_where_customers_may_not_order_nobody_can(settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
+    acme, fast = shop(), plan()
+    client = browser(acme.owner)
+    assert "Ask your provider" in seen(client, "my-plan", acme.volume.key)
+    refused(order(client, acme.volume, fast))
+    assert not Job.objects.exists()
+
+
+def test_a_price_that_changed_meanwhile_is_asked_about_again() -> None:
+    acme, fast = shop(), plan()
+    client = browser(acme.owner)
+    text = refused(order(client, acme.volume, fast, price_minor=390))
+    assert "price has changed" in text
+    assert "4.90 EUR" in text
+    assert not Job.objects.exists()
+
+
+def test_a_plan_that_is_sold_out_is_refused_in_the_customers_words() -> None:
+    acme = shop(pvs=(make.pv(), make.fast_pv(free_bytes=GIB)))
+    fast = plan()
+    client = browser(acme.owner)
+    assert "Sold out" in seen(client, "my-plan", acme.volume.key)
+    assert "Sold out" in refused(order(client, acme.volume, fast))
+    assert not Job.objects.exists()
+
+
+def test_what_is_promised_to_another_customer_is_not_sold_again() -> None:
+    acme = shop(pvs=(make.pv(), make.fast_pv(free_bytes=3 * GIB)))
+    zebra, fast = shop("Zebra"), plan()
+    Volume.objects.filter(pk=zebra.volume.pk).update(customer=acme.customer)
+    other = zebra.volume.placed
+    assert other is not None
+    other.host = acme.there.host
+    other.save()
+    facts = make.facts(acme.there.lv, zebra.there.lv, pvs=acme.there.facts.pvs)
+    acme.there.host.facts = make.inventory(facts)
+    acme.there.host.save()
+    client = browser(acme.owner)
+    assert order(client, acme.volume, fast).status_code == 302
+    assert "Sold out" in refused(order(client, zebra.volume, fast))
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize("state", ["quarantined", "unverified"])
+def test_a_host_in_trouble_is_not_the_customers_to_know(state: str) -> None:
+    acme, fast = shop(host={"state": state}), plan()
+    client = browser(acme.owner)
+    assert "ask support" in seen(client, "my-plan", acme.volume.key)
+    assert "ask support" in refused(order(client, acme.volume, fast))
+
+
+def test_ones_own_plan_cannot_be_bought_twice() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaa_cpool")))
+    fast = plan(on_offer=False)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
+    client = browser(acme.owner)
+    assert "Your plan now" in seen(client, "my-plan", acme.volume.key)
+    assert "your plan already" in refused(order(client, acme.volume, fast))
+
+
+def test_an_unknown_or_retired_plan_is_not_there() -> None:
+    acme, old = shop(), plan(on_offer=False)
+    client = browser(acme.owner)
+    assert order(client, acme.volume, old).status_code == 404
+    path = reverse("my-plan-confirm", args=[acme.volume.key, "nothing"])
+    assert client.post(path).status_code == 404
+
+
+def test_back_to_no_cache_is_a_removal_without_a_price() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
+    assert order(browser(acme.owner), acme.volume, None).status_code == 302
+    made = Job.objects.get()
+    assert (made.kind, made.cache_plan, made.price_minor) == (Kind.REMOVE_CACHE, None, 0)
+
+
+def test_a_failed_change_leaves_the_plan_as_it_was() -> None:
+    acme, fast = shop(), plan()
+    client = browser(acme.owner)
+    order(client, acme.volume, fast)
+    made = Job.objects.get()
+    end(made, State.FAILED, error={"code": "x", "message": "lvcreate failed on vg0"})
+    assert acme.volume.cache_plan is None
+    assert "nothing was changed" in seen(client, "my-change", made.key)
+    assert "not changed" in seen(client, "my-volume", acme.volume.key)
+
+
+# The whole way, on the fake host
+
+
+@pytest.fixture
+def real(fake_host: FakeHost, fake_server: FakeServer) -> Shop:
+    """A customer's volume on the fake host: found, and allowed to be changed."""
+    FakeWorld(fake_host).add_lv("vm-101-disk-0", GIB)
+    acme, host = shop(), enrol(fake_server, "kapselberg-real")
+    assert refresh(host), host.error
+    found = Volume.objects.get(label="vm-101-disk-0")
+    Volume.objects.filter(pk=found.pk).update(customer=acme.customer, label="mail")
+    acme.there.volume.pk = found.pk
+    return acme
+
+
+def run(made: Job) -> None:
+    for _ in range(20):
+        Job.objects.filter(pk=made.pk).update(not_before=None)
+        runner.run(made.pk)
+        made.refresh_from_db()
+        if made.is_over:
+            break
+
+
+def test_a_customer_buys_a_cache_and_goes_back(real: Shop) -> None:
+    small = plan("Small", size_bytes=None, ratio_percent=25)
+    client = browser(real.owner)
+    assert order(client, real.volume, small).status_code == 302
+    bought = Job.objects.get()
+    assert "Preparing your cache" in seen(client, "my-change", bought.key)
+    run(bought)
+    assert (bought.state, bought.error) == (State.SUCCEEDED, {})
+    assert "now has the plan Small" in seen(client, "my-change-status", bought.key)
+    assert real.volume.cache_plan == small
+    page = seen(client, "my-volume", real.volume.key)
+    assert "256 MiB" in page
+    assert "4.90 EUR" in page
+    assert order(client, real.volume, None).status_code == 302
+    removed = Job.objects.exclude(pk=bought.pk).get()
+    run(removed)
+    assert (removed.state, removed.error) == (State.SUCCEEDED, {})
+    assert real.volume.cache_plan is None
+    assert "no cache any more" in seen(client, "my-change", removed.key)
+
+
+def test_work_by_staff_leaves_the_customers_plan_alone(real: Shop) -> None:
+    small = plan("Small", size_bytes=None, ratio_percent=25)
+    client = browser(real.owner)
+    order(client, real.volume, small)
+    bought = Job.objects.get()
+    run(bought)
+    by_staff = Job.objects.create(
+        kind=Kind.SET_CACHE, host=bought.host, volume=bought.volume, wish=bought.wish
+    )
+    run(by_staff)
+    assert by_staff.state == State.SUCCEEDED
+    assert real.volume.cache_plan == small
