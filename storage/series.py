@@ -175,14 +175,14 @@ def in_buckets(
     """The series of `count` buckets of which those with samples are given by their number.
 
     A round that comes moments late may leave one bucket without the end of an interval and two of
-    them in the next. Where the first of those covers the empty bucket, the next bucket's figures
-    are its own too; any longer interval leaves a gap.
+    them in the next. Where the first of those covers the empty bucket, and there were samples
+    before it, the next bucket's figures are its own too; any longer interval leaves a gap.
     """
     values = []
     for n in range(count):
         bucket, following = buckets.get(n), buckets.get(n + 1)
         if bucket is None and following is not None and following.covers(n, step):
-            bucket = following
+            bucket = following if n - 1 in buckets else None
         values.append(bucket.values() if bucket is not None else UNKNOWN)
     total = _total([buckets[n] for n in sorted(buckets)])
     return Series(

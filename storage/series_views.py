@@ -16,6 +16,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from storage import charts
+from storage.access import is_staff
 from storage.models import LatestSample, Volume
 from storage.series import series, step_seconds
 
@@ -52,10 +53,12 @@ def span_of(request: HttpRequest, now: datetime) -> Span:
 
 
 def chart_context(
-    volume: Volume, request: HttpRequest, *, plain: bool = False
+    volume: Volume, request: HttpRequest, *, plain: bool | None = None
 ) -> dict[str, object]:
     """The context of `storage/_charts.html`, for a volume that the person may see. `plain`: in the
-    words of customers."""
+    words of customers; by itself, for everybody who is not staff."""
+    if plain is None:
+        plain = not is_staff(request.user)
     now = timezone.now()
     span = span_of(request, now)
     found = series(volume, span.start, span.end, POINTS)
@@ -69,6 +72,7 @@ def chart_context(
                 for key, (label, _length) in RANGES.items()
             ],
             "span": span,
+            "plain": plain,
             "series_url": reverse("volume-series", args=[volume.key]) + query,
             "marks_url": reverse("volume-marks", args=[volume.key]) + query,
             "panels": shown,

@@ -5,9 +5,24 @@
   const root = document.documentElement;
   const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   const DASHES = { dashed: [6, 4], dotted: [2, 3] };
+  const MINUTE = 60_000;
+  const TICK_MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 720, Infinity];
   const LEFT_WIDTH = 62; // the same in every panel, so that equal times stand above each other
 
-  const colour = (name) => getComputedStyle(root).getPropertyValue(`--tblr-${name}`).trim();
+  // A canvas does not understand light-dark() or oklch(): one pixel of the colour tells its bytes.
+  const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const colour = (name, alpha = 1) => {
+    root.style.setProperty("outline-color", `var(--tblr-${name})`);
+    pixel.clearRect(0, 0, 1, 1);
+    pixel.fillStyle = getComputedStyle(root).outlineColor;
+    pixel.fillRect(0, 0, 1, 1);
+    const [red, green, blue, whole] = pixel.getImageData(0, 0, 1, 1).data;
+    root.style.removeProperty("outline-color");
+    return `rgba(${red}, ${green}, ${blue}, ${(alpha * whole) / 255})`;
+  };
+  const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
+  const zone = () =>
+    new Date().toLocaleTimeString("en", { timeZoneName: "longOffset" }).replace(/.*GMT/, "UTC");
   const number = (value) =>
     value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
 
@@ -21,27 +36,29 @@
     return { factor: 1 / 1024 ** power, unit: BINARY[power] + (scale === "speed" ? "/s" : "") };
   };
 
-  const axisOptions = (axis, unit, narrow) => {
+  const axisOptions = (axis, unit) => {
     const below = axis.place === "below";
+    const brief = below || !axis.title || innerWidth < 576;
     return {
-      axis: "y",
       position: axis.place === "right" ? "right" : "left",
-      beginAtZero: true,
       min: 0,
       max: axis.scale === "percent" ? 100 : undefined,
+      grace: below ? "30%" : 0,
       stack: "left",
       stackWeight: below ? 1 : 3,
       weight: below ? 1 : 2,
       title: {
         display: true,
-        text: !axis.title || narrow || below ? unit : `${axis.title}, ${unit}`,
+        text: brief ? unit : `${axis.title}, ${unit}`,
         color: colour("secondary"),
       },
-      ticks: { color: colour("secondary"), maxTicksLimit: below ? 3 : 6, callback: number },
-      grid: {
-        color: colour("border-color"),
-        drawOnChartArea: axis.place !== "right",
+      ticks: {
+        color: colour("secondary"),
+        maxTicksLimit: below ? 4 : 6,
+        // The top of the axis below is the bottom of the one above, which says 0 there.
+        callback: (value, n, all) => (below && n && n === all.length - 1 ? "" : number(value)),
       },
+      grid: { color: colour("border-color"), drawOnChartArea: axis.place !== "right" },
       border: { display: false },
       afterFit: (scale) => {
         if (axis.place !== "right") scale.width = LEFT_WIDTH;
@@ -51,33 +68,35 @@
 
   const annotations = (marks, series) => {
     const shown = marks.filter((mark) => Date.parse(mark.at) <= series.end);
-    return Object.fromEntries(
-      shown.map((mark, n) => {
-        const tint = colour(mark.state === "failed" ? "red" : "primary");
-        const at = Date.parse(mark.at);
-        const late = at > (series.start + series.end) / 2;
-        const label = {
-          display: shown.length <= 6,
-          content: mark.label,
-          position: "start",
-          yAdjust: (n % 3) * 20, // neighbours' labels do not cover each other
-          xAdjust: 0,
-          textAlign: late ? "right" : "left",
-          backgroundColor: colour("bg-surface"),
-          borderColor: tint,
-          borderWidth: 1,
-          color: colour("body-color"),
-          font: { size: 11, weight: "normal" },
-          padding: { x: 4, y: 2 },
-        };
-        const line = { type: "line", scaleID: "x", value: at, borderColor: tint, borderWidth: 1 };
-        return [`mark${n}`, { ...line, borderDash: [4, 3], label }];
-      }),
-    );
+    return shown.map((mark, n) => {
+      const borderColor = colour(mark.state === "failed" ? "red" : "primary");
+      const label = {
+        display: shown.length <= (innerWidth < 576 ? 3 : 6),
+        content: mark.label,
+        position: "start",
+        yAdjust: (n % 3) * 22, // neighbours' labels do not cover each other
+        backgroundColor: colour("bg-surface"),
+        borderColor,
+        borderWidth: 1,
+        color: colour("body-color"),
+        font: { size: 11, weight: "normal" },
+        padding: { x: 4, y: 2 },
+      };
+      const line = { type: "line", scaleID: "x", value: Date.parse(mark.at), borderWidth: 1 };
+      return { ...line, borderColor, borderDash: [4, 3], label };
+    });
+  };
+
+  // Round local times, as many as there is room for.
+  const timeTicks = ({ min, max, width }) => {
+    const shift = new Date(max).getTimezoneOffset() * MINUTE;
+    const step = TICK_MINUTES.find((n) => (max - min) / (n * MINUTE) <= width / 60) * MINUTE;
+    const first = Math.ceil((min - shift) / step) * step + shift;
+    const count = Math.max(0, Math.floor((max - first) / step) + 1);
+    return Array.from({ length: count }, (_, n) => ({ value: first + n * step }));
   };
 
   const configuration = (panel, series, marks) => {
-    const narrow = innerWidth < 576;
     const scaled = panel.axes.map((axis, n) => {
       const lines = panel.lines.filter((line) => line.axis === n);
       return unitOf(axis.scale, lines.flatMap((line) => series.series[line.name]));
@@ -93,7 +112,7 @@
           y: value === null ? null : value * scaled[line.axis].factor,
         })),
         borderColor: colour(line.colour),
-        backgroundColor: line.dash === "filled" ? `${colour(line.colour)}33` : colour(line.colour),
+        backgroundColor: colour(line.colour, line.dash === "filled" ? 0.2 : 1),
         fill: line.dash === "filled" ? "origin" : false,
         borderDash: DASHES[line.dash] ?? [],
         borderWidth: 1.5,
@@ -105,42 +124,36 @@
         spanGaps: false,
       }));
     const scales = Object.fromEntries(
-      panel.axes.map((axis, n) => [`y${n}`, axisOptions(axis, scaled[n].unit, narrow)]),
+      panel.axes.map((axis, n) => [`y${n}`, axisOptions(axis, scaled[n].unit)]),
     );
     scales.x = {
       type: "time",
       min: series.start,
       max: series.end,
-      time: { displayFormats: { second: "HH:mm:ss", minute: "HH:mm", hour: "HH:mm" } },
-      ticks: { color: colour("secondary"), maxRotation: 0, autoSkipPadding: 16 },
+      afterBuildTicks: (axis) => void (axis.ticks = timeTicks(axis)),
+      ticks: { color: colour("secondary"), maxRotation: 0, callback: (at) => clock(at).slice(0, 5) },
       grid: { color: colour("border-color") },
       title: { display: true, text: series.zone, color: colour("secondary") },
     };
     const tooltip = {
       callbacks: {
-        title: (items) => new Date(items[0].parsed.x).toLocaleString(),
+        title: (items) => clock(items[0].parsed.x),
         label: (item) => `${item.dataset.label}: ${number(item.parsed.y)} ${item.dataset.unit}`,
       },
     };
-    return {
-      type: "line",
-      data: { datasets },
-      options: {
-        animation: false,
-        parsing: true,
-        maintainAspectRatio: false,
-        interaction: { mode: "index", intersect: false },
-        scales,
-        plugins: {
-          legend: {
-            align: "start",
-            labels: { color: colour("body-color"), boxWidth: 24, boxHeight: 0, padding: 10 },
-          },
-          tooltip,
-          annotation: { annotations: annotations(marks, series) },
-        },
+    const labels = { color: colour("body-color"), boxWidth: 24, boxHeight: 0, padding: 10 };
+    const options = {
+      animation: false,
+      maintainAspectRatio: false,
+      interaction: { mode: "index", intersect: false },
+      scales,
+      plugins: {
+        legend: { align: "start", labels },
+        tooltip,
+        annotation: { annotations: annotations(marks, series) },
       },
     };
+    return { data: { datasets }, options };
   };
 
   // What a reader who does not see the canvas is told: the last known value of each line.
@@ -153,14 +166,6 @@
       return [`${line.label} ${number(last * factor)} ${unit}`];
     });
     return `${panel.title}. Last: ${parts.join(", ") || "not known"}.`;
-  };
-
-  const zoneName = () => {
-    const minutes = -new Date().getTimezoneOffset();
-    if (minutes === 0) return "UTC";
-    const pad = (value) => String(Math.floor(value)).padStart(2, "0");
-    const ahead = Math.abs(minutes);
-    return `UTC${minutes < 0 ? "−" : "+"}${pad(ahead / 60)}:${pad(ahead % 60)}`;
   };
 
   const start = (section) => {
@@ -179,13 +184,9 @@
       for (const figure of figures) {
         if (figure.element.hidden) continue;
         const { data, options } = configuration(figure.panel, series, marks);
-        if (figure.chart === null) {
-          figure.chart = new Chart(figure.canvas, { type: "line", data, options });
-        } else {
-          figure.chart.data = data;
-          figure.chart.options = options;
-          figure.chart.update("none");
-        }
+        figure.chart ??= new Chart(figure.canvas, { type: "line", data, options });
+        Object.assign(figure.chart, { data, options });
+        figure.chart.update("none");
         figure.canvas.setAttribute("aria-label", spoken(figure.panel, series));
       }
     };
@@ -196,7 +197,7 @@
         const name = document.createElement(mark.url ? "a" : "span");
         if (mark.url) name.href = mark.url;
         name.textContent = mark.label;
-        item.append(name, `, ${new Date(mark.at).toLocaleTimeString()}, ${mark.state.replace("_", " ")}`);
+        item.append(name, `, ${clock(mark.at)}, ${mark.state.replace("_", " ")}`);
         return item;
       });
       part("marks").replaceChildren(...items);
@@ -206,7 +207,7 @@
     const show = (answer) => {
       const t0 = Date.parse(answer.t0);
       const step = answer.step_seconds * 1000;
-      series = { ...answer, start: t0, step, end: t0 + answer.points * step, zone: zoneName() };
+      series = { ...answer, start: t0, step, end: t0 + answer.points * step, zone: zone() };
       const empty = answer.totals.covered_seconds === 0;
       part("empty").hidden = !empty;
       part("summary").textContent = answer.summary;

@@ -71,6 +71,16 @@ def test_a_round_that_is_moments_late_makes_no_gap(host: Host) -> None:
     assert found["totals"]["covered_seconds"] == pytest.approx(29.9)
 
 
+def test_nothing_is_known_before_the_first_interval(host: Host) -> None:
+    volume, lv = placed(host)
+    for seconds, reads in ((13, 0), (23, 100), (33, 200)):
+        take(host, seconds, reading(lv, reads))
+    assert series(volume, NOON, after(40)).to_json()["series"]["read_iops"] == [
+        *(None, None),
+        *(10, 10),
+    ]
+
+
 def test_one_lost_round_is_a_gap(host: Host) -> None:
     volume, lv = placed(host)
     for seconds, reads in ((0, 0), (10, 100), (30, 300)):

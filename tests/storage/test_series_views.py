@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.conf import LazySettings
-from django.test import Client
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
 from storage.models import Member, Volume
 from storage.series import UNITS
+from storage.series_views import chart_context
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire
@@ -90,7 +92,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
     assert "200 reads and 0 writes a second on average. A read took 0.50 ms." in text
     assert "90.0 % of the reads were served from SSD. The figures cover 1 min 0 s." in text
     assert '<td class="num text-end">90.0 %</td>' in text
-    assert '<td class="num text-end">1.6 MiB/s</td>' in text
+    assert '<td class="num text-end">800 KiB/s</td>' in text
     assert '<td class="num text-end">4 MiB</td>' in text
 
 
@@ -121,6 +123,17 @@ def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
     volume = make.volume()
     make.placement(volume, make.host(), lv_uuid=None)
     assert 'id="charts"' not in page(staff, volume)
+
+
+def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
+    volume = sampled().volume
+    for person, told in ((make.user(), True), (make.staff_user(), False)):
+        request = rf.get("/")
+        request.user = person
+        text = render_to_string("storage/_charts.html", chart_context(volume, request))
+        assert ("Reads served from SSD" in text) is told
+        assert ("Cache contents" in text) is not told
+        assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told
 
 
 def test_members_get_the_figures_of_their_volumes_alone(client: Client) -> None:
