@@ -17,6 +17,7 @@ from jobs.models import Job, State
 from panel import broker
 from storage.access import is_staff
 from storage.attention import ORDER, problems_of
+from storage.drift import drift_of
 from storage.models import Host, Volume
 
 log = logging.getLogger(__name__)
@@ -34,10 +35,11 @@ def home(request: HttpRequest) -> HttpResponse:
     hosts = Host.objects.visible_to(request.user).without_inventory()
     jobs = Job.objects.visible_to(request.user).with_names()
     real = jobs.filter(dry_run=False)
+    drifts = drift_of(hosts)
     problems = [
         (host, problem)
         for host in hosts
-        for problem in problems_of(host, now)
+        for problem in problems_of(host, now, drifts.get(host.pk))
         if problem.severity != "info"
     ]
     problems.sort(key=lambda pair: ORDER[pair[1].severity])

@@ -42,7 +42,7 @@ def is_silent(host: Host, now: datetime) -> bool:
 def problems_of(host: Host, now: datetime, drift: Drift | None = None) -> tuple[Problem, ...]:
     """State, last error, silence, volumes that went missing (`storage.drift.drift_of`), and the
     preflight problems the agent reported."""
-    found = [*_of_state(host), *_of_contact(host, now), *_of_drift(drift), *_reported(host)]
+    found = [*_of_state(host), *_of_contact(host, now), *_of_drift(drift), *reported_problems(host)]
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 
@@ -122,7 +122,8 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
     ]
 
 
-def _reported(host: Host) -> list[Problem]:
+def reported_problems(host: Host) -> list[Problem]:
+    """The preflight problems that the agent reported, in its order."""
     found = []
     for problem in host.problems:
         severity = problem.get("severity")

@@ -10,14 +10,17 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from storage.access import Right, may, staff_view
+from storage.advice import outlook
 from storage.attention import is_silent, problems_of
 from storage.caches import free_bytes
+from storage.drift import drift_of
 from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
-from storage.models import Host, Volume
+from storage.models import Host, Placement, Volume
 from storage.plan import Refused
 from storage.rows import VolumeRow, facts_of, rows_of
 from storage.series_views import chart_context
+from storage.stack import stack_of
 
 PAGE_ROWS = 50
 READ_ONLY = Refused(
@@ -35,8 +38,13 @@ def hosts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     found = Host.objects.visible_to(request.user).without_inventory()
     page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    drifts = drift_of(page)
     rows = [
-        {"host": host, "problems": problems_of(host, now), "silent": is_silent(host, now)}
+        {
+            "host": host,
+            "problems": problems_of(host, now, drifts.get(host.pk)),
+            "silent": is_silent(host, now),
+        }
         for host in page
     ]
     return render(request, "storage/hosts.html", {"page": page, "rows": rows})
@@ -48,13 +56,19 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     """One host: trust, problems, policy, and everything the last inventory said."""
     found = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     now, facts = timezone.now(), facts_of(found)
-    volumes = Volume.objects.visible_to(request.user).placed_on(found)
-    rows = {row.lv.uuid: row for row in rows_of(volumes) if row.lv is not None}
+    volumes = Volume.objects.visible_to(request.user).placed_on(found).select_related("customer")
+    placed = rows_of(volumes)
+    rows = {row.lv.uuid: row for row in placed if row.lv is not None}
+    missing = Placement.objects.filter(volume__in=volumes, until=None, missing_since__isnull=False)
     context = {
         "host": found,
         "facts": facts,
         "silent": is_silent(found, now),
-        "problems": problems_of(found, now),
+        "problems": problems_of(found, now, drift_of([found]).get(found.pk)),
+        "stack": stack_of(facts) if facts is not None else None,
+        "missing": missing.select_related("volume"),
+        "keys": {uuid: row.volume.key for uuid, row in rows.items()},
+        "outlook": outlook(found, placed, now) if facts is not None else None,
         "groups": _groups(facts) if facts is not None else [],
         "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
         "volume_count": len(volumes),

@@ -1,0 +1,35 @@
+"""The page of advice for a host: it only shows; what it suggests is for a person to do."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from storage.access import staff_view
+from storage.advice import outlook
+from storage.models import Host, Volume
+from storage.rows import rows_of
+
+LISTED = 20
+
+
+@staff_view()
+@require_safe
+def advice(request: HttpRequest, key: str) -> HttpResponse:
+    """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    volumes = Volume.objects.visible_to(request.user).placed_on(host).select_related("customer")
+    found = outlook(host, rows_of(volumes), timezone.now())
+    top = next((each for each in found.suggestions if each.commands is not None), None)
+    context = {
+        "host": host,
+        "outlook": found,
+        "recent": found.recent[:LISTED],
+        "uses": found.uses[:LISTED],
+        "guests": found.guests[:LISTED],
+        "suggestions": found.suggestions[:LISTED],
+        "top": top,
+    }
+    return render(request, "storage/advice.html", context)

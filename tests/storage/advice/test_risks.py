@@ -1,0 +1,86 @@
+"""Risks that an inventory shows, beside those that the agent reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from storage.advice.risks import risks_of
+from storage.attention import Problem
+from storage.facts import LogicalVolume
+from storage.models import Host
+from tests import make
+
+REPORTED = {"code": "kernel_old", "severity": "error", "message": "Kernel 4.4 is old"}
+
+
+def risks(*lvs: LogicalVolume, problems: Any = (), **facts: Any) -> tuple[Problem, ...]:
+    host = Host(name="node1", problems=list(problems))
+    return risks_of(host, make.facts(*lvs, **facts))
+
+
+def test_what_the_agent_reported_is_a_risk() -> None:
+    (risk,) = risks(problems=[{**REPORTED, "correction": "Upgrade it"}])
+    assert (risk.severity, risk.correction) == ("error", "Upgrade it")
+
+
+def test_a_plain_host_has_no_risk() -> None:
+    assert risks(make.lv()) == ()
+
+
+def test_writeback_on_a_degraded_mirror_comes_first() -> None:
+    cache = make.dm_cache("theirs", mode="writeback", dirty_bytes=2**20)
+    lv = make.lv(cache=cache, tags=("tiercel",))
+    worst, _reported = risks(
+        lv,
+        problems=[{**REPORTED, "severity": "warning"}],
+        pvs=(make.pv(), make.fast_pv(healthy=False)),
+    )
+    assert worst.severity == "error"
+    assert "1 MiB of data is on one SSD only" in worst.message
+    assert worst.correction.endswith("lvchange --cachemode writethrough vg0/web12")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "correction"),
+    [
+        ({"policy": "cleaner"}, "caches nothing new", "lvchange --cachepolicy smq vg0/web12"),
+        (
+            {"migration_threshold_sectors": 8192},
+            "lost at the next reboot",
+            "lvchange --cachesettings migration_threshold=8192 vg0/web12",
+        ),
+    ],
+)
+def test_settings_of_a_foreign_lvm_cache_are_looked_at(
+    fields: dict[str, Any], words: str, correction: str
+) -> None:
+    cache = make.dm_cache("theirs", **{"migration_threshold_sectors": 2048, **fields})
+    (risk,) = risks(make.lv(cache=cache))
+    assert words in risk.message
+    assert risk.correction.endswith(correction)
+
+
+def test_lvm_keeps_the_settings_of_a_cache_that_tiercel_made() -> None:
+    assert risks(make.lv(cache=make.dm_cache("c-aaaaaaaa"), tags=("tiercel",))) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"sequential_cutoff_bytes": 0}, "sequential_cutoff 0 B: bcache forgets"),
+        ({"writeback_percent": 40}, "writeback_percent 40: bcache forgets"),
+    ],
+)
+def test_bcache_forgets_its_settings_at_a_reboot(fields: dict[str, int], words: str) -> None:
+    kernel = {"sequential_cutoff_bytes": 4 * 2**20, "writeback_percent": 10}
+    backing = make.bcache(cset_uuid=make.CSET_UUID, **{**kernel, **fields})
+    (risk,) = risks(make.lv(bcache=backing))
+    assert words in risk.message
+
+
+def test_bcache_as_the_kernel_sets_it_is_no_risk() -> None:
+    kernel = {"sequential_cutoff_bytes": 4 * 2**20, "writeback_percent": 10}
+    assert risks(make.lv(bcache=make.bcache(cset_uuid=make.CSET_UUID, **kernel))) == ()
+    assert risks(make.lv(bcache=make.bcache(sequential_cutoff_bytes=0))) == ()

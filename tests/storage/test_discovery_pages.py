@@ -1,0 +1,135 @@
+"""Pages of what was found on hosts: the stack, drift, and the way to adoption."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.facts import Array, ArrayMember, VolumeUser
+from storage.models import Placement
+from storage.records import apply_facts
+from tests import make
+from tests.scene import HOSTILE, Scene, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def page(client: Client, name: str, *args: str) -> str:
+    response = client.get(reverse(name, args=args))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def shrunken(count: int, left: int) -> Scene:
+    """A host that had `count` volumes beside one, and whose inventory now has `left` of them."""
+    there = scene(managed=False)
+    others = [make.lv(f"v{n}") for n in range(count - 1)]
+    before = timezone.now() + dt.timedelta(seconds=1)
+    apply_facts(there.host, make.inventory(make.facts(there.lv, *others)), before)
+    after = before + dt.timedelta(seconds=1)
+    kept = (there.lv, *others)[count - left :]
+    apply_facts(there.host, make.inventory(make.facts(*kept)), after)
+    return there
+
+
+def test_a_host_shows_what_stands_on_what(staff: Client) -> None:
+    array = Array(
+        name="md0",
+        dev="9:0",
+        uuid="u",
+        level="raid1",
+        state="clean",
+        size_bytes=2**30,
+        degraded_count=1,
+        sync_action="recover",
+        members=(ArrayMember("sda", "in_sync"), ArrayMember("sdb", "faulty")),
+    )
+    guest = VolumeUser("qemu", "web12", "vdb", 7)
+    there = scene(
+        make.lv(cache=make.dm_cache("theirs", mode="writeback"), users=(guest,)),
+        managed=False,
+        arrays=(array,),
+        disks=(make.disk("sda", rotational=False), make.disk("sdc")),
+        more_lvs=(make.lv("pool0", layout=("thin", "pool"), role=("private",)),),
+    )
+    text = page(staff, "host", there.host.key)
+    for words in (
+        "What stands on what",
+        "raid1, clean, recover",
+        "1 missing",
+        "faulty",
+        "lvmcache, writeback on md0",
+        "web12 · vdb",
+        "thin pool on sdc",
+    ):
+        assert words in text, words
+
+
+def test_a_volume_in_the_stack_leads_to_its_page(staff: Client) -> None:
+    there = scene()
+    chain = page(staff, "host", there.host.key).split('class="chain"')
+    assert any(reverse("volume", args=[there.volume.key]) in each for each in chain[1:])
+
+
+def test_names_in_the_stack_are_shown_as_text(staff: Client) -> None:
+    there = scene(make.lv(users=(VolumeUser("qemu", HOSTILE, "", 7),)))
+    assert HOSTILE not in page(staff, "host", there.host.key)
+
+
+def test_a_shrunken_inventory_is_told_on_every_page_of_the_host(staff: Client) -> None:
+    there = shrunken(5, 2)
+    words = "3 of 5 volumes are missing since"
+    assert words in page(staff, "home")
+    assert words in page(staff, "hosts")
+    text = page(staff, "host", there.host.key)
+    assert words in text
+    assert "nothing was deleted" in text
+    assert "Missing volumes" in text
+
+
+def test_a_missing_volume_says_so_on_its_page(staff: Client) -> None:
+    there = shrunken(5, 2)
+    text = page(staff, "volume", there.volume.key)
+    assert "Missing on the host for" in text
+    assert "Nothing was deleted here" in text
+    assert Placement.objects.filter(volume=there.volume, until=None).exists()
+
+
+def test_a_host_that_lost_nothing_says_nothing_of_drift(staff: Client) -> None:
+    text = page(staff, "host", scene().host.key)
+    assert "missing since" not in text
+    assert "Missing volumes" not in text
+
+
+def test_a_volume_of_nobody_leads_to_its_adoption(staff: Client) -> None:
+    there = scene(managed=False)
+    text = page(staff, "volume", there.volume.key)
+    link = f"{reverse('adopt')}?pattern=web12&amp;host={there.host.key}"
+    assert link in text
+    form = staff.get(link.replace("&amp;", "&")).content.decode()
+    assert 'value="web12"' in form
+    assert f'value="{there.host.key}" selected' in form
+
+
+def test_those_who_only_look_are_offered_no_adoption(client: Client) -> None:
+    there = scene(managed=False)
+    client.force_login(make.staff_user(staff_role="read_only"))
+    assert reverse("adopt") not in page(client, "volume", there.volume.key)
+
+
+def test_hosts_are_listed_without_a_query_for_each(
+    staff: Client, django_assert_max_num_queries: object
+) -> None:
+    shrunken(5, 2), shrunken(5, 2)
+    with django_assert_max_num_queries(6):  # type: ignore[operator]
+        page(staff, "hosts")
