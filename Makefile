@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo lab lab-ssh \
-	test lint format clean
+	openapi test lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
+	@echo "make openapi   write docs/openapi.yaml (the API's description) anew"
 	@echo "make clean     remove what was installed or built, never the data of make up"
 
 # --- What is installed --------------------------------------------------------------------------
@@ -85,6 +86,10 @@ lab: $(STAMPS)/venv
 
 lab-ssh: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.lab ssh
+
+# docs/openapi.yaml, which a test compares with the code.
+openapi: secrets
+	@$(MANAGE) spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 # --- The gates and the tests --------------------------------------------------------------------
 

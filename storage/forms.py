@@ -149,7 +149,7 @@ class NewCacheForm(ModeForm):
 class CacheForm(NewCacheForm):
     """A new cache of one of the sizes there is room for: what a page offers."""
 
-    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")
+    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
 
     def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)

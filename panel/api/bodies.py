@@ -56,7 +56,7 @@ class WishBody(Body):
 class VolumeBody(Body):
     """The books of a volume; nothing of it reaches the host."""
 
-    label = serializers.CharField(required=False)
+    label = serializers.CharField(required=False)  # type: ignore[assignment]  # a field, no attribute
     customer = serializers.CharField(
         required=False, allow_null=True, help_text="Key of the customer, null for none."
     )

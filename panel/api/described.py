@@ -36,10 +36,10 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    instance = serializers.CharField()
+    instance = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
     code = serializers.CharField()
     correction = serializers.CharField(allow_blank=True)
-    errors = Fault(many=True, required=False)
+    errors = Fault(many=True, required=False)  # type: ignore[assignment]  # a field, no attribute
     conflicting_jobs = Conflict(many=True, required=False)
 
 

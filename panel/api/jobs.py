@@ -45,8 +45,8 @@ class Jobs(Resource):
     def get(self, request: Request) -> Response:
         """Newest first, without steps."""
         rows = Job.objects.visible_to(self.user).with_names()
-        rows = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
-        found, after = cursor.page(request, rows, "jobs", newest_first=True)
+        wanted = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
+        found, after = cursor.page(request, wanted, "jobs", newest_first=True)
         return Response(cursor.body((job_json(job, self.user) for job in found), after))
 
     def _filtered(self, request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:

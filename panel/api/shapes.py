@@ -51,7 +51,7 @@ class VolumeShape(serializers.Serializer[Json]):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
     size_bytes = serializers.IntegerField()
     customer = Ref(allow_null=True)
     external_id = serializers.CharField(allow_blank=True)

@@ -11,7 +11,12 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    PolymorphicProxySerializer,
+    extend_schema,
+)
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -40,6 +45,9 @@ from storage.wish import Wish
 
 DEFAULT_RANGE = timedelta(hours=1)
 DEFAULT_POINTS = 600
+PUT_ANSWER = PolymorphicProxySerializer(
+    component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
+)
 FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
 FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
 
@@ -72,12 +80,13 @@ class Volumes(Resource):
         return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
 
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
-        asked = {n: v for n, v in request.query_params.items() if n not in cursor.PARAMETERS}
-        for name, value in asked.items():
+        for name in request.query_params:
+            if name in cursor.PARAMETERS:
+                continue
             if name not in FOR_ALL and not is_staff(self.user):
                 # Whether a filter matched would tell where a volume lies.
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
-            rows = rows.filter(_filter(name, value))
+            rows = rows.filter(_filter(name, request.query_params[name]))
         return rows
 
 
@@ -139,7 +148,7 @@ class VolumeWish(Resource):
             described.IDEMPOTENCY_KEY,
         ],
         responses={
-            200: OpenApiResponse(WishNow, "Already so; or, with `wait`, the job (JobShape) once "
+            200: OpenApiResponse(PUT_ANSWER, "Already so; or, with `wait`, the job (JobShape) once "
                                  "it is over, however it ended: look at its `state`."),
             202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
             **described.problems(400, 403, 404, 409, 422),

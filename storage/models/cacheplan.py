@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from storage.access import Person, is_staff
 from storage.naming import new_key
+from storage.wish import LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
 
 
 class CachePlanQuerySet(models.QuerySet["CachePlan"]):
@@ -62,3 +64,16 @@ class CachePlan(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """What customers bought stays what it is, and a cache is never too small for LVM."""
+        before = CachePlan.objects.filter(pk=self.pk, volumes__isnull=False).first()
+        bought = ("size_bytes", "ratio_percent", "mode")
+        if before and any(getattr(before, name) != getattr(self, name) for name in bought):
+            raise ValidationError(
+                "Volumes carry this plan: make a new one for another size or mode.", code="in_use"
+            )
+        if self.size_bytes and not LVMCACHE_MIN_BYTES <= self.size_bytes <= MAX_BYTES:
+            raise ValidationError(
+                f"A cache has at least {LVMCACHE_MIN_BYTES // MIB} MiB.", code="out_of_range"
+            )

@@ -1,0 +1,105 @@
+"""The description of the API: complete, valid, committed, and what the answers keep to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+from django.test import Client
+from django.urls import URLPattern
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiYamlRenderer
+from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator
+
+from panel.api.urls import urlpatterns
+from storage.models import CachePlan
+from storage.wish import GIB
+from tests import make
+from tests.panel.api.asking import V1, Program, member, own, staff
+from tests.scene import Scene, job, scene, step
+
+COMMITTED = settings.BASE_DIR / "docs" / "openapi.yaml"
+UNDESCRIBED = {"api-openapi", "api-openapi-yaml", "api-nothing"}
+
+
+def described() -> dict[str, Any]:
+    body: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return body
+
+
+def test_the_committed_description_is_the_one_this_code_makes() -> None:
+    text = OpenApiYamlRenderer().render(described(), renderer_context={}).decode()
+    assert yaml.safe_load(COMMITTED.read_text()) == yaml.safe_load(text), "run: make openapi"
+
+
+def test_the_description_is_openapi_3_1() -> None:
+    body = json.loads(json.dumps(described()))
+    assert body["openapi"].startswith("3.1.")
+    validate_schema(body)
+
+
+def test_every_route_is_described() -> None:
+    routes = {
+        f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}")
+        for pattern in urlpatterns
+        if isinstance(pattern, URLPattern) and pattern.name not in UNDESCRIBED
+    }
+    assert set(described()["paths"]) == routes
+
+
+def test_every_operation_says_what_it_answers_without_a_token() -> None:
+    for path, operations in described()["paths"].items():
+        for method, operation in operations.items():
+            assert "401" in operation["responses"], f"{method} {path}"
+            assert {"token": []} in operation["security"], f"{method} {path}"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["openapi.json", "openapi.yaml"])
+def test_anybody_may_read_the_description(name: str) -> None:
+    response = Client().get(f"{V1}/{name}")
+    assert response.status_code == 200
+    assert yaml.safe_load(response.content)["info"]["title"] == "Tiercel"
+
+
+def _world() -> tuple[Program, Program, Scene]:
+    customer = make.customer()
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
+    own(there, customer)
+    plan = CachePlan.objects.create(name="Fast", size_bytes=GIB, price_minor=490, currency="EUR")
+    there.volume.cache_plan = plan
+    there.volume.save()
+    made = job(there, door="portal", error={"code": "x", "message": "m", "correction": "c"})
+    step(made)
+    return staff(), member(customer), there
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("who", [0, 1], ids=["staff", "member"])
+def test_answers_are_as_described(who: int) -> None:
+    world = _world()
+    asking, there = world[who], world[2]
+    body = json.loads(json.dumps(described()))
+    keys = {
+        "volumes": there.volume.key,
+        "hosts": there.host.key,
+        "jobs": there.volume.job_set.get().key,
+        "customers": there.volume.customer.key,
+        "cache-plans": there.volume.cache_plan.key,
+    }
+    checked = 0
+    for path, operations in body["paths"].items():
+        noun = path.split("/")[3]
+        at = path.replace("{key}", keys.get(noun, ""))
+        if "get" not in operations:
+            continue
+        response = asking.get(at.removeprefix(V1))
+        said = operations["get"]["responses"][str(response.status_code)]["content"]
+        schema = said[response["Content-Type"]]["schema"]
+        Draft202012Validator({**schema, "components": body["components"]}).validate(response.json())
+        checked += 1
+    assert checked >= 13

@@ -1,0 +1,128 @@
+"""The page of API tokens, and `manage.py token`."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from panel import tokens
+from panel.models import ApiToken, User
+from tests import make
+
+pytestmark = pytest.mark.django_db
+
+SHOWN = re.compile(r'<code id="new-token">(tcl_[a-z2-7]{12}\.[\w-]{43})</code>')
+
+
+def signed_in(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+def make_token(client: Client, **data: Any) -> Any:
+    data = {"name": "billing", "scopes": ["read"], "days": 90, **data}
+    return client.post(reverse("tokens"), data)
+
+
+def test_a_new_token_is_shown_once_and_works(client: Client) -> None:
+    user = make.user()
+    response = make_token(signed_in(client, user))
+    found = SHOWN.search(response.content.decode())
+    assert found
+    assert "no-store" in response["Cache-Control"]
+    token = tokens.recognise(found[1])
+    assert token is not None
+    assert (token.user, token.name, token.scopes) == (user, "billing", ["read"])
+    assert 89 <= (token.expires_at - token.created_at).days <= 90
+    page = client.get(reverse("tokens")).content.decode()
+    assert "billing" in page
+    assert found[1].partition(".")[2] not in page
+
+
+def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
+    page = signed_in(client, make.user()).get(reverse("tokens")).content.decode()
+    assert "No token yet" in page
+    assert "/api/v1/volumes/" in page
+
+
+@pytest.mark.parametrize(
+    ("role", "offered"),
+    [
+        ("", {"read"}),
+        ("read_only", {"read"}),
+        ("operator", {"read", "volumes:write", "customers:write"}),
+        ("admin", {"read", "volumes:write", "customers:write", "plans:write"}),
+    ],
+)
+def test_people_are_offered_what_they_may_do_themselves(
+    client: Client, role: str, offered: set[str]
+) -> None:
+    page = signed_in(client, make.user(staff_role=role)).get(reverse("tokens")).content.decode()
+    assert set(re.findall(r'name="scopes" value="([^"]*)"', page)) == offered
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"scopes": ["volumes:write"]}, {"scopes": []}, {"days": 367}, {"days": 0}, {"name": ""}],
+)
+def test_a_token_that_cannot_be_is_refused(client: Client, data: dict[str, Any]) -> None:
+    response = make_token(signed_in(client, make.user()), **data)
+    assert response.status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_a_token_is_revoked_after_a_question(client: Client) -> None:
+    user = make.user()
+    token, text = tokens.issue(user, name="billing", scopes=["read"], days=1)
+    path = reverse("token-revoke", args=[token.key])
+    assert "Revoke" in signed_in(client, user).get(path).content.decode()
+    assert tokens.recognise(text) is not None
+    assert client.post(path)["Location"] == reverse("tokens")
+    assert tokens.recognise(text) is None
+    assert client.post(path).status_code == 404
+
+
+def test_tokens_of_others_are_neither_seen_nor_revoked(client: Client) -> None:
+    token, text = tokens.issue(make.user(), name="theirs", scopes=["read"], days=1)
+    signed_in(client, make.staff_user())
+    assert "theirs" not in client.get(reverse("tokens")).content.decode()
+    assert client.post(reverse("token-revoke", args=[token.key])).status_code == 404
+    assert tokens.recognise(text) is not None
+
+
+def test_the_tokens_of_a_person_are_bounded(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("panel.token_pages.MAX_LIVE", 1)
+    signed_in(client, make.user())
+    assert make_token(client).status_code == 200
+    response = make_token(client)
+    assert response.status_code == 422
+    assert "Revoke one first" in response.content.decode()
+
+
+def test_the_command_prints_the_token_alone() -> None:
+    user = make.staff_user("ann@example.org")
+    out = StringIO()
+    scopes = "read,volumes:write"
+    call_command("token", "Ann@example.org", "--name", "demo", "--scopes", scopes, stdout=out)
+    token = tokens.recognise(out.getvalue().strip())
+    assert token is not None
+    assert (token.user, token.scopes) == (user, ["read", "volumes:write"])
+
+
+def test_the_command_gives_nobody_more_than_their_role() -> None:
+    make.user("ann@example.org")
+    for arguments in (
+        ("bob@example.org",),
+        ("ann@example.org", "--scopes", "plans:write"),
+        ("ann@example.org", "--days", "1000"),
+    ):
+        with pytest.raises(CommandError):
+            call_command("token", *arguments)
