@@ -1,0 +1,178 @@
+"""Two customers with everything a customer can have, and the staff: who meets whom in the tests of
+permissions. Built from `tests.make` and `tests.scene`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoDbBlocker
+
+from jobs import enrolment
+from jobs.models import Door, Job, Line, State
+from panel import invitation, tokens
+from panel.models import User
+from storage.access import MemberRole, StaffRole
+from storage.models import CachePlan, Customer, Member
+from tests import make
+from tests.panel.permissions import ROLES, Row
+from tests.scene import HOST_KEY, Scene, end, job, scene, step
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A customer, their volume on a host of its own, their jobs, their people and a token."""
+
+    customer: Customer
+    there: Scene
+    job: Job
+    preview: Job
+    viewer: User
+    owner: User
+    member: Member
+    owners_token: str
+    owners_token_key: str
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """What of theirs nobody of another customer may ever read."""
+        return (
+            self.customer.name,
+            self.customer.key,
+            self.customer.external_id,
+            self.there.volume.label,
+            self.there.volume.key,
+            self.there.volume.external_id,
+            self.there.volume.guest.split()[0],
+            self.there.host.name,
+            self.there.host.key,
+            self.there.lv.name,
+            self.job.key,
+            self.preview.key,
+            self.viewer.email,
+            self.owner.email,
+            self.owners_token_key,
+        )
+
+
+def party(word: str) -> Party:
+    """Everything of it carries the word."""
+    customer = Customer.objects.create(name=f"{word} Ltd", external_id=f"{word}-c1")
+    there = scene(make.lv(f"{word}-lv"), label=f"{word} disk", host={"name": f"{word}-host"})
+    there.volume.customer = customer
+    there.volume.external_id, there.volume.guest = f"{word}-v1", f"{word}12 · vda"
+    there.volume.save()
+    ordered = job(there, door=Door.PORTAL)
+    Line.objects.create(job=ordered, n=1, text=f"{word} output")
+    step(ordered)
+    end(ordered)
+    preview = job(there, dry_run=True)
+    end(preview, State.SUCCEEDED)
+    viewer, owner = make.user(f"viewer@{word}.org"), make.user(f"owner@{word}.org")
+    member = customer.members.create(user=viewer, role=MemberRole.VIEWER)
+    customer.members.create(user=owner, role=MemberRole.OWNER)
+    token, text = tokens.issue(owner, name=f"{word} token", scopes=["read"], days=1)
+    return Party(customer, there, ordered, preview, viewer, owner, member, text, token.key)
+
+
+@dataclass(slots=True)
+class Cast:
+    """Acme is whose objects are asked for; the other customer is Zebra."""
+
+    acme: Party
+    zebra: Party
+    clients: dict[str, Client]
+    bearers: dict[str, dict[str, str]]
+    ids: dict[str, str | int]
+    price: dict[str, str]
+
+    def path(self, row: Row) -> str:
+        """The address of the row's route, for Acme's objects."""
+        return reverse(row.name, args=[self.ids[arg] for arg in row.args])
+
+    def ask(self, role: str, row: Row, method: str = "") -> Any:
+        """Send what the row says as that role, by its session or its token; then undo it."""
+        with transaction.atomic():
+            response = self._ask(role, row, method)
+            transaction.set_rollback(True)
+        return response
+
+    def _ask(self, role: str, row: Row, method: str) -> Any:
+        method = method or row.method
+        data = json.dumps({name: text.format(**self.ids) for name, text in row.data.items()})
+        if not row.is_api:
+            form = {} if method == "GET" else json.loads(data)
+            ask = getattr(self.clients[role], method.lower())
+            return ask(self.path(row), form if method in ("GET", "POST") else None)
+        return Client().generic(
+            method,
+            self.path(row),
+            "" if method == "GET" else data,
+            content_type="application/json",
+            headers=self.bearers[role],
+        )
+
+
+@pytest.fixture(scope="module")
+def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cast]:
+    """Made once for all tests of a module, and rolled back with the last one."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield cast()
+        transaction.set_rollback(True)
+
+
+def cast() -> Cast:
+    """Acme, Zebra and three of the staff."""
+    acme, zebra = party("acme"), party("zebra")
+    staff = {
+        role.value: make.staff_user(f"{role}@provider.org", staff_role=role) for role in StaffRole
+    }
+    plan = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=490, currency="EUR")
+    _, enrol_token = enrolment.begin("enrolling", "198.51.100.7")
+    _, invitation_token = invitation.to_staff("new@provider.org", StaffRole.ADMIN, None)
+    unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
+    users = {"viewer": acme.viewer, "owner": acme.owner, "other": zebra.owner, **staff}
+    return Cast(
+        acme,
+        zebra,
+        {role: browser(users.get(role)) for role in ROLES},
+        {role: bearer(users.get(role)) for role in ROLES},
+        {
+            "host": acme.there.host.key,
+            "unverified": unverified.key,
+            "volume": acme.there.volume.key,
+            "job": acme.job.key,
+            "preview": acme.preview.key,
+            "customer": acme.customer.key,
+            "person": acme.viewer.pk,
+            "member": acme.member.pk,
+            "plan": plan.key,
+            "nowhere": "no/where",
+            "token": acme.owners_token_key,
+            "enrol_token": enrol_token,
+            "invitation_token": invitation_token,
+        },
+        {"price_minor": str(plan.price_minor), "currency": plan.currency},
+    )
+
+
+def browser(user: User | None) -> Client:
+    """One in which the person is signed in."""
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def bearer(user: User | None) -> dict[str, str]:
+    """The header with a token for everything that the person may have tokens for."""
+    if user is None:
+        return {}
+    _, text = tokens.issue(user, name="all", scopes=tokens.scopes_of(user), days=1)
+    return {"Authorization": f"Bearer {text}"}

@@ -1,0 +1,163 @@
+"""Who may do what: one line for each route and method. `test_permissions` fails where a route of
+the panel is missing here, or where one is named that is gone.
+
+A line is `Row(route name, method, outcome for each role, arguments, data sent)`. Arguments and
+`{…}` in data name objects of `tests.panel.cast.Cast`; an argument is always Acme's object. What
+may happen to a role, in the order of ROLES:
+
+    in      the view did what it is for, even if that is a refusal of the input (409, 422)
+    mine    sent to the pages of customers
+    login   sent to the sign-in page
+    401     the API does not know who asks
+    403     known, but not allowed
+    404     nothing there for these eyes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ROLES = ("anonymous", "viewer", "owner", "other", "read_only", "operator", "admin")
+
+# viewer and owner belong to Acme, other owns another customer, the last three are staff.
+#            anonymous  viewer  owner  other  read_only  operator  admin
+OPEN = "     in         in      in     in     in         in        in   "
+PERSON = "   login      in      in     in     in         in        in   "
+SEE = "      login      404     404    404    in         in        in   "
+OPERATE = "  login      404     404    404    403        in        in   "
+ADMINISTER = "login     404     404    404    403        403       in   "
+SHARED = "   login      in      in     404    in         in        in   "
+MEMBERS = "  login      in      in     in     404        404       404  "
+OWN = "      login      in      in     404    404        404       404  "
+API = "      401        in      in     in     in         in        in   "
+API_OWN = "  401        in      in     404    in         in        in   "
+API_SEE = "  401        404     404    404    in         in        in   "
+API_WRITE = "401        403     403    403    403        in        in   "
+API_SELL = " 401        403     403    403    403        403       in   "
+OWNERS = "   login      404     in     404    404        404       404  "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Routes of the API are asked with a bearer token of the role, for all it may have."""
+
+    name: str
+    method: str
+    outcomes: str
+    args: tuple[str, ...] = ()
+    data: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_api(self) -> bool:
+        """Whether it is a route of the API."""
+        return self.name.startswith("api-")
+
+
+TABLE = (
+    # The panel
+    Row("home", "GET", "login mine mine mine in in in"),
+    Row("health", "GET", OPEN),
+    # Links with a token in them, whoever opens them
+    Row("enrol-script", "GET", OPEN, ("enrol_token",)),
+    Row("enrol-script", "POST", OPEN, ("enrol_token",), {"host_key": "nonsense"}),
+    Row("enrol-agent", "GET", OPEN, ("enrol_token",)),
+    Row("invitation", "GET", OPEN, ("invitation_token",)),
+    Row("invitation", "POST", OPEN, ("invitation_token",)),
+    # Hosts and volumes
+    Row("hosts", "GET", SEE),
+    Row("host", "GET", SEE, ("host",)),
+    Row("host-advice", "GET", SEE, ("host",)),
+    Row("host-refresh", "POST", OPERATE, ("host",)),
+    Row("host-accept", "POST", ADMINISTER, ("host",), {"fingerprint": "x"}),
+    Row("volumes", "GET", SEE),
+    Row("volume", "GET", SEE, ("volume",)),
+    Row("volume-figures", "GET", SEE, ("volume",)),
+    Row("volume-jobs", "GET", SEE, ("volume",)),
+    Row("volume-new", "GET", OPERATE),
+    Row("volume-new", "POST", OPERATE),
+    Row("volume-tag", "POST", OPERATE, ("volume",)),
+    Row("volume-discard", "POST", OPERATE, ("volume",)),
+    Row("cache-form", "GET", OPERATE, ("volume",)),
+    Row("cache-form", "POST", OPERATE, ("volume",), {"mode": "writethrough"}),
+    Row("cache-remove", "POST", OPERATE, ("volume",)),
+    # Jobs
+    Row("jobs", "GET", SEE),
+    Row("job", "GET", SEE, ("job",)),
+    Row("job-status", "GET", SEE, ("job",)),
+    Row("job-lines", "GET", SEE, ("job",)),
+    Row("job-cancel", "POST", OPERATE, ("job",)),
+    Row("cache-apply", "POST", OPERATE, ("preview",)),
+    # People and customers
+    Row("people", "GET", ADMINISTER),
+    Row("people", "POST", ADMINISTER),
+    Row("person", "GET", ADMINISTER, ("person",)),
+    Row("person-role", "POST", ADMINISTER, ("person",)),
+    Row("person-deactivate", "POST", ADMINISTER, ("person",)),
+    Row("person-reactivate", "POST", ADMINISTER, ("person",)),
+    Row("person-password", "POST", ADMINISTER, ("person",)),
+    Row("person-customers", "POST", ADMINISTER, ("person",)),
+    Row("member", "POST", ADMINISTER, ("member",), {"role": "owner"}),
+    Row("customers", "GET", SEE),
+    Row("customer", "GET", SEE, ("customer",)),
+    Row("customer-new", "GET", OPERATE),
+    Row("customer-new", "POST", OPERATE, (), {"name": "New"}),
+    Row("customer-edit", "GET", OPERATE, ("customer",)),
+    Row("customer-edit", "POST", OPERATE, ("customer",), {"name": "Renamed"}),
+    # Adoption
+    Row("adopt", "GET", OPERATE),
+    Row("adopt", "POST", OPERATE, (), {"way": "pattern", "pattern": "*"}),
+    Row("adopt-confirm", "POST", OPERATE),
+    Row("adopt-undo", "POST", OPERATE, (), {"volume": "{volume}"}),
+    Row("adopt-tag", "POST", OPERATE),
+    # Charts, for whoever may see the volume
+    Row("volume-series", "GET", SHARED, ("volume",)),
+    Row("volume-marks", "GET", SHARED, ("volume",)),
+    # Cache plans
+    Row("cache-plans", "GET", SEE),
+    Row("cache-plan-new", "GET", ADMINISTER),
+    Row("cache-plan-new", "POST", ADMINISTER),
+    Row("cache-plan", "GET", ADMINISTER, ("plan",)),
+    Row("cache-plan", "POST", ADMINISTER, ("plan",)),
+    Row("cache-plan-offer", "POST", ADMINISTER, ("plan",)),
+    Row("cache-plan-delete", "POST", ADMINISTER, ("plan",)),
+    # One's own API tokens
+    Row("tokens", "GET", PERSON),
+    Row("tokens", "POST", PERSON),
+    Row("token-revoke", "GET", OWNERS, ("token",)),
+    Row("token-revoke", "POST", OWNERS, ("token",)),
+    # The pages of customers
+    Row("my-volumes", "GET", MEMBERS),
+    Row("my-volume", "GET", OWN, ("volume",)),
+    Row("my-figures", "GET", OWN, ("volume",)),
+    Row("my-plan", "GET", OWN, ("volume",)),
+    Row("my-plan-confirm", "GET", OWN, ("volume", "plan")),
+    # A viewer is answered with the reason why not: see test_a_viewer_orders_nothing.
+    Row("my-plan-confirm", "POST", OWN, ("volume", "plan")),
+    Row("my-change", "GET", OWN, ("job",)),
+    Row("my-change-status", "GET", OWN, ("job",)),
+    # The API
+    Row("api-root", "GET", API),
+    Row("api-openapi", "GET", OPEN),
+    Row("api-openapi-yaml", "GET", OPEN),
+    Row("api-hosts", "GET", API_SEE),
+    Row("api-host", "GET", API_SEE, ("host",)),
+    Row("api-volumes", "GET", API),
+    Row("api-volume", "GET", API_OWN, ("volume",)),
+    Row("api-volume", "PATCH", API_WRITE, ("volume",), {"label": "Renamed"}),
+    Row("api-volume-wish", "GET", API_OWN, ("volume",)),
+    Row("api-volume-wish", "PUT", API_WRITE, ("volume",)),
+    Row("api-volume-series", "GET", API_OWN, ("volume",)),
+    Row("api-jobs", "GET", API),
+    Row("api-job", "GET", API_OWN, ("job",)),
+    Row("api-job-lines", "GET", API_SEE, ("job",)),
+    Row("api-job-cancel", "POST", API_WRITE, ("job",)),
+    Row("api-customers", "GET", API),
+    Row("api-customers", "POST", API_WRITE, (), {"name": "New"}),
+    Row("api-customer", "GET", API_OWN, ("customer",)),
+    Row("api-customer", "PATCH", API_WRITE, ("customer",), {"name": "Renamed"}),
+    Row("api-cache-plans", "GET", API),
+    Row("api-cache-plans", "POST", API_SELL),
+    Row("api-cache-plan", "GET", API, ("plan",)),
+    Row("api-cache-plan", "PATCH", API_SELL, ("plan",), {"name": "Faster"}),
+    Row("api-nothing", "GET", "401 404 404 404 404 404 404", ("nowhere",)),
+)

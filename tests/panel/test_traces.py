@@ -1,0 +1,102 @@
+"""A customer finds no trace of another, and none of the provider's machines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import product
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.panel.cast import Cast, Party
+from tests.panel.cast import people as people
+from tests.panel.permissions import TABLE, Row
+
+LINKS = re.compile(r"""(?:href|src|action|hx-get|data-[\w-]*url)="([^"]+)\"""")
+LEAVES = ("/static/", "/account/")
+TECHNOLOGY = re.compile(r"lvmcache|dm-cache|bcache|\bLVM\b|lvconvert|volume group|/dev/", re.I)
+# The description of the API is the same for everybody, and public with the program.
+PUBLIC = ("/api/v1/openapi.json", "/api/v1/openapi.yaml")
+READING = [row for row in TABLE if row.method == "GET" and "_token" not in str(row.args)]
+
+
+def found_in(text: str, party: Party) -> list[str]:
+    """What of the customer a page or an error gives away."""
+    return [trace for trace in party.traces if trace in unescape(text)]
+
+
+def walk(client: Client, start: str = "/") -> Iterator[tuple[str, str]]:
+    """Address and text of every page that links lead to, beginning at the first page."""
+    queue, seen = [start], {start}
+    while queue:
+        path = queue.pop(0)
+        response = client.get(path, follow=True)
+        text = response.content.decode()
+        yield path, text
+        for link in LINKS.findall(text):
+            found = urlsplit(urljoin(path, unescape(link)))
+            target = found.path + (f"?{found.query}" if found.query else "")
+            if found.netloc or target in seen or found.path.startswith(LEAVES):
+                continue
+            seen.add(target)
+            queue.append(target)
+
+
+@pytest.mark.parametrize("role", ["viewer", "owner"])
+def test_a_walk_through_every_link_meets_nobody_else(people: Cast, role: str) -> None:
+    seen = dict(walk(people.clients[role]))
+    own = people.acme.there.volume
+    assert {reverse("my-volumes"), reverse("my-volume", args=[own.key])} <= set(seen)
+    assert own.label in seen[reverse("my-volumes")]
+    for path, text in seen.items():
+        assert not found_in(text, people.zebra), path
+
+
+def test_a_walk_meets_no_host_and_no_technology(people: Cast) -> None:
+    machine = (people.acme.there.host.name, people.acme.there.host.key, people.acme.there.lv.name)
+    for path, text in walk(people.clients["owner"]):
+        assert not [name for name in machine if name in text], path
+        assert path in PUBLIC or not TECHNOLOGY.findall(text), path
+
+
+@pytest.mark.parametrize("row", READING, ids=lambda row: row.name)
+def test_no_page_and_no_error_of_anothers_object_gives_them_away(people: Cast, row: Row) -> None:
+    """Acme's objects, asked for by Zebra."""
+    asked = people.path(row)
+    text = people.ask("other", row).content.decode().replace(asked, "")
+    assert not found_in(text, people.acme)
+
+
+def questions() -> Iterator[tuple[str, str]]:
+    asked_by_members = [row for row in READING if row.outcomes.split()[3] == "in"]
+    lists = [row.name for row in asked_by_members if not row.args and "openapi" not in row.name]
+    names = ("q", "customer", "volume", "external_id", "guest", "host", "label", "state", "cursor")
+    yield from product(lists, names)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in questions()}))
+def test_no_search_and_no_filter_finds_another(people: Cast, name: str) -> None:
+    """Asked about Acme by Zebra; the answer may repeat the question, but nothing beyond it."""
+    row = next(row for row in READING if row.name == name)
+    for parameter in [asked for each, asked in questions() if each == name]:
+        for trace in people.acme.traces:
+            client, headers = people.clients["other"], people.bearers["other"]
+            response = (
+                Client().get(people.path(row), {parameter: trace}, headers=headers)
+                if row.is_api
+                else client.get(people.path(row), {parameter: trace})
+            )
+            beyond = [found for found in people.acme.traces if found not in trace]
+            text = unescape(response.content.decode())
+            assert not [found for found in beyond if found in text], (parameter, trace)
+
+
+def test_counts_of_the_api_are_of_ones_own(people: Cast) -> None:
+    for name in ("api-volumes", "api-customers", "api-jobs"):
+        response = Client().get(reverse(name), headers=people.bearers["other"])
+        (items,) = [value for value in response.json().values() if isinstance(value, list)]
+        assert len(items) == 1, name
