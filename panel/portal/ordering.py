@@ -123,7 +123,7 @@ def _offers(request: HttpRequest, row: VolumeRow) -> list[Offer]:
         promised = reserved(row.host, row.facts, but_for=row.volume)
         held = promised.get(row.placement.vg_uuid, 0)
     # The volume's own plan is shown also when it is on offer no more.
-    own = CachePlan.objects.filter(pk=row.volume.cache_plan_id)
+    own = CachePlan.objects.filter(pk=row.volume.cache_plan_id or 0)
     found = CachePlan.objects.visible_to(request.user) | own
     return offers(row, found.prefetch_related("hosts"), held)
 

@@ -1,0 +1,114 @@
+"""A customer's walk in a real browser: from a slow volume to a bought cache, on the fake host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings as configured
+from django.db import connections
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from jobs import nudge
+from jobs.models import Door, Job
+from panel.models import User
+from storage.models import Volume
+from tests import make
+from tests.fake.fixtures import fake_host, fake_server, make_fake_host
+from tests.panel.portal.shop import Shop, clean, plan, shop
+from tests.panel.portal.shop import browser as signed_in
+from tests.panel.portal.test_ordering import real, run
+from tests.panel.test_browser_pages import FLAGS, WIDE
+from tests.scene import LONG, end, job
+
+__all__ = ["fake_host", "fake_server", "make_fake_host", "real"]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        yield (
+            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        )
+        started.close()
+
+
+@pytest.fixture
+def served(
+    live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    yield live_server.url
+    connections.close_all()
+
+
+def opened(context: BrowserContext, served: str, user: User) -> tuple[Page, list[str]]:
+    """A page of the person's browser, and what the browser complains of."""
+    client: Client = signed_in(user)
+    cookie = client.cookies[configured.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": configured.SESSION_COOKIE_NAME, "value": cookie, "url": served}])
+    page, complaints = context.new_page(), []
+    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return page, complaints
+
+
+def test_a_customer_buys_a_cache_by_clicks(chromium: Browser, served: str, real: Shop) -> None:
+    plan("Small", size_bytes=None, ratio_percent=25)
+    context = chromium.new_context(viewport={"width": 360, "height": 800})
+    page, complaints = opened(context, served, real.owner)
+    page.goto(served + reverse("my-volumes"))
+    page.locator(f"a[href='{reverse('my-plan', args=[real.volume.key])}']").click()
+    page.get_by_role("link", name="Choose Small").click()
+    page.get_by_role("button", name="Change for 4.90 EUR a month").dblclick()
+    page.get_by_text("Preparing your cache. Your machine keeps running").wait_for()
+    run(Job.objects.get())
+    page.get_by_text("Done: this volume now has the plan Small.").wait_for()
+    page.locator("#change:not([hx-get])").wait_for()
+    page.get_by_role("link", name="Show the volume").click()
+    page.get_by_role("heading", name="Your cache plan").wait_for()
+    assert "256 MiB on SSD" in page.inner_text("section[aria-labelledby=plan]")
+    clean(page.inner_text("body"))
+    assert real.volume.cache_plan is not None
+    assert complaints == []
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_pages_fit_the_screen_and_obey_the_policy(
+    chromium: Browser, served: str, width: int, scheme: str
+) -> None:
+    acme, first = shop(), plan(LONG[:64], description=LONG)
+    Volume.objects.filter(pk=acme.volume.pk).update(label=LONG)
+    agreed = {"cache_plan": first, "price_minor": 490, "currency": "EUR"}
+    done = job(acme.there, door=Door.PORTAL, actor=acme.owner, **agreed)
+    end(done)
+    empty = make.user()
+    make.customer().members.create(user=empty, role="viewer")
+    context = chromium.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page, complaints = opened(context, served, acme.owner)
+    for name, *args in (
+        ("my-volumes",),
+        ("my-volume", acme.volume.key),
+        ("my-plan", acme.volume.key),
+        ("my-plan-confirm", acme.volume.key, first.key),
+        ("my-change", done.key),
+    ):
+        answer = page.goto(served + reverse(name, args=args))
+        assert answer is not None
+        assert answer.status == 200
+        assert page.evaluate(WIDE) == [], name
+        assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme, name
+        clean(page.inner_text("body"))
+    assert complaints == []
+    context.close()
