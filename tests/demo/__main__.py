@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import re
-import secrets
 import signal
 import sys
 import time
@@ -23,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 from panel import embedded, processes
 from tests.demo import database, settings
+from tests.demo.furniture import TENANTS
 from tests.demo.stage import stage
 
 if TYPE_CHECKING:
     from storage.models import Host, Volume
     from tests.demo.admin import Admin
     from tests.demo.host import DemoHost
+    from tests.demo.people import Login
 
-EMAIL = "admin@example.com"
 HOST_NAME = "storage01"
 VG = "vg0"
-CUSTOMER = "Example Customer"
 LOAD_SECONDS = 4 * 3600
 CONTACT_SECONDS = 90
 
@@ -46,13 +45,14 @@ class Recipe:
     layout: str
     technology: str
     guest: str
-    size_mib: int
-    cache_mib: int
+    customer: str
+    size_mib: int = 256
+    cache_mib: int = 512
 
 
 RECIPES = (
-    Recipe("web12 data", "plain", "lvmcache", "web12", 256, 512),
-    Recipe("db7 data", "bcache", "bcache", "db7", 256, 512),
+    Recipe("web12 data", "plain", "lvmcache", "web12", "Northwind Web"),
+    Recipe("db7 data", "bcache", "bcache", "db7", "Bluewater Data"),
 )
 
 
@@ -93,7 +93,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     if host.kind == "fake":
         environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
     os.environ.update(environment)
-    password = _people()
+    logins, token = _settle()
     log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
         running = stack.enter_context(processes.Processes(environment, port, output=log))
@@ -103,22 +103,24 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
     from tests.demo.admin import Admin
 
     url = f"http://localhost:{port}"
-    admin = Admin(url, EMAIL, password)
-    with stage("Enrol the host over SSH, observe-only, and accept its fingerprint"):
+    admin = Admin(url, logins[0].email, logins[0].password)
+    with stage("Enrol the host with its volumes and guests, observe-only, accept its fingerprint"):
         record = _enrol(environment, host, admin, port)
-    with stage(f"Let Tiercel change {VG}, as root on the host"):
+    print(f"         {_seen(record)}", flush=True)
+    with stage(f"Let Tiercel change {VG}: agent.pyz allow-vg {VG}, as root on the host"):
         vg_uuid = _allow(host, admin, record)
-    with stage("Create a customer and two volumes, start a guest and load on each"):
+    with stage("Create two customers' volumes, start a guest and load on each"):
         volumes = _volumes(host, admin, record, vg_uuid)
     results = _caches(admin, volumes) if auto else None
     ready: dict[str, Any] = {
         "url": url,
-        "logins": [{"role": "admin", "email": EMAIL, "password": password}],
+        "logins": [login.to_json() for login in logins],
+        "token": token,
         "host_kind": host.kind,
     }
     if results is not None:
         ready["results"] = results
-    _greet(url, password, auto=auto)
+    _greet(url, logins, auto=auto)
     print(f"READY {json.dumps(ready)}", flush=True)
     running.wait()
 
@@ -132,16 +134,14 @@ def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:
     database.migrate(environment)
 
 
-def _people() -> str:
-    """Make the admin; returns the password, new each time."""
+def _settle() -> tuple[list[Login], str]:
+    """The people, customers and plans of the demo, and a token for the API."""
     import django
 
     django.setup()
-    from panel import people
+    from tests.demo import people
 
-    password = secrets.token_urlsafe(12)
-    people.add(email=EMAIL, password=password, name="Admin", staff_role="admin")
-    return password
+    return people.settle()
 
 
 def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int) -> Host:
@@ -153,11 +153,24 @@ def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int)
         "enrol", HOST_NAME, host.address, "--port", str(host.port),
         "--public-url", f"http://{host.panel_address}:{port}",
     ).strip()  # fmt: skip
-    host.paste(line)
+    # What was there before: while the line is pasted, to save the time.
+    with ThreadPoolExecutor(1) as beside:
+        furnished = beside.submit(host.furnish, TENANTS, LOAD_SECONDS)
+        host.paste(line)
+        furnished.result()
     record = Host.objects.get(name=HOST_NAME)
     admin.accept(record, fingerprint(host.host_key()))
     _wait_for(record, "its first inventory", lambda: bool(record.facts and record.hello))
     return record
+
+
+def _seen(record: Host) -> str:
+    """What observing alone has shown."""
+    facts = record.inventory
+    lvs = facts.public_lvs() if facts else ()
+    cached = sum(lv.cache is not None for lv in lvs)
+    guests = {user.name for lv in lvs for user in lv.users if user.kind == "qemu"}
+    return f"{len(lvs)} volumes found, {cached} with a cache, used by {', '.join(sorted(guests))}"
 
 
 def _allow(host: DemoHost, admin: Admin, record: Host) -> str:
@@ -195,7 +208,7 @@ def _volumes(
         for recipe in RECIPES:
             volume = admin.create_volume(
                 record, vg_uuid,
-                label=recipe.label, customer=CUSTOMER, size_mib=recipe.size_mib,
+                label=recipe.label, customer=recipe.customer, size_mib=recipe.size_mib,
                 layout=recipe.layout,
             )  # fmt: skip
             volumes.append((recipe, volume))
@@ -249,13 +262,16 @@ def _caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any
     return results
 
 
-def _greet(url: str, password: str, *, auto: bool) -> None:
+def _greet(url: str, logins: list[Login], *, auto: bool) -> None:
     hint = (
         "Both volumes have their caches; look at them under Volumes."
         if auto
         else "Open a volume under Volumes, choose Add cache, and look at the preview."
     )
-    text = f"\n  {url}\n  {EMAIL}   {password}\n\n  {hint}\n  Ctrl-C stops everything.\n"
+    people = "\n".join(
+        f"  {login.email:24} {login.password}   {login.customer or login.role}" for login in logins
+    )
+    text = f"\n  {url}\n{people}\n\n  {hint}\n  Ctrl-C stops everything.\n"
     print(re.sub(r"(?m)^", "  ", text), flush=True)
 
 

@@ -35,13 +35,12 @@ class Admin:
         self, host: Host, vg_uuid: str, *, label: str, customer: str, size_mib: int, layout: str
     ) -> Volume:
         """Fill in the form, read the preview, confirm, wait."""
-        known = Customer.objects.filter(name=customer).first()
-        owner = {"customer": str(known.pk)} if known else {"new_customer": customer}
+        owner = Customer.objects.get(name=customer)
         page = self.visitor.get("/volumes/new")
         page = self.visitor.send(
             page,
             "/volumes/new",
-            **owner,
+            customer=str(owner.pk),
             label=label,
             size=str(size_mib),
             unit="MiB",

@@ -9,11 +9,13 @@ import sys
 import tempfile
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from panel.embedded import CHECKOUT
+from tests.demo.furniture import Tenant
 
 SIMULATED_IOPS = 5000
 SIMULATED_HIT_RATE = 0.97
@@ -62,6 +64,15 @@ class FakeDemoHost:
 
     def wait_until_up(self) -> None:
         """It is up from the start."""
+
+    def furnish(self, tenants: Sequence[Tenant], seconds: int) -> None:
+        for tenant in tenants:
+            for command in tenant.commands():
+                self._order(run=command)
+            if tenant.guest:
+                self._order(guest=tenant.guest, lv=tenant.lv)
+            if tenant.read_iops:
+                self._order(load=tenant.lv, iops=tenant.read_iops, hit_rate=SIMULATED_HIT_RATE)
 
     def paste(self, line: str) -> None:
         """What the enrolment script does, without a machine to install anything on: take the

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Protocol
 
 from tests.demo.fakehost import FakeDemoHost
+from tests.demo.furniture import Tenant
 from tests.lab import guest, load
 from tests.lab.packages import LabUnavailable
 from tests.lab.vm import Lab
@@ -28,6 +32,9 @@ class DemoHost(Protocol):
 
     def wait_until_up(self) -> None:
         """Return once it takes commands."""
+
+    def furnish(self, tenants: Sequence[Tenant], seconds: int) -> None:
+        """Make what is there before Tiercel: volumes, caches, guests, reads for `seconds`."""
 
     def paste(self, line: str) -> None:
         """Run the enrolment line as root on the host."""
@@ -58,6 +65,21 @@ class LabHost:
 
     def wait_until_up(self) -> None:
         self.lab.wait_until_up()
+
+    def furnish(self, tenants: Sequence[Tenant], seconds: int) -> None:
+        script = [shlex.join(command) for tenant in tenants for command in tenant.commands()]
+        self.lab.run("set -e\n" + "\n".join(script))
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda tenant: self._occupy(tenant, seconds), tenants))
+
+    def _occupy(self, tenant: Tenant, seconds: int) -> None:
+        if tenant.guest:
+            guest.start(self.lab, tenant.guest, tenant.device)
+        if tenant.read_iops:
+            load.read_hot(
+                self.lab, tenant.guest, tenant.device,
+                runtime_seconds=seconds, limit_iops=tenant.read_iops,
+            )  # fmt: skip
 
     def paste(self, line: str) -> None:
         self.lab.run(line)

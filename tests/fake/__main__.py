@@ -1,8 +1,8 @@
 """`python -m tests.fake`: one fake host behind SSH, for a demo where no lab can run.
 
 Prints one JSON line {"port", "host_key", "machine_id", "hostname"}, then reads one JSON order a
-line from stdin until that closes: {"allow_vg": VG}, {"guest": NAME, "lv": LV} or
-{"load": LV, "iops": 5000, "hit_rate": 0.97}. It begins observe-only.
+line from stdin until that closes: {"allow_vg": VG}, {"run": ARGV} as root would,
+{"guest": NAME, "lv": LV} or {"load": LV, "iops": 5000, "hit_rate": 0.97}. It begins observe-only.
 """
 
 from __future__ import annotations
@@ -51,6 +51,10 @@ def obey(host: FakeHost, order: dict[str, object]) -> None:
     """One order; raises KeyError for an LV that is not there."""
     if "allow_vg" in order:
         host.save("/etc/tiercel/agent.json", json.dumps({"vgs": [order["allow_vg"]]}).encode())
+    elif "run" in order:
+        words = order["run"]
+        assert isinstance(words, list)
+        host.run(words, timeout=None)
     elif "guest" in order:
         host.root.guest(str(order["guest"]), host.root.device(str(order["lv"])))
     elif "load" in order:

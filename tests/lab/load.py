@@ -39,11 +39,15 @@ class Load:
         return report
 
 
-def read_hot(lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600) -> Load:
+def read_hot(
+    lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600, limit_iops: int = 0
+) -> Load:
     """Start bounded random reads on `device`: 4 KiB, zipf 1.2, depth 8, O_DIRECT.
 
-    The reads repeat for `runtime_seconds` at most. The report is fio's JSON.
+    The reads repeat for `runtime_seconds` at most, no faster than `limit_iops` (0 = as fast as
+    they come). The report is fio's JSON.
     """
+    limit = [f"--rate_iops={limit_iops}"] if limit_iops else []
     output = f"/run/load-{name}.json"
     return _start(
         lab,
@@ -54,6 +58,7 @@ def read_hot(lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600) -
             "--random_distribution=zipf:1.2", "--ioengine=libaio", "--iodepth=8", "--direct=1",
             "--time_based", f"--runtime={runtime_seconds}", "--norandommap", "--randrepeat=0",
             "--thread", "--gtod_reduce=1", "--output-format=json", f"--output={output}",
+            *limit,
         ],
     )  # fmt: skip
 

@@ -1,0 +1,66 @@
+"""Who may sign in to the demo, and what is for sale in it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from panel import people, tokens
+from panel.models import Scope
+from storage.access import MemberRole, StaffRole
+from storage.models import CachePlan, Customer, Member
+
+MIB, GIB = 1024**2, 1024**3
+ADMIN = "admin@example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A person and the password, new each time; `customer` is "" for the provider's staff."""
+
+    role: str
+    email: str
+    password: str
+    customer: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """As READY prints it."""
+        return {"role": self.role, "email": self.email, "password": self.password}
+
+
+CUSTOMERS = (
+    ("Northwind Web", "ann@northwind.example"),
+    ("Bluewater Data", "bob@bluewater.example"),
+)
+PLANS = (
+    ("Boost S", "For a small site or database.", 512 * MIB, "writethrough", 490),
+    ("Boost M", "Keeps more of a busy database fast.", 1 * GIB, "writethrough", 890),
+    ("Boost M write", "Also answers writes from the SSD pair.", 1 * GIB, "writeback", 1190),
+)
+
+
+def settle() -> tuple[list[Login], str]:
+    """Make the admin, two customers with an owner each, cache plans, and a token of the admin's;
+    returns the logins, the admin's first, and the token's text."""
+    admin = Login("admin", ADMIN, _password())
+    user = people.add(
+        email=admin.email, password=admin.password, name="Admin", staff_role=StaffRole.ADMIN
+    )
+    logins = [admin]
+    for name, email in CUSTOMERS:
+        login = Login("customer", email, _password(), name)
+        owner = people.add(email=email, password=login.password, name=email.split("@")[0].title())
+        customer = Customer.objects.create(name=name)
+        Member.objects.create(customer=customer, user=owner, role=MemberRole.OWNER)
+        logins.append(login)
+    for name, description, size_bytes, mode, price_minor in PLANS:
+        CachePlan.objects.create(
+            name=name, description=description, size_bytes=size_bytes, mode=mode,
+            price_minor=price_minor, currency="EUR",
+        )  # fmt: skip
+    _, token = tokens.issue(user, name="demo", scopes=list(Scope.values), days=1)
+    return logins, token
+
+
+def _password() -> str:
+    return secrets.token_urlsafe(12)
