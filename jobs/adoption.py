@@ -10,12 +10,14 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from jobs.clock import database_now
+from jobs.contact import target_of
 from jobs.models import Job, Kind
 from jobs.queue import Busy, cancel, submit
 from storage.adoption import Ask, Judgement, adopt, release
 from storage.models import Volume
-from storage.plan import Refused
+from storage.plan import Refused, plan
 from storage.rows import VolumeRow, rows_of
+from storage.wish import Wish
 
 RECORDED = "Recorded. Observe-only: it is tagged once {group} is allowed."
 TAGGED = "Recorded; it carries our tag already."
@@ -75,12 +77,24 @@ def tag(row: VolumeRow, actor: AbstractBaseUser) -> Tagging:
     if wish is None:
         return Tagging(None, "Recorded. Its cache is of a kind Tiercel does not change: no tag.")
     try:
+        if changed := beyond_tag(row, wish):
+            return Tagging(None, f"Recorded, not tagged: that would also {changed}.")
         job = submit(kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor)
     except Refused as refused:
         return Tagging(None, f"Recorded, not tagged: {refused.message}")
     except Busy as busy:
         return Tagging(busy.job, "Recorded; another job holds it.")
     return Tagging(job, "Recorded; a job tags it.")
+
+
+def beyond_tag(row: VolumeRow, wish: Wish) -> str:
+    """What else than a tag the job would do to the volume, "" for nothing; raises `Refused`. An
+    adoption changes no setting, not even of a cache that is being emptied by hand."""
+    if row.facts is None or row.placement is None:
+        return ""
+    steps = plan(row.facts, target_of(row.placement), wish)
+    titles = [step.title for step in steps if step.verb != "volume.tag"]
+    return ", ".join(title[:1].lower() + title[1:] for title in titles)
 
 
 def untagged(user: AbstractBaseUser) -> list[VolumeRow]:

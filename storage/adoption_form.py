@@ -84,7 +84,7 @@ class CsvForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
-        upload: UploadedFile | None = data.get("file")
+        upload: UploadedFile[bytes] | None = data.get("file")
         if bool(upload) == bool(data.get("text", "").strip()):
             raise ValidationError("Choose a file or paste its text, one of the two.")
         content = upload.read() if upload else data["text"].strip("\r\n").encode()

@@ -102,10 +102,9 @@ def judge(
     """One judgement a row, in the order of `asks`. `taken_ids` are external ids of volumes;
     `make_customers` lets a row name a customer that does not exist yet."""
     by_name: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        short = f"{candidate.vg_name}/{candidate.lv_name}"
-        for name in (short, candidate.place, candidate.lv_uuid):
-            by_name.setdefault(name, []).append(candidate)
+    for each in candidates:
+        for name in (f"{each.vg_name}/{each.lv_name}", each.place, each.lv_uuid):
+            by_name.setdefault(name, []).append(each)
     known: dict[str, dict[str, Buyer]] = {}
     for buyer in buyers:
         for name in (buyer.key, buyer.external_id, buyer.name):
@@ -114,12 +113,12 @@ def judge(
     found = []
     for ask in asks:
         judged = _judge(ask, by_name, known, taken_ids, make_customers)
-        if judged.is_good and judged.candidate is not None:
-            if judged.candidate.key in used:
-                message = "Another row names the same volume."
-                judged = Judgement(ask, Verdict.AMBIGUOUS, message, judged.candidate)
-            else:
-                used.add(judged.candidate.key)
+        candidate = judged.candidate
+        if judged.is_good and candidate is not None and candidate.key in used:
+            message = "Another row names the same volume."
+            judged = Judgement(ask, Verdict.AMBIGUOUS, message, candidate)
+        if judged.is_good and candidate is not None:
+            used.add(candidate.key)
         found.append(judged)
     return tuple(found)
 

@@ -60,9 +60,8 @@ def _lines(steps: tuple[Step, ...]) -> tuple[str, ...]:
 
 def _removal(row: VolumeRow, wish: Wish) -> tuple[str, ...]:
     place = {"vg": row.lv.vg_name, "lv": row.lv.name} if row.lv is not None else {}
+    steps = [("cache.detach", place)]
     if isinstance(wish.cache, Bcache):
         cset = {"name": wish.cache.name, "cset_uuid": wish.cache.cset_uuid}
-        verbs = (("bcache.detach", place), ("cset.remove", {**place, **cset}))
-    else:
-        verbs = (("cache.detach", place),)
-    return tuple(command.shell for verb, args in verbs for command in commands(verb, args))
+        steps = [("bcache.detach", place), ("cset.remove", {**place, **cset})]
+    return tuple(command.shell for verb, args in steps for command in commands(verb, args))

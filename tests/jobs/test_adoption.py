@@ -9,11 +9,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from jobs.contact import target_of
 from jobs.models import Job, Kind, State
 from panel.models import User
 from storage.facts import VolumeUser
 from storage.models import Customer, Volume
+from storage.plan import plan
 from storage.records import apply_facts
+from storage.wish import Wish
 from tests import make
 from tests.scene import HOSTILE, Scene, end, scene
 
@@ -226,6 +229,25 @@ def test_a_foreign_cache_tiercel_cannot_describe_is_adopted_without_a_tag(client
     scene(make.lv(cache=cache), managed=False)
     text = confirm(client, preview(client, new_customer="Acme")).content.decode()
     assert "of a kind Tiercel does not change" in text
+    assert not Job.objects.exists()
+
+
+def test_a_hand_made_writeback_cache_is_tagged_as_it_is(client: Client) -> None:
+    cache = make.dm_cache("theirs", mode="writeback", migration_threshold_sectors=2048)
+    there = scene(
+        make.lv(cache=cache), managed=False, pvs=(make.pv(), make.fast_pv(redundant=False))
+    )
+    confirm(client, preview(client, new_customer="Acme"))
+    steps = plan(
+        there.facts, target_of(there.volume.placed), Wish.from_json(Job.objects.get().wish)
+    )
+    assert [step.verb for step in steps] == ["volume.tag"]
+
+
+def test_a_cache_that_is_being_emptied_by_hand_is_left_alone(client: Client) -> None:
+    scene(make.lv(cache=make.dm_cache("theirs", policy="cleaner")), managed=False)
+    text = confirm(client, preview(client, new_customer="Acme")).content.decode()
+    assert "not tagged: that would also set the cache&#x27;s policy smq" in text
     assert not Job.objects.exists()
 
 
