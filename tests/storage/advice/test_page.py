@@ -49,6 +49,13 @@ def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: C
     assert "Not enough data yet" not in text
 
 
+def test_commands_to_copy_are_one_to_a_line(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
+    shown = page(staff, host.key).split('id="byhand-add">')[1].split("</code>")[0]
+    assert [line.split()[0] for line in shown.splitlines()] == ["lvchange", "lvcreate", "lvconvert"]
+
+
 def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=100, busy_ms=100)
