@@ -24,6 +24,7 @@ from panel.models import IdempotentRequest, User
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 255
+KEPT = timedelta(days=7)
 STALE = timedelta(seconds=60)
 """No request is at work longer (gunicorn ends its process after 30 s without a sign of life)."""
 UNKEPT_PARAMETERS = ("wait",)
@@ -90,6 +91,8 @@ def _route(request: Request) -> str:
 
 def _claim(user: User, route: str, key: str, said: str) -> IdempotentRequest:
     """The row of the key: a new one, a stale one taken over, or one with its answer."""
+    old = timezone.now() - KEPT
+    IdempotentRequest.objects.filter(user=user, created_at__lt=old).delete()
     for _ in range(3):
         try:
             with transaction.atomic():

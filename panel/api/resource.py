@@ -62,7 +62,8 @@ class Resource(APIView):
                 f"The token is not for {scope}.",
                 f"Make a token with the scope {scope}.",
             )
-        known = self.parameters.get(request.method or "", ())
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        known = self.parameters.get(method, ())
         for name in request.query_params:
             if name not in known:
                 raise bad_parameter(

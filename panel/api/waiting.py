@@ -7,12 +7,13 @@ import time
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.models import OVER, Job
+from jobs.models import OVER, Job, State
 from panel.api.resource import whole
 from panel.api.shapes import job_json, job_url
 from storage.access import Person
 
 MAX_SECONDS = 30
+SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 
 
@@ -22,10 +23,10 @@ def seconds(request: Request) -> int:
 
 
 def until_over(job: Job, within: int) -> None:
-    """Look at the job until it is over or the time is."""
+    """Look at the job until it is over or the time is; what needs a person is not waited for."""
     end = time.monotonic() + within
     pause = FIRST_POLL_SECONDS
-    while not job.is_over and (left := end - time.monotonic()) > 0:
+    while job.state not in SETTLED and (left := end - time.monotonic()) > 0:
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
         job.state = Job.objects.values_list("state", flat=True).get(pk=job.pk)

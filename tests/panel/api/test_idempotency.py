@@ -117,6 +117,16 @@ def test_a_request_whose_process_died_is_done_after_a_minute(asking: Program) ->
     assert asking.put_wish(there, TWO_GIB, "k")["Idempotency-Replayed"] == "true"
 
 
+def test_a_key_is_kept_for_a_week(asking: Program) -> None:
+    there = scene()
+    for days, replayed in ((6, "true"), (8, None)):
+        asking.put_wish(there, TWO_GIB, "k")
+        at = timezone.now() - timedelta(days=days)
+        IdempotentRequest.objects.update(created_at=at)
+        again = asking.put_wish(there, TWO_GIB, "k")
+        assert again.get("Idempotency-Replayed") == replayed
+
+
 def test_a_refused_request_leaves_its_key_free(asking: Program) -> None:
     there = scene()
     problem(asking.put_wish(there, {"size_bytes": 90 * GIB}, "k"), 422, "no_space")

@@ -266,3 +266,8 @@ def test_a_preview_older_than_a_page_keeps_its_place(asking: Program) -> None:
     first = asking.get("/jobs/", limit=1).json()
     rest = asking.get("/jobs/", cursor=first["next_cursor"])
     assert sorted([first["items"][0]["key"], *keys(rest)]) == sorted(made)
+
+
+def test_a_list_may_be_asked_for_its_headers_alone(asking: Program) -> None:
+    response = asking.send("head", "/volumes/?limit=1")
+    assert (response.status_code, response.content) == (200, b"")

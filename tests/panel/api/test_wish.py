@@ -185,6 +185,14 @@ def test_waiting_in_vain_answers_with_the_job_as_it_is(
     assert (response.status_code, response.json()["state"]) == (202, "queued")
 
 
+def test_a_job_that_needs_a_person_is_not_waited_for(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = job(scene(), state="needs_attention")
+    monkeypatch.setattr("panel.api.waiting.time.sleep", lambda _: pytest.fail("waited"))
+    assert asking.get(f"/jobs/{made.key}", wait=30).json()["state"] == "needs_attention"
+
+
 @pytest.mark.parametrize(
     "query", ["?wait=31", "?wait=-1", "?wait=", "?wait=x", "?dry_run=1", "?w=1"]
 )
