@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.password_validation import validate_password
@@ -44,7 +44,8 @@ class InviteForm(forms.Form):
     def __init__(self, by: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.by = by
-        self.fields["customer"].queryset = Customer.objects.visible_to(by)  # type: ignore[attr-defined]
+        field = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        field.queryset = Customer.objects.visible_to(by)
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
@@ -109,7 +110,8 @@ class MemberForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         mine = person.memberships.values("customer")
         customers = Customer.objects.visible_to(by).exclude(pk__in=mine)
-        self.fields["customer"].queryset = customers  # type: ignore[attr-defined]
+        field = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        field.queryset, field.empty_label = customers, "choose one"
 
 
 class MemberRoleForm(forms.ModelForm):  # type: ignore[type-arg]
