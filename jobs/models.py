@@ -60,7 +60,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         if is_staff(user):
             return self
         own = Volume.objects.visible_to(user)
-        return self.filter(volume__in=own, door=Door.PORTAL)
+        return self.filter(volume__in=own).asked_by_customer()
+
+    def asked_by_customer(self) -> Self:
+        """Changes of plan by people of the customer who has the volume now. Where a volume went
+        from one customer to another, the new one sees nothing of the old one's."""
+        ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
+        # An account that is gone leaves its changes without a name.
+        return self.filter(models.Q(actor=None) | ours, door=Door.PORTAL)
 
     def with_names(self) -> Self:
         """With host, volume and actor in the same query, but not the host's inventory."""

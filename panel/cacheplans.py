@@ -119,7 +119,9 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 @staff_view()
 def plans(request: HttpRequest) -> HttpResponse:
     """Every plan with how many volumes carry it, and the SSD space of every host."""
-    found = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
+    counted = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
+    # Django forgets a model's own order where it groups.
+    found = counted.order_by("price_minor", "name")
     hosts = Host.objects.visible_to(request.user)
     capacity = [(host, part) for host in hosts for part in capacities_of(host)]
     context = {"plans": found.prefetch_related("hosts"), "capacity": capacity}

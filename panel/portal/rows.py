@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from jobs.models import Door, Job, JobQuerySet, State
+from jobs.models import Job, JobQuerySet, State
 from storage.access import Person
 from storage.models import Member, Volume
 from storage.rows import VolumeRow, rows_of
@@ -45,8 +45,8 @@ def volumes_of(user: Person) -> QuerySet[Volume]:
 def changes_of(user: Person) -> JobQuerySet:
     """The changes of plan that members asked for on those volumes, newest first."""
     own = volumes_of(user).values("pk")
-    found = Job.objects.visible_to(user).filter(volume__in=own, door=Door.PORTAL, dry_run=False)
-    return found.with_names().select_related("cache_plan")
+    found = Job.objects.visible_to(user).filter(volume__in=own, dry_run=False)
+    return found.asked_by_customer().with_names().select_related("cache_plan")
 
 
 def row_of(request: HttpRequest, key: str) -> VolumeRow:

@@ -86,6 +86,22 @@ def test_what_a_customer_is_called_is_shown_as_text() -> None:
     assert HOSTILE not in seen(browser(acme.owner), "my-volume", acme.volume.key)
 
 
+def test_a_volume_that_changed_hands_brings_nothing_of_its_former_customer() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    old = job(acme.there, door=Door.PORTAL, actor=acme.owner, cache_plan=plan("Secret plan"))
+    end(old)
+    client = browser(zebra.owner)
+    Volume.objects.filter(pk=acme.volume.pk).update(customer=zebra.customer)
+    page = seen(client, "my-volume", acme.volume.key)
+    assert acme.owner.email not in page
+    assert "Secret plan" not in page
+    seen(client, "my-change", old.key, status=404)
+    assert not Job.objects.visible_to(zebra.owner).exists()
+    Volume.objects.filter(pk=acme.volume.pk).update(customer=acme.customer)
+    assert "Secret plan" in seen(browser(acme.owner), "my-volume", acme.volume.key)
+    assert Job.objects.visible_to(acme.owner).get() == old
+
+
 def test_changes_by_the_provider_are_not_the_customers_to_see() -> None:
     acme = shop()
     by_staff = job(acme.there)
