@@ -219,6 +219,7 @@ class CachePlanShape(serializers.Serializer[Json]):
     size_bytes = serializers.IntegerField(allow_null=True)
     ratio_percent = serializers.IntegerField(allow_null=True)
     mode = serializers.CharField()
+    tier = serializers.CharField(help_text="Of the volumes it is for.")
     price_minor = serializers.IntegerField()
     currency = serializers.CharField()
     on_offer = serializers.BooleanField(required=False)
@@ -352,8 +353,8 @@ def customer_json(customer: Customer) -> Json:
 
 def plan_json(plan: CachePlan, user: Person) -> Json:
     """A cache plan, for `CachePlanShape`."""
-    names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "price_minor")
-    data: Json = {name: getattr(plan, name) for name in (*names, "currency")}
+    names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
+    data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
     data["url"] = reverse("api-cache-plan", args=[plan.key])
     if is_staff(user):
         data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}

@@ -1,0 +1,44 @@
+"""Making and revoking a token in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Browser
+
+from panel import tokens
+from tests.panel.test_browser_pages import WIDE, signed_in
+from tests.panel.test_browser_pages import browser as browser
+from tests.panel.test_browser_pages import served as served
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_a_token_is_made_shown_once_and_revoked(
+    browser: Browser, served: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("tokens"))
+    assert "No token yet" in page.inner_text("main")
+    page.get_by_label("Name", exact=True).fill("billing " + "n" * 56)
+    page.get_by_label("change caches").check()
+    page.get_by_role("button", name="Make the token").click()
+    text = page.inner_text("#new-token")
+    token = tokens.recognise(text)
+    assert token is not None
+    assert token.scopes == ["read", "volumes:write"]
+    assert page.evaluate(WIDE) == []
+    page.goto(served + reverse("tokens"))
+    assert page.locator("#new-token").count() == 0
+    page.get_by_role("link", name="Revoke").click()
+    assert page.evaluate(WIDE) == []
+    page.get_by_role("button", name="Revoke").click()
+    assert "revoked" in page.inner_text("main")
+    assert tokens.recognise(text) is None
+    assert complaints == []
+    context.close()
