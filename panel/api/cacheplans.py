@@ -11,8 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import bodies, cursor, described
+from panel.api.nouns import plan_json
 from panel.api.resource import Resource
-from panel.api.shapes import CachePlanShape, Json, plan_json
+from panel.api.shapes import CachePlanShape, Json
 from panel.models import Scope
 from storage.access import Right
 from storage.models import CachePlan

@@ -14,8 +14,9 @@ from rest_framework.response import Response
 from jobs.models import Job, State
 from jobs.queue import cancel
 from panel.api import cursor, described, idempotency, waiting
+from panel.api.nouns import job_json, job_url
 from panel.api.resource import Resource, bad_parameter, truth, whole
-from panel.api.shapes import JobShape, LinesShape, job_json, job_url
+from panel.api.shapes import JobShape, LinesShape
 from storage.access import Right, is_staff
 
 LINES = 500

@@ -15,7 +15,7 @@ from rest_framework.settings import api_settings
 
 from jobs.models import Job
 from jobs.queue import Busy
-from panel.api.shapes import job_url
+from panel.api.nouns import job_url
 from storage.access import Person, is_staff
 from storage.plan import Refused
 

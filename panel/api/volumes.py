@@ -24,19 +24,10 @@ from jobs.models import Door, Job
 from jobs.queue import Busy, submit
 from panel.api import bodies, cursor, described, idempotency, waiting
 from panel.api import wish as wishes
+from panel.api.nouns import job_json, job_url, volume_json, wish_json
 from panel.api.problem import Problem
 from panel.api.resource import Resource, bad_parameter, truth, whole
-from panel.api.shapes import (
-    STATES,
-    JobShape,
-    Json,
-    VolumeShape,
-    WishNow,
-    job_json,
-    job_url,
-    volume_json,
-    wish_json,
-)
+from panel.api.shapes import STATES, JobShape, Json, VolumeShape, WishNow
 from storage.access import Right, is_staff
 from storage.models import Placement, Volume
 from storage.rows import VolumeRow, rows_of

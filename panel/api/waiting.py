@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import OVER, Job, State
+from panel.api.nouns import job_json, job_url
 from panel.api.resource import whole
-from panel.api.shapes import job_json, job_url
 from storage.access import Person
 
 MAX_SECONDS = 30

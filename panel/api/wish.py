@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from jobs.models import Kind
+from panel.api.nouns import wish_json
 from panel.api.problem import Problem
-from panel.api.shapes import Json, wish_json
+from panel.api.shapes import Json
 from storage.forms import ModeForm, NewCacheForm
 from storage.plan import Refused
 from storage.rows import VolumeRow
