@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from jobs.adoption import adopt_and_tag, tag, undo, untagged
+from jobs.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
 from storage.access import Right, staff_view
 from storage.adoption import last_batch
 from storage.adoption_form import unseal
@@ -60,10 +60,18 @@ def undo_adoption(request: HttpRequest) -> HttpResponse:
 @require_POST
 def tag_adopted(request: HttpRequest) -> HttpResponse:
     """Tag every adopted volume whose group has been allowed since."""
-    person = _person(request)
-    taggings = [tag(row, person) for row in untagged(person)]
-    count = sum(tagging.job is not None for tagging in taggings)
-    messages.info(request, f"{count} tag job{'s' if count != 1 else ''} started.")
+    person, rows = _person(request), iter(untagged(_person(request)))
+    count, refused = 0, []
+    while count < TAGS_AT_ONCE and (row := next(rows, None)) is not None:
+        tagging = tag(row, person)
+        count += tagging.job is not None
+        if tagging.job is None:
+            refused.append(f"{row.volume.label}: {tagging.note}")
+    left = len(list(rows))
+    rest = f" {left} are left: press the button on Adopt again." if left else ""
+    messages.info(request, f"{count} tag job{'s' if count != 1 else ''} started.{rest}")
+    for reason in refused[:3]:
+        messages.warning(request, reason)
     return redirect("jobs" if count else "adopt")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import adoption_views, marks, verbs, views
+from jobs import adoption_views, drift_views, marks, verbs, views
 
 urlpatterns = [
     path("jobs/", views.jobs, name="jobs"),
@@ -23,6 +23,7 @@ urlpatterns = [
     path("volumes/<str:key>/cache/remove", verbs.remove_cache, name="cache-remove"),
     path("volumes/<str:key>/tag", verbs.tag_volume, name="volume-tag"),
     path("volumes/<str:key>/discard", verbs.discard_volume, name="volume-discard"),
+    path("hosts/<str:key>/missing", drift_views.settle_missing, name="host-missing"),
     path("hosts/<str:key>/accept", verbs.accept_host, name="host-accept"),
     path("hosts/<str:key>/refresh", verbs.refresh_host, name="host-refresh"),
 ]

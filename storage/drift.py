@@ -63,3 +63,11 @@ def _drift(groups: list[dict[str, object]]) -> Drift | None:
 def _count(group: dict[str, object], name: str) -> int:
     value = group[name]
     return value if isinstance(value, int) else 0
+
+
+def settle(host: Host, at: datetime, held: Iterable[int]) -> int:
+    """A person says that the missing volumes of a host are gone for good: they lie nowhere from
+    `at` on, but for those `held` (primary keys of volumes). Records, figures and customers stay.
+    Returns how many."""
+    missing = Placement.objects.filter(host=host, until=None, missing_since__isnull=False)
+    return missing.exclude(volume__in=list(held)).update(until=at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
@@ -222,6 +224,18 @@ def test_volumes_are_tagged_later_once_their_group_is_allowed(client: Client) ->
     client.post(reverse("adopt-tag"))
     client.post(reverse("adopt-tag"))
     assert Job.objects.get().kind == Kind.TAG_VOLUME
+
+
+def test_one_request_makes_a_bounded_number_of_jobs_and_says_what_is_left(client: Client) -> None:
+    for name in ("a", "b", "c"):
+        found(name, allowed=True)
+    with mock.patch("jobs.adoption.TAGS_AT_ONCE", 2):
+        text = confirm(client, preview(client, new_customer="Acme")).content.decode()
+    assert "3 volumes adopted" in text
+    assert "its tag waits for the button" in text
+    assert Job.objects.count() == 2
+    client.post(reverse("adopt-tag"))
+    assert Job.objects.count() == 3
 
 
 def test_a_foreign_cache_tiercel_cannot_describe_is_adopted_without_a_tag(client: Client) -> None:

@@ -68,6 +68,7 @@ TABLE = (
     Row("host", "GET", SEE, ("host",)),
     Row("host-advice", "GET", SEE, ("host",)),
     Row("host-refresh", "POST", OPERATE, ("host",)),
+    Row("host-missing", "POST", OPERATE, ("host",)),
     Row("host-accept", "POST", ADMINISTER, ("host",), {"fingerprint": "x"}),
     Row("volumes", "GET", SEE),
     Row("volume", "GET", SEE, ("volume",)),

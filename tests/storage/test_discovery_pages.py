@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.facts import Array, ArrayMember, VolumeUser
-from storage.models import Placement
+from storage.models import Placement, Volume
 from storage.records import apply_facts
 from tests import make
-from tests.scene import HOSTILE, Scene, scene
+from tests.scene import HOSTILE, Scene, job, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +103,32 @@ def test_a_missing_volume_says_so_on_its_page(staff: Client) -> None:
     assert "Missing on the host for" in text
     assert "Nothing was deleted here" in text
     assert Placement.objects.filter(volume=there.volume, until=None).exists()
+
+
+def test_a_person_says_that_missing_volumes_are_gone_for_good(staff: Client) -> None:
+    there = shrunken(5, 2)
+    response = staff.post(reverse("host-missing", args=[there.host.key]), follow=True)
+    text = response.content.decode()
+    assert "3 volumes taken off" in text
+    assert "missing since" not in text
+    assert Placement.objects.filter(host=there.host, until=None).count() == 2
+    assert Volume.objects.count() == 5
+    assert page(staff, "volume", there.volume.key)
+
+
+def test_a_missing_volume_that_a_job_holds_stays_on_the_list(staff: Client) -> None:
+    there = shrunken(5, 2)
+    job(there)
+    text = staff.post(reverse("host-missing", args=[there.host.key]), follow=True).content.decode()
+    assert "2 volumes taken off" in text
+    assert there.volume.placed is not None
+
+
+def test_those_who_only_look_cannot_say_so(client: Client) -> None:
+    there = shrunken(5, 2)
+    client.force_login(make.staff_user(staff_role="read_only"))
+    assert client.post(reverse("host-missing", args=[there.host.key])).status_code == 403
+    assert "Only operators decide this" in page(client, "host", there.host.key)
 
 
 def test_a_host_that_lost_nothing_says_nothing_of_drift(staff: Client) -> None:
