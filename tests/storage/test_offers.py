@@ -150,3 +150,9 @@ def test_a_volume_that_is_nowhere_gets_no_plan() -> None:
     there = scene()
     there.volume.placement_set.all().delete()
     assert offered(there)["Fast"].reason
+
+
+def test_a_cache_that_the_provider_set_up_can_be_taken_over_as_a_plan() -> None:
+    plan()
+    offer = offered(scene(make.lv(cache=make.dm_cache("c-aaaaaaaa_cpool"))))["Fast"]
+    assert (offer.reason, offer.change, offer.is_current) == ("", "set", False)
