@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from jobs.models import Door, Job, State
 from panel.portal.words import phases, sentence
-from storage.models import Volume
+from storage.models import Host, Volume
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step
@@ -78,6 +79,23 @@ def test_the_page_of_a_volume_tells_its_plan_and_what_was_agreed_on() -> None:
     assert "3.90 EUR" in text
     assert "4.90 EUR" not in text
     assert reverse("my-change", args=[done.key]) in text
+
+
+@pytest.mark.parametrize("trouble", ["nowhere", "never read", "vanished"])
+def test_a_volume_in_trouble_still_has_its_pages(trouble: str, settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    acme = shop()
+    plan()
+    if trouble == "nowhere":
+        acme.volume.placement_set.all().delete()
+    elif trouble == "never read":
+        Host.objects.update(facts={}, facts_at=None)
+    else:
+        Host.objects.update(facts=make.inventory(make.facts()))
+    client = browser(acme.owner)
+    for name in ("my-volume", "my-figures"):
+        seen(client, name, acme.volume.key)
+    assert "ask support" in seen(client, "my-plan", acme.volume.key)
 
 
 def test_what_a_customer_is_called_is_shown_as_text() -> None:
