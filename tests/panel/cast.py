@@ -73,6 +73,7 @@ def party(word: str) -> Party:
     step(ordered)
     end(ordered)
     preview = job(there, dry_run=True)
+    step(preview)
     end(preview, State.SUCCEEDED)
     viewer, owner = make.user(f"viewer@{word}.org"), make.user(f"owner@{word}.org")
     member = customer.members.create(user=viewer, role=MemberRole.VIEWER)
@@ -134,6 +135,7 @@ def cast() -> Cast:
         role.value: make.staff_user(f"{role}@provider.org", staff_role=role) for role in StaffRole
     }
     plan = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=490, currency="EUR")
+    stock()
     _, enrol_token = enrolment.begin("enrolling", "198.51.100.7")
     _, invitation_token = invitation.to_staff("new@provider.org", StaffRole.ADMIN, None)
     unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
@@ -160,6 +162,14 @@ def cast() -> Cast:
         },
         {"price_minor": str(plan.price_minor), "currency": plan.currency},
     )
+
+
+def stock() -> None:
+    """Volumes of nobody, in every state that has buttons of its own."""
+    scene(make.lv("cached-lv", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), label="cached")
+    found = scene(make.lv("found-lv"), label="found", managed=False)
+    make.placement(make.volume(label="planned"), found.host, lv_uuid=None)
+    job(scene(make.lv("busy-lv"), label="busy"))
 
 
 def browser(user: User | None) -> Client:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from panel import invitation
@@ -35,8 +34,14 @@ def test_people_let_each_other_in(
         viewport={"width": width, "height": 800},
         color_scheme="dark" if scheme == "dark" else "light",
     )
-    page, complaints = context.new_page(), []
-    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    page = context.new_page()
+    complaints: list[str] = []
+
+    def listen(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            complaints.append(said.text)
+
+    page.on("console", listen)
     take_up(page, live_server.url + reverse("invitation", args=[token]), "Boss")
     page.get_by_role("heading", name="Add your first host").wait_for()
 

@@ -1,0 +1,57 @@
+"""What a page offers, the person may do; what they may not do is disabled, with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from django.urls import resolve
+
+from tests.panel.cast import Cast
+from tests.panel.cast import people as people
+from tests.panel.permissions import ROLES, TABLE
+from tests.panel.walk import walk
+
+FORMS = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.S)
+ACTION = re.compile(r'action="([^"]+)"')
+SUBMIT = re.compile(r'<button\b[^>]*type="submit"[^>]*>')
+DISABLED = re.compile(r"<button\b[^>]*\sdisabled[^>]*>")
+REASON = re.compile(r'aria-describedby="([^"]+)"')
+SIGNED_IN = ROLES[1:]
+# Of whoever is signed in, for what is their own.
+EVERYBODYS = ("account_", "mfa_", "token-revoke")
+
+
+def offered(text: str) -> Iterator[str]:
+    """Where the enabled buttons of a page send their forms."""
+    for attributes, inside in FORMS.findall(text):
+        action = ACTION.search(attributes)
+        enabled = [button for button in SUBMIT.findall(inside) if not DISABLED.match(button)]
+        if 'method="post"' in attributes and action is not None and enabled:
+            yield unescape(action[1])
+
+
+@pytest.mark.parametrize("role", SIGNED_IN)
+def test_every_link_and_button_leads_somewhere(people: Cast, role: str) -> None:
+    allowed = {
+        row.name
+        for row in TABLE
+        if row.method == "POST" and row.outcomes.split()[ROLES.index(role)] == "in"
+    }
+    for path, response in walk(people.clients[role]):
+        assert response.status_code == 200, path
+        for action in offered(response.content.decode()):
+            name = resolve(action.split("?")[0]).url_name or ""
+            assert name in allowed or name.startswith(EVERYBODYS), f"{path} offers {action}"
+
+
+@pytest.mark.parametrize("role", SIGNED_IN)
+def test_a_disabled_button_says_why(people: Cast, role: str) -> None:
+    for path, response in walk(people.clients[role]):
+        text = response.content.decode()
+        for button in DISABLED.findall(text):
+            reason = REASON.search(button)
+            assert reason is not None, f"{path}: {button}"
+            assert f'id="{reason[1]}"' in text, f"{path}: {button}"

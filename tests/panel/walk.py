@@ -1,0 +1,30 @@
+"""A walk through every link of the pages, as one person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from django.test import Client
+
+LINKS = re.compile(r"""(?:href|src|hx-get|data-[\w-]*url)="([^"]+)\"""")
+LEAVES = ("/static/", "/account/")
+
+
+def walk(client: Client, start: str = "/") -> Iterator[tuple[str, Any]]:
+    """Address and answer of every page that links lead to, beginning at the first page."""
+    queue, seen = [start], {start}
+    while queue:
+        path = queue.pop(0)
+        response = client.get(path, follow=True)
+        yield path, response
+        for link in LINKS.findall(response.content.decode()):
+            found = urlsplit(urljoin(path, unescape(link)))
+            target = found.path + (f"?{found.query}" if found.query else "")
+            if found.netloc or target in seen or found.path.startswith(LEAVES):
+                continue
+            seen.add(target)
+            queue.append(target)
