@@ -91,12 +91,15 @@ def _groups(facts: HostFacts) -> list[dict[str, object]]:
 @staff_view()
 @require_safe
 def volumes(request: HttpRequest) -> HttpResponse:
-    """Volumes with their latest figures; `q` searches label, customer, LV and host."""
+    """Volumes with their latest figures; `q` searches names (of volumes, guests, customers, hosts)
+    and external ids."""
     text = request.GET.get("q", "").strip()
     found = Volume.objects.visible_to(request.user).select_related("customer")
     if text:
         found = found.filter(
             Q(label__icontains=text)
+            | Q(guest__icontains=text)
+            | Q(external_id=text)
             | Q(customer__name__icontains=text)
             | Q(placement__lv_name__icontains=text, placement__until=None)
             | Q(placement__host__name__icontains=text, placement__until=None)

@@ -44,8 +44,10 @@ def adopt(
     asks: Sequence[Ask], user: Person, at: datetime, *, make_customers: bool
 ) -> tuple[Judgement, ...]:
     """Judge every row anew and adopt the good ones, all with the same `adopted_at`."""
-    # Two adoptions at once would each find an external id free, and each make the customer.
-    list(Volume.objects.visible_to(user).select_for_update(of=("self",)).values_list("pk"))
+    # Two adoptions at once would each find an external id free, and each make the customer; an
+    # inventory that is being stored holds the same locks.
+    hosts = Host.objects.visible_to(user).order_by("pk")
+    list(hosts.select_for_update(no_key=True).values_list("pk"))
     judged = judge(
         asks,
         candidates_of(user),

@@ -6,8 +6,10 @@ from unittest import mock
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -162,6 +164,17 @@ def test_a_pattern_without_one_customer_is_refused(client: Client) -> None:
         response = client.post(reverse("adopt"), {"way": "pattern", "pattern": "*", **fields})
         assert response.status_code == 422
         assert "in one way" in response.content.decode()
+
+
+def test_an_adoption_judges_only_once_no_other_can_be_under_way(client: Client) -> None:
+    found()
+    page = preview(client, new_customer="Acme")
+    with CaptureQueriesContext(connection) as queries:
+        confirm(client, page)
+    statements = [query["sql"] for query in queries]
+    locked = next(n for n, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql)
+    judged = next(n for n, sql in enumerate(statements) if 'FROM "storage_placement"' in sql)
+    assert locked < judged
 
 
 def test_confirming_twice_adopts_once(client: Client) -> None:
