@@ -82,7 +82,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
-    "django_filters",
     "csp",
     "allauth",
     "allauth.account",
