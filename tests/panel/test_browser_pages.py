@@ -73,6 +73,8 @@ def test_pages_fit_the_screen_and_obey_the_policy(
         reverse("hosts"),
         reverse("host", args=[there.host.key]),
         reverse("host", args=[foreign.host.key]),
+        reverse("host-advice", args=[there.host.key]),
+        reverse("adopt"),
         reverse("volumes"),
         reverse("volume", args=[there.volume.key]),
         reverse("volume", args=[foreign.volume.key]),
@@ -126,4 +128,24 @@ def test_a_job_is_read_without_javascript(browser: Browser, served: str) -> None
     page.goto(served + reverse("job", args=[running.key]))
     Line.objects.create(job=running, n=1, text="came by a refresh")
     page.get_by_text("came by a refresh").wait_for()
+    context.close()
+
+
+def test_a_volume_is_adopted_by_its_pattern_and_given_back(browser: Browser, served: str) -> None:
+    there = scene(managed=False, vgs=(make.vg(allowed=False),))
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("host", args=[there.host.key]))
+    page.get_by_role("link", name="Adopt volumes").click()
+    page.fill("[name=pattern]", "web*")
+    page.fill("[name=new_customer]", LONG)
+    page.get_by_role("button", name="Preview").first.click()
+    assert page.evaluate(WIDE) == []
+    page.get_by_role("button", name="Adopt 1 volume").click()
+    page.get_by_role("heading", name="1 volume adopted").wait_for()
+    assert page.evaluate(WIDE) == []
+    page.get_by_role("link", name="Adopt", exact=True).click()
+    page.get_by_role("button", name="Undo this adoption").click()
+    page.get_by_text("Undone for 1 volume.").wait_for()
+    assert complaints == []
     context.close()
