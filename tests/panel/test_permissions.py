@@ -78,3 +78,15 @@ def test_a_viewer_orders_nothing(people: Cast) -> None:
     assert response.status_code == 422
     assert b"You may look, but not order" in response.content
     assert people.ask("owner", row).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "needed"),
+    [("read_only", "volume-new", "operator"), ("operator", "people", "admin")],
+)
+def test_staff_without_the_right_are_told_which_role_it_needs(
+    people: Cast, role: str, name: str, needed: str
+) -> None:
+    text = people.ask(role, Row(name, "GET", "")).content.decode()
+    assert f"This needs the role <strong>{needed}</strong>" in text
+    assert f"yours is <strong>{role.replace('_', '-')}</strong>" in text
