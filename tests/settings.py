@@ -15,3 +15,7 @@ os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
 
 from panel.settings import *  # noqa: F403
+from panel.settings import BASE_DIR
+
+# Files are served as they lie in the source: what collectstatic once gathered may be old.
+STATIC_ROOT = BASE_DIR / "var" / "no-static"
