@@ -65,6 +65,10 @@ class FakeMachine:
         }
         fetch(values["url"], urllib.parse.urlencode(report).encode())
 
+    def run(self, argv: Argv) -> None:
+        done = self.host.run(argv, timeout=None)
+        assert done.rc == 0, done
+
     def fingerprint(self) -> str:
         return fingerprint(self.server.host_key)
 

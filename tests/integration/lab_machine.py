@@ -57,6 +57,9 @@ class LabMachine:
     def paste(self, line: str) -> None:
         self.lab.run(line)
 
+    def run(self, argv: Argv) -> None:
+        self.lab.run(list(argv))
+
     def fingerprint(self) -> str:
         return self.lab.keys.host_fingerprint
 

@@ -41,6 +41,9 @@ class Machine(Protocol):
     def paste(self, line: str) -> None:
         """Run the enrolment line as root."""
 
+    def run(self, argv: Argv) -> None:
+        """A command as root; raises when it does not end with 0."""
+
     def fingerprint(self) -> str:
         """Of its host key, as read on its console."""
 

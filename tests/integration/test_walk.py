@@ -1,0 +1,176 @@
+"""An administrator's first minutes with a host that was in use long before Tiercel, by clicks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+
+from storage.models import Host
+from tests.demo.furniture import VG, Tenant
+from tests.integration.conftest import EMAIL, PASSWORD
+from tests.integration.machine import Machine
+from tests.integration.person import Person
+from tests.integration.running import Running
+from tests.panel.test_browser_pages import FLAGS
+
+pytestmark = pytest.mark.browser
+
+PAGE_MS, FIGURES_MS, JOB_MS, RENEW_MS = 30_000, 120_000, 180_000, 2_000
+TUNED = "migration_threshold=16384"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PAGE_MS)
+    with sync_playwright() as play:
+        yield (
+            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        )
+        started.close()
+
+
+@pytest.fixture
+def tab(chromium: Browser) -> Iterator[Page]:
+    """A tab of the browser, which must have complained of nothing at the end: a violation of the
+    content security policy is an error on its console."""
+    complaints: list[str] = []
+
+    def heard(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            complaints.append(f"{said.text} ({said.page and said.page.url})")
+
+    context = chromium.new_context()
+    context.set_default_timeout(PAGE_MS)
+    tab = context.new_page()
+    tab.on("console", heard)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    yield tab
+    context.close()
+    assert complaints == []
+
+
+@contextmanager
+def in_use(machine: Machine) -> Iterator[tuple[Tenant, Tenant]]:
+    """A volume without a cache and one with a cache made by hand, each held by its guest; nothing
+    of them stays."""
+    bare = Tenant("disk3-walk", f"/dev/{machine.world.slow[0]}", 128, "shop3")
+    cached = Tenant("disk7-walk", f"/dev/{machine.world.slow[1]}", 128, "crm2", cache_mib=192)
+    tune = ["lvchange", "-y", "--cachesettings", TUNED, f"{VG}/{cached.lv}"]
+    with ExitStack() as stack:
+        for tenant in (bare, cached):
+            for argv in tenant.commands():
+                machine.run(argv)
+                if tenant.lv in argv:
+                    stack.callback(machine.world.remove_lv, tenant.lv)
+            stack.enter_context(machine.world.guest(tenant.guest, tenant.lv))
+        machine.run(tune)
+        yield bare, cached
+
+
+def card(tab: Page, title: str) -> Locator:
+    return tab.get_by_role("region", name=title, exact=True)
+
+
+def follow(tab: Page, name: str) -> None:
+    """Click the one link of this name."""
+    tab.get_by_role("link", name=name, exact=True).click()
+
+
+def renewed(tab: Page, awaited: Locator) -> None:
+    """Load the page again and again, as it asks for, until it shows this."""
+    for _ in range(FIGURES_MS // RENEW_MS):
+        if awaited.count():
+            break
+        tab.wait_for_timeout(RENEW_MS)
+        tab.reload()
+    expect(awaited).to_be_visible()
+
+
+def confirmed(tab: Page, machine: Machine, commands: list[str]) -> None:
+    """From the preview that opens to the job's end, seen without loading its page again."""
+    tab.get_by_role("heading", name="Preview:").wait_for()
+    for command in commands:
+        expect(card(tab, "Exactly these commands")).to_contain_text(command, timeout=JOB_MS)
+    state = card(tab, "State")
+    with machine.hold("lvconvert") as held:
+        tab.get_by_role("button", name="Confirm and run").click()
+        tab.get_by_role("heading", name="Output").wait_for()
+        tab.evaluate("window.stayed = true")
+        held.wait()
+        expect(state).not_to_contain_text("succeeded")
+        held.resume()
+        expect(state.get_by_text("succeeded", exact=True)).to_be_visible(timeout=JOB_MS)
+    assert tab.evaluate("window.stayed")
+
+
+def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
+    machine: Machine, host: Host, panel: Running, person: Person, tab: Page
+) -> None:
+    machine.forbid_all()
+    with in_use(machine) as (bare, cached):
+        person.refresh(host)
+        tab.goto(panel.url)
+        tab.get_by_label("Email").fill(EMAIL)
+        tab.get_by_label("Password").fill(PASSWORD)
+        tab.get_by_role("button", name="Sign in", exact=True).click()
+
+        # A look: what stands on what, how the cache made by hand does, what may go wrong.
+        follow(tab, "Hosts")
+        follow(tab, host.name)
+        expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
+        for name in (bare.lv, bare.guest, cached.lv, cached.guest):
+            expect(card(tab, "What stands on what")).to_contain_text(name)
+        follow(tab, "Shares, arithmetic and commands")
+        with machine.load(cached.lv):
+            row = card(tab, "Caches that are there").get_by_role("row", name=cached.lv)
+            renewed(tab, row.filter(has_text=re.compile(r"\d %")))
+        expect(card(tab, "Risks")).to_contain_text(f"{cached.lv} runs with {TUNED}")
+
+        # Whose the volumes are.
+        follow(tab, host.name)
+        follow(tab, "Adopt volumes")
+        form = tab.get_by_role("form", name="By name pattern")
+        form.get_by_label("Volumes or guests named").fill("*-walk")
+        form.get_by_label("New customer").fill(f"Walk on {host.name}")
+        form.get_by_role("button", name="Preview").click()
+        expect(tab.get_by_role("row", name=bare.lv)).to_contain_text("Observe-only: recorded")
+        tab.get_by_role("button", name="Adopt 2 volumes").click()
+        tab.get_by_role("heading", name="2 volumes adopted").wait_for()
+
+        # What root allows.
+        machine.allow(VG)
+        follow(tab, "Hosts")
+        follow(tab, host.name)
+        tab.get_by_role("button", name="Read it again").click()
+        tab.get_by_text("is being read").wait_for()
+        renewed(tab, card(tab, "Policy and volume groups").get_by_text("may be changed"))
+
+        # A cache comes and is marked on the chart.
+        before = machine.lvs()
+        card(tab, "Volumes").get_by_role("link", name=bare.lv, exact=True).click()
+        expect(card(tab, "Where it lies")).to_contain_text(bare.guest)
+        form = card(tab, "Cache")
+        form.get_by_label("Size on SSD").select_option(label="256 MiB")
+        form.get_by_role("radio", name="writethrough").check()
+        form.get_by_role("button", name="Preview").click()
+        confirmed(tab, machine, ["lvcreate", "lvconvert", bare.lv])
+        with machine.load(bare.lv):
+            with tab.expect_response(re.compile(r"/marks(\?|$)")) as marks:
+                follow(tab, bare.lv)
+            assert marks.value.json()["marks"][-1]["label"] == "Add cache"
+            chart = card(tab, "Over time")
+            expect(chart.get_by_role("list", name="Jobs in this time")).to_contain_text("Add cache")
+            expect(chart.get_by_role("img").first).to_be_visible(timeout=FIGURES_MS)
+        tab.get_by_role("heading", name="Change the mode").wait_for()
+
+        # It goes again.
+        tab.get_by_role("button", name="Remove the cache: preview").click()
+        confirmed(tab, machine, ["lvconvert", bare.lv])
+        follow(tab, bare.lv)
+        expect(card(tab, "Cache")).to_contain_text("None. A cache keeps")
+        assert machine.lvs() == before
