@@ -26,7 +26,7 @@ def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs that began in the shown range, as far as the person may see them: the newest
     `MOST`, oldest first."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    span = span_of(request, timezone.now())
+    span = span_of(request, timezone.now(), volume)
     found = (
         Job.objects.visible_to(request.user)
         .filter(volume=volume, dry_run=False)

@@ -36,6 +36,7 @@ def home(request: HttpRequest) -> HttpResponse:
     jobs = Job.objects.visible_to(request.user).with_names()
     real = jobs.filter(dry_run=False)
     drifts = drift_of(hosts)
+    volumes = Volume.objects.visible_to(request.user)
     problems = [
         (host, problem)
         for host in hosts
@@ -48,7 +49,8 @@ def home(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "host_count": len(hosts),
-        "volume_count": Volume.objects.visible_to(request.user).count(),
+        "volume_count": volumes.count(),
+        "unadopted_count": volumes.filter(managed=False, adopted_at=None).count(),
         "running_count": real.unfinished().count(),
         "problems": problems,
         "undone": undone,

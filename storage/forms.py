@@ -158,7 +158,7 @@ class CacheForm(NewCacheForm):
             sizes = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
         below = [choice for choice in sizes if choice * DEFAULT_RATIO <= row.volume.size_bytes]
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
-        field.choices = [(choice, size(choice)) for choice in sizes]
+        field.choices = [(choice, _size_label(choice, row.volume.size_bytes)) for choice in sizes]
         field.initial = max(below) if below else min(sizes, default=None)
 
     @property
@@ -172,6 +172,12 @@ class CacheForm(NewCacheForm):
         return refusal or Refused(
             "no_space", "There is no SSD space left for a cache.", "Free SSD space first."
         )
+
+
+def _size_label(size_bytes: int, volume_bytes: int) -> str:
+    ratio = f"{size_bytes / volume_bytes:.0%} of the volume"
+    more = ", more than it can use" if size_bytes > volume_bytes else ""
+    return f"{size(size_bytes)}, {ratio}{more}"
 
 
 class VolumeForm(forms.Form):

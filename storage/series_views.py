@@ -42,10 +42,12 @@ class Span:
     end: datetime
 
 
-def span_of(request: HttpRequest, now: datetime) -> Span:
-    """The time to show; an unknown or missing range is the default one."""
+def span_of(request: HttpRequest, now: datetime, volume: Volume) -> Span:
+    """The time to show. Where the request names none that is known: an hour, or 15 minutes of a
+    volume that is known for less than an hour."""
     asked = request.GET.get("range", "")
-    key = asked if asked in RANGES else DEFAULT_RANGE
+    is_new = now - volume.created_at < RANGES[DEFAULT_RANGE][1]
+    key = asked if asked in RANGES else "15m" if is_new else DEFAULT_RANGE
     label, length = RANGES[key]
     step = step_seconds(now - length, now, POINTS)
     end = datetime.fromtimestamp(ceil(now.timestamp() / step) * step, tz=now.tzinfo)
@@ -60,7 +62,7 @@ def chart_context(
     if plain is None:
         plain = not is_staff(request.user)
     now = timezone.now()
-    span = span_of(request, now)
+    span = span_of(request, now, volume)
     found = series(volume, span.start, span.end, POINTS)
     shown = charts.panels(plain=plain)
     columns = charts.columns(shown, has_cache=found.has_cache)
@@ -95,7 +97,7 @@ def chart_context(
 def volume_series(request: HttpRequest, key: str) -> HttpResponse:
     """A volume's series for its charts, with the summary in words. It names no host."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    span = span_of(request, timezone.now())
+    span = span_of(request, timezone.now(), volume)
     found = series(volume, span.start, span.end, POINTS)
     answer: dict[str, Any] = {
         **found.to_json(),

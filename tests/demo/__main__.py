@@ -46,7 +46,7 @@ class Recipe:
     technology: str
     guest: str
     customer: str
-    size_mib: int = 256
+    size_mib: int = 1024
     cache_mib: int = 512
 
 

@@ -44,8 +44,7 @@ def _size(mib: int) -> tuple[str, str]:
 
 
 TENANTS = (
-    Tenant("mail1-disk", "/dev/sdc", 128, "mail1", 60),
-    Tenant("old-backup", "/dev/sdc", 256),
+    Tenant("mail1-disk", "/dev/sdc", 128, "mail1", 20),
     Tenant("shop3-disk", "/dev/sdd", 128, "shop3"),
-    Tenant("crm2-data", "/dev/sdd", 192, "crm2", 60, 256),
+    Tenant("crm2-data", "/dev/sdd", 192, "crm2", 20, 256),
 )

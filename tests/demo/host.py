@@ -15,6 +15,7 @@ from tests.lab.packages import LabUnavailable
 from tests.lab.vm import Lab
 
 LAB_NAME = "demo"
+WORKING_SET_MIB = 256
 AGENT = "/usr/lib/tiercel/agent.pyz"
 
 
@@ -92,7 +93,9 @@ class LabHost:
 
     def serve(self, guest_name: str, lv_name: str, device: str, seconds: int) -> None:
         guest.start(self.lab, guest_name, device)
-        load.read_hot(self.lab, guest_name, device, runtime_seconds=seconds)
+        load.read_hot(
+            self.lab, guest_name, device, runtime_seconds=seconds, first_mib=WORKING_SET_MIB
+        )
         load.wait_until_reading(self.lab, device)
 
 

@@ -10,7 +10,7 @@ from panel.models import Scope
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
 
-MIB, GIB = 1024**2, 1024**3
+MIB = 1024**2
 ADMIN = "admin@example.com"
 
 
@@ -34,8 +34,8 @@ CUSTOMERS = (
 )
 PLANS = (
     ("Boost S", "For a small site or database.", 512 * MIB, "writethrough", 490),
-    ("Boost M", "Keeps more of a busy database fast.", 1 * GIB, "writethrough", 890),
-    ("Boost M write", "Also answers writes from the SSD pair.", 1 * GIB, "writeback", 1190),
+    ("Boost M", "Keeps more of a busy database fast.", 768 * MIB, "writethrough", 790),
+    ("Boost S write", "Also takes writes on the SSDs.", 512 * MIB, "writeback", 690),
 )
 
 

@@ -40,14 +40,21 @@ class Load:
 
 
 def read_hot(
-    lab: Lab, name: str, device: str, *, runtime_seconds: int = 3600, limit_iops: int = 0
+    lab: Lab,
+    name: str,
+    device: str,
+    *,
+    runtime_seconds: int = 3600,
+    limit_iops: int = 0,
+    first_mib: int = 0,
 ) -> Load:
     """Start bounded random reads on `device`: 4 KiB, zipf 1.2, depth 8, O_DIRECT.
 
     The reads repeat for `runtime_seconds` at most, no faster than `limit_iops` (0 = as fast as
-    they come). The report is fio's JSON.
+    they come), over the first `first_mib` of the device (0 = all of it). The report is fio's JSON.
     """
     limit = [f"--rate_iops={limit_iops}"] if limit_iops else []
+    limit += [f"--size={first_mib}m"] if first_mib else []
     output = f"/run/load-{name}.json"
     return _start(
         lab,

@@ -74,11 +74,15 @@ def test_buckets_keep_their_borders_between_requests(staff: Client) -> None:
         assert start.timestamp() % found["step_seconds"] == 0
 
 
-def test_an_unknown_range_is_an_hour(staff: Client) -> None:
-    there = sampled()
-    url = reverse("volume-series", args=[there.volume.key])
+@pytest.mark.parametrize(("known", "shown"), [(timedelta(hours=2), 3600), (timedelta(0), 900)])
+def test_an_unknown_range_is_an_hour_or_what_a_new_volume_fills(
+    staff: Client, known: timedelta, shown: int
+) -> None:
+    volume = sampled().volume
+    Volume.objects.filter(pk=volume.pk).update(created_at=timezone.now() - known)
+    url = reverse("volume-series", args=[volume.key])
     found = staff.get(url, {"range": "<script>"}).json()
-    assert found["step_seconds"] * found["points"] == 3600
+    assert found["step_seconds"] * found["points"] == shown
 
 
 def test_the_page_marks_the_range_that_it_shows(staff: Client) -> None:
@@ -112,7 +116,7 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
-    text = page(staff, volume)
+    text = page(staff, volume, range="1h")
     assert "No figures in the last 1 h." in text
     assert "The first point comes" not in text
     assert "No figures in the last" in text

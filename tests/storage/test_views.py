@@ -249,8 +249,15 @@ def test_a_cache_that_cannot_be_had_says_why(
 def test_sizes_end_where_the_free_ssd_ends(staff: Client) -> None:
     there = scene(pvs=(make.pv(), make.fast_pv(free_bytes=3 * 1024**3)))
     text = page(staff, "volume", there.volume.key)
-    assert ">2 GiB</option>" in text
-    assert ">3 GiB</option>" not in text  # its metadata would not fit
+    assert ">2 GiB, 25% of the volume</option>" in text
+    assert ">3 GiB, " not in text  # its metadata would not fit
+
+
+def test_a_cache_larger_than_its_volume_says_so(staff: Client) -> None:
+    there = scene(make.lv(size_bytes=1024**3))
+    text = page(staff, "volume", there.volume.key)
+    assert ">1 GiB, 100% of the volume</option>" in text
+    assert ">2 GiB, 200% of the volume, more than it can use</option>" in text
 
 
 def test_a_volume_gone_from_its_host_keeps_its_page(staff: Client) -> None:
