@@ -19,7 +19,7 @@ from storage.plan import Refused, plan
 from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
 
-RECORDED = "Recorded. Observe-only: it is tagged once {group} is allowed."
+RECORDED = "Recorded. Observe-only: when {group} is allowed, press Tag them on the Adopt page."
 LATER = "Recorded. Many at once: its tag waits for the button on the page Adopt."
 TAGGED = "Recorded; it carries our tag already."
 

@@ -48,6 +48,13 @@ class VolumeRow:
         return self.placement is not None and self.placement.lv_uuid is None
 
     @property
+    def is_taggable(self) -> bool:
+        """True for an adopted volume without our tag that root on the host lets Tiercel tag."""
+        if self.volume.managed or self.volume.adopted_at is None:
+            return False
+        return self.vg is not None and self.vg.allowed and self.wish is not None
+
+    @property
     def is_stale(self) -> bool:
         return self.latest is not None and self.latest.age_seconds > silent_seconds()
 

@@ -71,6 +71,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "outlook": outlook(found, placed, now) if facts is not None else None,
         "groups": _groups(facts) if facts is not None else [],
         "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
+        "untagged_count": sum(row.is_taggable for row in placed),
         "volume_count": len(volumes),
     }
     return render(request, "storage/host.html", context)

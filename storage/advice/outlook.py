@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from storage.advice.risks import risks_of
-from storage.advice.suggestion import ENOUGH_SECONDS, Suggestion, suggestions
+from storage.advice.suggestion import ENOUGH_SECONDS, LEAST_SECONDS, Suggestion, suggestions
 from storage.advice.usage import GuestUse, Use, by_guest, uses
 from storage.attention import Problem
 from storage.models import Host
@@ -46,6 +46,16 @@ class Outlook:
     def is_enough(self) -> bool:
         """True once there are enough figures to spend money by."""
         return self.seconds >= ENOUGH_SECONDS
+
+    @property
+    def early_seconds(self) -> float | None:
+        """How much is known of the volumes to cache, where that is too little to name one; None
+        where it is enough."""
+        waited = [
+            use.sums.dt_ms / 1000 for use in self.uses if use.row.cache is None and use.sums.read_ms
+        ]
+        seconds = max(waited, default=self.seconds)
+        return seconds if seconds < LEAST_SECONDS else None
 
     @property
     def minutes(self) -> int:

@@ -73,7 +73,7 @@ def test_a_preview_stores_nothing(client: Client) -> None:
     there = found()
     text = preview(client, new_customer="Acme")
     assert "would be adopted" in text
-    assert "the tag follows when you allow vg0" in text
+    assert "when vg0 is allowed, press Tag them on the Adopt page" in text
     there.volume.refresh_from_db()
     assert there.volume.customer is None
     assert not Customer.objects.exists()
@@ -83,7 +83,7 @@ def test_where_only_looking_is_allowed_an_adoption_is_recorded_and_says_so(clien
     there = found()
     text = confirm(client, preview(client, new_customer="Acme")).content.decode()
     assert "1 volume adopted" in text
-    assert "Observe-only: it is tagged once vg0 is allowed" in text
+    assert "Observe-only: when vg0 is allowed, press Tag them on the Adopt page" in text
     there.volume.refresh_from_db()
     assert there.volume.customer is not None
     assert there.volume.customer.name == "Acme"

@@ -156,6 +156,29 @@ def test_a_volume_is_found_by_its_guest_and_by_its_external_id(staff: Client, te
     assert "another" not in found
 
 
+def adopted(*, allowed: bool) -> Scene:
+    there = scene(managed=False, vgs=(make.vg(allowed=allowed),))
+    owner = make.customer(name="Acme Ltd")
+    Volume.objects.update(customer=owner, adopted_at=timezone.now())
+    return there
+
+
+def test_an_adopted_volume_shows_its_customer_and_that_it_has_no_tag(staff: Client) -> None:
+    text = page(staff, "host", adopted(allowed=False).host.key)
+    assert "Acme Ltd" in text
+    assert "adopted, not tagged" in text
+    assert "found, not adopted" not in text
+    assert "not tagged yet" not in text
+
+
+def test_a_tag_that_is_allowed_by_now_has_a_way_to_it(client: Client) -> None:
+    there = adopted(allowed=True)
+    client.force_login(make.staff_user(staff_role="operator"))
+    assert "1 adopted volume is not tagged yet" in page(client, "host", there.host.key)
+    client.force_login(make.staff_user(staff_role="read_only"))
+    assert "not tagged yet" not in page(client, "host", there.host.key)
+
+
 def test_those_who_only_look_are_offered_no_adoption(client: Client) -> None:
     there = scene(managed=False)
     client.force_login(make.staff_user(staff_role="read_only"))

@@ -135,7 +135,7 @@ def test_a_host_shows_foreign_volumes_and_who_uses_them(staff: Client) -> None:
     text = page(staff, "host", there.host.key)
     assert "vg0/foreign" in text
     assert "web12 · vdb" in text
-    assert "found, not managed" in text
+    assert "found, not adopted" in text
 
 
 @pytest.mark.parametrize("name", [HOSTILE, RTL, LONG])

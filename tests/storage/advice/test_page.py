@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from storage.facts import VolumeUser
+from storage.models import Sample
 from storage.wish import GIB
 from tests import make
 from tests.scene import HOSTILE
@@ -69,6 +70,30 @@ def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
     assert "No figures for this time yet" in text
     assert "No volume of this host has a cache" in text
     assert "None found" in text
+
+
+def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 1, read_ms=900, busy_ms=900)
+    Sample.objects.update(dt_ms=40_000)
+    assert "Too early to say: 40 s of figures so far" in page(staff, host.key)
+    assert "too early to say: 40 s of figures so far" in page(staff, host.key, "host")
+
+
+def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
+    assert "No read of an uncached volume has waited" in page(staff, host.key)
+    assert "no read waited on a slow disk" in page(staff, host.key, "host")
+
+
+def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("theirs", cache=make.dm_cache("pool")))
+    assert "no figures yet</div>" in page(staff, host.key, "host")
+    sampled(volumes["theirs"], 1, reads=100, read_hits=90, read_misses=10)
+    text = page(staff, host.key, "host")
+    assert "no figures yet</div>" not in text
+    assert "90.0 %</span> read hits" in text
 
 
 def test_a_host_before_its_first_inventory_has_a_page(staff: Client) -> None:
