@@ -11,9 +11,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs import nudge
+from jobs.clock import database_now
 from jobs.forms import AcceptForm
 from jobs.hosts import accept_fingerprint
 from jobs.models import Job, Kind, State
@@ -168,11 +170,11 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
-    """Ask for a fresh inventory."""
+    """Ask for a fresh inventory; the host's page renews itself until it is there."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    asked = database_now().timestamp()
     nudge.host(host.pk)
-    messages.info(request, f"{host.name} is being read; load this page again in some seconds.")
-    return redirect("host", host.key)
+    return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
 
 
 def _row(request: HttpRequest, key: str) -> VolumeRow:

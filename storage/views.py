@@ -18,6 +18,7 @@ from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
 from storage.models import Host, Placement, Volume
 from storage.plan import Refused
+from storage.reading import reading_of
 from storage.rows import VolumeRow, facts_of, rows_of
 from storage.series_views import chart_context
 from storage.stack import stack_of
@@ -69,6 +70,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "missing": missing.select_related("volume"),
         "keys": {uuid: row.volume.key for uuid, row in rows.items()},
         "outlook": outlook(found, placed, now) if facts is not None else None,
+        "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
         "groups": _groups(facts) if facts is not None else [],
         "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
         "untagged_count": sum(row.is_taggable for row in placed),

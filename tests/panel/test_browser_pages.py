@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Line
 from panel import people
+from storage.records import apply_facts
 from tests import make
 from tests.scene import LONG, end, job, scene, step
 
@@ -107,6 +109,26 @@ def test_a_jobs_page_follows_it_and_stops_asking_at_its_end(browser: Browser, se
     page.wait_for_timeout(2500)
     assert asked == []
     assert page.locator(".log li").all_inner_texts() == ["the first line", "the second line"]
+    assert complaints == []
+    context.close()
+
+
+def test_a_hosts_page_renews_itself_until_it_is_read(browser: Browser, served: str) -> None:
+    there = scene(vgs=(make.vg(allowed=False),))
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("host", args=[there.host.key]))
+    page.get_by_role("button", name="Read it again").click()
+    page.get_by_text("is being read").wait_for()
+    allowed = make.facts(there.lv, vgs=(make.vg(),))
+    apply_facts(there.host, make.inventory(allowed), timezone.now())
+    page.get_by_text("may be changed").wait_for()
+    assert page.get_by_text("is being read").count() == 0
+    assert page.locator("#main").count() == 1
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2500)
+    assert asked == []
     assert complaints == []
     context.close()
 

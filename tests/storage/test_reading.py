@@ -1,0 +1,35 @@
+"""How long a host's page waits for the inventory that a person asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.reading import reading_of
+
+ASKED = datetime(2030, 1, 1, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+TEXT = f"{ASKED.timestamp():.3f}"
+
+
+@pytest.mark.parametrize("facts_at", [None, ASKED - SECOND])
+def test_a_page_waits_for_a_newer_inventory(facts_at: datetime | None) -> None:
+    reading = reading_of(TEXT, facts_at, ASKED + 2 * SECOND)
+    assert reading is not None
+    assert (reading.asked, reading.is_late) == (TEXT, False)
+
+
+def test_a_newer_inventory_ends_the_waiting() -> None:
+    assert reading_of(TEXT, ASKED + SECOND, ASKED + 2 * SECOND) is None
+
+
+def test_a_page_does_not_wait_for_ever() -> None:
+    reading = reading_of(TEXT, None, ASKED + 61 * SECOND)
+    assert reading is not None
+    assert reading.is_late
+
+
+@pytest.mark.parametrize("asked", ["", "soon", "nan", "inf", "-inf"])
+def test_a_page_that_nobody_asked_for_waits_for_nothing(asked: str) -> None:
+    assert reading_of(asked, None, ASKED) is None
