@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponseBase
 
 Person = AbstractBaseUser | AnonymousUser
@@ -68,6 +69,18 @@ def may(user: Person, right: Right) -> bool:
     """True where the person's staff role includes the right; customers have none."""
     role = getattr(user, "staff_role", "")
     return bool(user.is_active) and right in RIGHTS.get(role, frozenset())
+
+
+def member(user: Person, path: str, **also: object) -> Q:
+    """Rows whose customer the user is a member of; `path` leads to the memberships (`members`,
+    `customer__members`), `also` says more of the same membership.
+
+    Nobody who is not signed in is one: compared with the key they lack, the query would find the
+    customers that have no members at all.
+    """
+    if not user.is_active:
+        return Q(pk__in=())
+    return Q(**{f"{path}__user": user.pk}, **{f"{path}__{key}": of for key, of in also.items()})
 
 
 def staff_view(right: Right = Right.SEE) -> Callable[[View[P]], View[P]]:

@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from jobs.models import Job, JobQuerySet, State
-from storage.access import Person
+from storage.access import Person, member
 from storage.models import Member, Volume
 from storage.rows import VolumeRow, rows_of
 
@@ -38,7 +38,7 @@ def member_view(view: View[P]) -> View[P]:
 
 def volumes_of(user: Person) -> QuerySet[Volume]:
     """The volumes of the customers the person is a member of."""
-    own = Volume.objects.visible_to(user).filter(customer__members__user=user.pk)
+    own = Volume.objects.visible_to(user).filter(member(user, "customer__members"))
     return own.select_related("customer", "cache_plan")
 
 

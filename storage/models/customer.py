@@ -7,14 +7,14 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 
-from storage.access import MemberRole, Person, is_staff
+from storage.access import MemberRole, Person, is_staff, member
 from storage.naming import new_key
 
 
 class CustomerQuerySet(models.QuerySet["Customer"]):
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to customers: staff see all, members their own."""
-        return self if is_staff(user) else self.filter(members__user=user.pk)
+        return self if is_staff(user) else self.filter(member(user, "members"))
 
 
 class Customer(models.Model):

@@ -7,7 +7,7 @@ from typing import Self
 
 from django.db import models
 
-from storage.access import ORDERING_ROLES, Person, is_staff
+from storage.access import ORDERING_ROLES, Person, is_staff, member
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
@@ -18,13 +18,11 @@ from storage.wish import Wish
 class VolumeQuerySet(models.QuerySet["Volume"]):
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to volumes: staff see all, members their customer's."""
-        return self if is_staff(user) else self.filter(customer__members__user=user.pk)
+        return self if is_staff(user) else self.filter(member(user, "customer__members"))
 
     def orderable_by(self, user: Person) -> Self:
         """Volumes whose cache plan the person may change as a member of their customer."""
-        return self.filter(
-            customer__members__user=user.pk, customer__members__role__in=ORDERING_ROLES
-        )
+        return self.filter(member(user, "customer__members", role__in=ORDERING_ROLES))
 
     def placed_on(self, host: Host) -> Self:
         return self.filter(placement__host=host, placement__until=None)

@@ -155,7 +155,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         card(tab, "Volumes").get_by_role("link", name=bare.lv, exact=True).click()
         expect(card(tab, "Where it lies")).to_contain_text(bare.guest)
         form = card(tab, "Cache")
-        form.get_by_label("Size on SSD").select_option(label="256 MiB")
+        form.get_by_label("Size on SSD").select_option("268435456")
         form.get_by_role("radio", name="writethrough").check()
         form.get_by_role("button", name="Preview").click()
         confirmed(tab, machine, ["lvcreate", "lvconvert", bare.lv])

@@ -176,7 +176,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     page.clock.install()
-    with page.expect_response("**/series?range=1h"):
+    with page.expect_response("**/series?range=15m"):
         page.goto(served + reverse("volume", args=[there.volume.key]))
     assert page.get_by_text("The first point comes in about 20 s").is_visible()
     start = timezone.now() - timedelta(seconds=20)
