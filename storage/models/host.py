@@ -46,7 +46,9 @@ class Host(models.Model):
     `sealed_key` is our private key, sealed so that only worker and collector can open it.
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
-    `{code, message, correction}`, empty after a good one.
+    `{code, message, correction}`, empty after a good one. While `maintenance_since` is set, jobs
+    wait; between `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may
+    begin, at any time where they are null.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -71,6 +73,10 @@ class Host(models.Model):
     problems = models.JSONField(default=list, blank=True)
     error = models.JSONField(default=dict, blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
+    maintenance_since = models.DateTimeField(null=True, blank=True)
+    maintenance_reason = models.CharField(max_length=200, blank=True)
+    window_start = models.TimeField(null=True, blank=True)
+    window_end = models.TimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = HostQuerySet.as_manager()
@@ -84,6 +90,11 @@ class Host(models.Model):
             models.CheckConstraint(
                 condition=~models.Q(state=HostState.ACTIVE) | ~models.Q(host_key=""),
                 name="host_active_has_pinned_key",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(window_start=None, window_end=None)
+                | models.Q(window_start__isnull=False, window_end__isnull=False),
+                name="host_window_whole",
             ),
             models.UniqueConstraint(
                 fields=("machine_id",),

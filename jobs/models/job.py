@@ -1,11 +1,9 @@
-"""Jobs: what was asked of a host, how far it is, what was run and what came out.
-
-`Job.state` is written by `jobs.moves` only; everything else of a job by its runner.
-"""
+"""What was asked of a host, and how far it is. `Job.state` is written by `jobs.moves` only;
+everything else of a job by its runner."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
@@ -14,6 +12,9 @@ from django.db.models.functions import Now
 from storage.access import Person, is_staff
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
+
+if TYPE_CHECKING:
+    from jobs.models.step import Line, Step
 
 
 class State(models.TextChoices):
@@ -40,9 +41,18 @@ class Kind(models.TextChoices):
 
     CREATE_VOLUME = "create-volume", "Create volume"
     TAG_VOLUME = "tag-volume", "Manage existing volume"
+    EXTEND_VOLUME = "extend-volume", "Extend volume"
+    MOVE_VOLUME = "move-volume", "Move volume"
+    RETIRE_VOLUME = "retire-volume", "Retire volume"
+    RESTORE_VOLUME = "restore-volume", "Restore volume"
+    DESTROY_VOLUME = "destroy-volume", "Destroy volume"
     ADD_CACHE = "add-cache", "Add cache"
     SET_CACHE = "set-cache", "Change cache"
+    REPLACE_CACHE = "replace-cache", "Replace cache"
+    FLUSH_CACHE = "flush-cache", "Flush cache"
     REMOVE_CACHE = "remove-cache", "Remove cache"
+    DROP_CACHE = "drop-cache", "Drop lost cache"
+    REPAIR_VOLUME = "repair-volume", "Repair volume"
 
 
 class Door(models.TextChoices):
@@ -87,6 +97,12 @@ class Job(models.Model):
     since the last good one. `door` and `token` say how it was asked for (`token` is the public
     part of an API token's name). A customer's change of plan also records the `cache_plan` (null =
     none) and the price then. Lease and `not_before` are times of the database's clock.
+
+    `fallback` is the wish that restores where the job began (null = nothing to go back to);
+    `falls_back` says that it is what the job now works towards, `turned` that the point of no
+    return is passed: from there on only forward. `claims` counts workers that took the job since it
+    last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
+    preview. `address` is where the request came from.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -116,6 +132,12 @@ class Job(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)
     attempts = models.PositiveIntegerField(default=0)
+    fallback = models.JSONField(null=True, blank=True)
+    falls_back = models.BooleanField(default=False)
+    turned = models.BooleanField(default=False)
+    claims = models.PositiveIntegerField(default=0)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    address = models.GenericIPAddressField(null=True, blank=True)
 
     objects = JobQuerySet.as_manager()
 
@@ -180,84 +202,8 @@ class Job(models.Model):
     @property
     def running_step(self) -> Step | None:
         """The step whose operation was sent, or may have been sent, to the host."""
-        return self.step_set.filter(state=StepState.RUNNING).first()
+        return self.step_set.filter(state="running").first()
 
     def lines_after(self, n: int) -> models.QuerySet[Line]:
         """Output lines with a counter above `n`, oldest first."""
         return self.line_set.filter(n__gt=n).order_by("n")
-
-
-class StepState(models.TextChoices):
-    PLANNED = "planned", "planned"
-    RUNNING = "running", "running"
-    DONE = "done", "done"
-    FAILED = "failed", "failed"
-
-
-class Step(models.Model):
-    """One operation of the agent. `op_id` is committed before the request is sent, so that after
-    any accident the host can be asked what became of it.
-
-    `commands` is the agent's list `{argv, shell, rc?}`; `deferred` are the checks of a preview that
-    only an earlier step can satisfy, `{code, message}`; `progress` is
-    `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last output line of the operation
-    that is stored.
-    """
-
-    job = models.ForeignKey(Job, on_delete=models.CASCADE)
-    n = models.PositiveIntegerField()
-    verb = models.CharField(max_length=32)
-    args = models.JSONField()
-    expect = models.JSONField()
-    title = models.CharField(max_length=300)
-    op_id = models.UUIDField(null=True, blank=True, unique=True)
-    state = models.CharField(max_length=8, choices=StepState.choices, default=StepState.PLANNED)
-    commands = models.JSONField(default=list, blank=True)
-    deferred = models.JSONField(default=list, blank=True)
-    progress = models.JSONField(default=dict, blank=True)
-    error = models.JSONField(default=dict, blank=True)
-    output_seen = models.PositiveIntegerField(default=0)
-    started_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ("job", "n")
-        constraints = (
-            models.UniqueConstraint(fields=("job", "n"), name="step_n_once"),
-            models.CheckConstraint(
-                condition=models.Q(state__in=StepState.values), name="step_state_known"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state=StepState.PLANNED) | models.Q(op_id__isnull=False),
-                name="step_sent_has_op_id",
-            ),
-            models.UniqueConstraint(
-                fields=("job",),
-                condition=models.Q(state=StepState.RUNNING),
-                name="step_one_running",
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.title
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """The step as the agent's protocol has it."""
-        return {"verb": self.verb, "args": self.args, "expect": self.expect}
-
-
-class Line(models.Model):
-    """One line of output; `n` counts from 1 within the job."""
-
-    job = models.ForeignKey(Job, on_delete=models.CASCADE)
-    n = models.PositiveIntegerField()
-    at = models.DateTimeField(db_default=Now())
-    text = models.TextField()
-
-    class Meta:
-        ordering = ("job", "n")
-        constraints = (models.UniqueConstraint(fields=("job", "n"), name="line_n_once"),)
-
-    def __str__(self) -> str:
-        return self.text

@@ -1,0 +1,17 @@
+from jobs.models.job import OVER, Door, Job, JobQuerySet, Kind, State
+from jobs.models.step import Line, Step, StepState
+from jobs.models.turn import Halt, VgFence
+
+__all__ = [
+    "OVER",
+    "Door",
+    "Halt",
+    "Job",
+    "JobQuerySet",
+    "Kind",
+    "Line",
+    "State",
+    "Step",
+    "StepState",
+    "VgFence",
+]

@@ -1,0 +1,33 @@
+"""Whose turn it is on the hosts."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+class VgFence(models.Model):
+    """Whose turn it is in a volume group: every step that is sent gets the next number, and the
+    host refuses a number below the highest it has seen."""
+
+    vg_uuid = models.CharField(max_length=38, primary_key=True)
+    fence = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.vg_uuid}: {self.fence}"
+
+
+class Halt(models.Model):
+    """The global stop: while its one row is there, no worker begins a step on any host."""
+
+    id = models.BooleanField(primary_key=True, default=True)
+    since = models.DateTimeField(db_default=Now())
+    reason = models.CharField(max_length=200, blank=True)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=models.Q(id=True), name="halt_once"),)
+
+    def __str__(self) -> str:
+        return f"stopped since {self.since}"
