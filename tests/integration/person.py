@@ -14,6 +14,8 @@ from tests.integration.until import until
 
 MIB = 1 << 20
 JOB_SECONDS = 240
+ADD_CACHE_TRAIL = [("pool.create", ["lvcreate"]), ("cache.attach", ["lvconvert"])]
+"""What a job that adds an lvmcache does, through whichever door it was asked for."""
 
 
 class Person:
@@ -119,6 +121,11 @@ def finished(job: Job, seconds: float = JOB_SECONDS) -> Job:
 def argvs(job: Job) -> list[list[str]]:
     """Every command of a job or preview, in order."""
     return [command["argv"] for step in job.step_set.all() for command in step.commands]
+
+
+def trail(job: Job) -> list[tuple[str, list[str]]]:
+    """What a job did: each step's verb with the programs it ran."""
+    return [(step.verb, [c["argv"][0] for c in step.commands]) for step in job.step_set.all()]
 
 
 def words(page: str) -> str:

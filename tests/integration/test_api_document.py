@@ -13,7 +13,7 @@ from panel.embedded import CHECKOUT
 from storage.models import Host, Volume
 from tests.integration.conftest import EMAIL
 from tests.integration.machine import Machine
-from tests.integration.person import Person, argvs, finished
+from tests.integration.person import ADD_CACHE_TRAIL, Person, argvs, finished, trail
 from tests.integration.running import Running
 
 DOCUMENT = CHECKOUT / "docs" / "api.md"
@@ -65,6 +65,7 @@ def test_the_session_of_the_document_adds_a_cache_and_takes_it_off(
         assert "api session" in done.stdout.splitlines()
         assert done.stdout.count(f"{jobs[0].key}\n") == 1
         assert "True" in done.stdout.splitlines()
+        assert trail(jobs[0]) == ADD_CACHE_TRAIL
         assert jobs[0].actor is not None
         assert (jobs[0].actor.email, len(jobs[0].token)) == (EMAIL, 12)
         assert machine.lvs() == bare

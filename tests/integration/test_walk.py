@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect
 
+from jobs.models import Job
 from storage.models import Host
 from tests.demo.furniture import VG, Tenant
 from tests.integration.conftest import EMAIL, PASSWORD
 from tests.integration.machine import Machine
-from tests.integration.person import Person
+from tests.integration.person import ADD_CACHE_TRAIL, Person, trail
 from tests.integration.running import Running
-from tests.panel.test_browser_pages import FLAGS
+from tests.integration.tab import card, chromium, follow, sign_in, tab
 
+__all__ = ["chromium", "tab"]
 pytestmark = pytest.mark.browser
 
-PAGE_MS, FIGURES_MS, JOB_MS, RENEW_MS = 30_000, 120_000, 180_000, 2_000
+FIGURES_MS, JOB_MS, RENEW_MS = 120_000, 180_000, 2_000
 TUNED = "migration_threshold=16384"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    expect.set_options(timeout=PAGE_MS)
-    with sync_playwright() as play:
-        yield (
-            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        )
-        started.close()
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Page]:
-    """A tab of the browser, which must have complained of nothing at the end: a violation of the
-    content security policy is an error on its console."""
-    complaints: list[str] = []
-
-    def heard(said: ConsoleMessage) -> None:
-        if said.type == "error":
-            complaints.append(f"{said.text} ({said.page and said.page.url})")
-
-    context = chromium.new_context()
-    context.set_default_timeout(PAGE_MS)
-    tab = context.new_page()
-    tab.on("console", heard)
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    yield tab
-    context.close()
-    assert complaints == []
 
 
 @contextmanager
@@ -70,15 +41,6 @@ def in_use(machine: Machine) -> Iterator[tuple[Tenant, Tenant]]:
             stack.enter_context(machine.world.guest(tenant.guest, tenant.lv))
         machine.run(tune)
         yield bare, cached
-
-
-def card(tab: Page, title: str) -> Locator:
-    return tab.get_by_role("region", name=title, exact=True)
-
-
-def follow(tab: Page, name: str) -> None:
-    """Click the one link of this name."""
-    tab.get_by_role("link", name=name, exact=True).click()
 
 
 def renewed(tab: Page, awaited: Locator) -> None:
@@ -114,10 +76,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
     machine.forbid_all()
     with in_use(machine) as (bare, cached):
         person.refresh(host)
-        tab.goto(panel.url)
-        tab.get_by_label("Email").fill(EMAIL)
-        tab.get_by_label("Password").fill(PASSWORD)
-        tab.get_by_role("button", name="Sign in", exact=True).click()
+        sign_in(tab, panel.url, EMAIL, PASSWORD)
 
         # A look: what stands on what, how the cache made by hand does, what may go wrong.
         follow(tab, "Hosts")
@@ -167,6 +126,9 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
             expect(chart.get_by_role("list", name="Jobs in this time")).to_contain_text("Add cache")
             expect(chart.get_by_role("img").first).to_be_visible(timeout=FIGURES_MS)
         tab.get_by_role("heading", name="Change the mode").wait_for()
+
+        added = Job.objects.filter(volume__label=bare.lv, dry_run=False, kind="add-cache").get()
+        assert trail(added) == [("volume.tag", ["lvchange"]), *ADD_CACHE_TRAIL]
 
         # It goes again.
         tab.get_by_role("button", name="Remove the cache: preview").click()

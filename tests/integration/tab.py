@@ -1,0 +1,59 @@
+"""A tab of a real browser on the running panel."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+
+from tests.panel.test_browser_pages import FLAGS
+
+PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PAGE_MS)
+    with sync_playwright() as play:
+        yield (
+            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        )
+        started.close()
+
+
+@pytest.fixture
+def tab(chromium: Browser) -> Iterator[Page]:
+    """A tab of the browser, which must have complained of nothing at the end: a violation of the
+    content security policy is an error on its console."""
+    complaints: list[str] = []
+
+    def heard(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            complaints.append(f"{said.text} ({said.page and said.page.url})")
+
+    context = chromium.new_context()
+    context.set_default_timeout(PAGE_MS)
+    tab = context.new_page()
+    tab.on("console", heard)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    yield tab
+    context.close()
+    assert complaints == []
+
+
+def sign_in(tab: Page, url: str, email: str, password: str) -> None:
+    tab.goto(url)
+    tab.get_by_label("Email").fill(email)
+    tab.get_by_label("Password").fill(password)
+    tab.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def card(tab: Page, title: str) -> Locator:
+    return tab.get_by_role("region", name=title, exact=True)
+
+
+def follow(tab: Page, name: str) -> None:
+    """Click the one link of this name."""
+    tab.get_by_role("link", name=name, exact=True).click()
