@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
-from .commands import Command, commands
+from .command import Command
+from .commands import commands
 from .errors import Refusal
 from .host import Host
 from .protocol import Call

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .commands import FORMAT_BCACHE, OURS, ZEROING
+from .command import FORMAT_BCACHE, OURS, ZEROING
 from .errors import Refusal
 from .policy import check_vg
 from .protocol import Call

@@ -5,80 +5,32 @@ A preview shows these very objects, so nothing here may depend on the state of t
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Callable
 
-Args = Mapping[str, Any]
-
-OURS = "tiercel"
-ZEROING = "tiercel.zeroing"
-FORMAT_BCACHE = "tiercel.format=bcache"
-ZERO_STEP = "16MiB"
-DATA_OFFSET_SECTORS = 8192
-# Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
-WIPE = ("-Wy", "-Zy")
-REGISTER = "/sys/fs/bcache/register_quiet"
-CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
-
-
-@dataclass(frozen=True)
-class Command:
-    """One program or one sysfs write.
-
-    `name` tells the commands of a verb apart, so that a resumed verb can leave out the finished
-    ones. `watch` and `wait` name conditions of waits.py: one whose progress is shown while the
-    command runs, one that must hold after it. `locked` is False where the command runs without
-    the agent's lock on the VG.
-    """
-
-    name: str
-    argv: tuple[str, ...]
-    shell: str
-    watch: str = ""
-    wait: str = ""
-    locked: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        return {"argv": list(self.argv), "shell": self.shell}
-
-
-def volume_tag(volume_key: str) -> str:
-    return f"tiercel.volume={volume_key}"
-
-
-def device(vg: str, lv: str) -> str:
-    return f"/dev/{vg}/{lv}"
-
-
-def lv_attribute(vg: str, lv: str, attribute: str) -> str:
-    """Symbolic path of a bcache attribute of an LV: which dm-N it is, is known when it runs."""
-    return f"/sys/block/<{vg}/{lv}>/bcache/{attribute}"
+from .command import (
+    CONGESTION,
+    DATA_OFFSET_SECTORS,
+    FORMAT_BCACHE,
+    OURS,
+    REGISTER,
+    WIPE,
+    ZERO_STEP,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    volume_tag,
+)
+from .command import lv_write as _lv_write
+from .command import run as _run
+from .command import tags as _tags
+from .command import write as _write
 
 
 def commands(verb: str, args: Args) -> tuple[Command, ...]:
     """The commands of a mutating verb; KeyError for any other verb."""
     return BUILDERS[verb](args)
-
-
-def _run(name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True) -> Command:
-    return Command(name, argv, shlex.join(argv), watch, wait, locked)
-
-
-def _write(name: str, path: str, value: str, wait: str = "", shown: str = "") -> Command:
-    shell = f"echo {shlex.quote(value)} > {shown or path}"
-    return Command(name, ("write", path, value), shell, wait=wait)
-
-
-def _lv_write(args: Args, attribute: str, value: str, wait: str = "") -> Command:
-    vg, lv = args["vg"], args["lv"]
-    shown = f"/sys/block/$(basename $(realpath {device(vg, lv)}))/bcache/{attribute}"
-    return _write(attribute, lv_attribute(vg, lv, attribute), value, wait, shown)
-
-
-def _tags(*tags: str) -> list[str]:
-    return [word for tag in tags for word in ("--addtag", tag)]
 
 
 def _lvcreate(
@@ -183,9 +135,6 @@ def _cset_create(args: Args) -> tuple[Command, ...]:
             device(vg, name),
         ),
         _write("register", REGISTER, device(vg, name), wait="cset_registered"),
-        # The set serves one volume on its own SSD space. By default bcache sends reads past a
-        # cache that once took 2 ms, and the volume never warms up on a busy host.
-        *(_write(each, f"/sys/fs/bcache/{args['cset_uuid']}/{each}", "0") for each in CONGESTION),
     )
 
 
@@ -217,8 +166,12 @@ def _bcache_format(args: Args) -> tuple[Command, ...]:
 
 
 def _bcache_attach(args: Args) -> tuple[Command, ...]:
-    # The mode goes first: a mode left from an earlier cache must not hold for one moment.
+    # The set serves one volume on its own SSD space. By default bcache sends reads past a cache
+    # that once took 2 ms, and the volume never warms up on a busy host.
+    cset = f"/sys/fs/bcache/{args['cset_uuid']}"
+    # The mode goes before the cache: one left from an earlier cache must not hold for one moment.
     return (
+        *(_write(each, f"{cset}/{each}", "0") for each in CONGESTION),
         _lv_write(args, "cache_mode", args["cache_mode"]),
         _lv_write(args, "sequential_cutoff", str(args["sequential_cutoff_bytes"])),
         _lv_write(args, "attach", args["cset_uuid"], wait="attached"),
@@ -236,7 +189,21 @@ def _bcache_set(args: Args) -> tuple[Command, ...]:
     if args.get("sequential_cutoff_bytes") is not None:
         cutoff = str(args["sequential_cutoff_bytes"])
         steps.append(_lv_write(args, "sequential_cutoff", cutoff))
+    if args.get("writeback_percent") is not None:
+        percent = str(args["writeback_percent"])
+        steps.append(_lv_write(args, "writeback_percent", percent))
     return tuple(steps)
+
+
+def _bcache_flush(args: Args) -> tuple[Command, ...]:
+    """With writeback_percent 0 the kernel writes back without a brake; afterwards it is put back
+    to what was wished."""
+    percent = str(args["writeback_percent"])
+    return (
+        _lv_write(args, "writeback_percent", "0", name="unbrake"),
+        _lv_write(args, "writeback_running", "1", wait="bcache_flushed"),
+        _lv_write(args, "writeback_percent", percent),
+    )
 
 
 def _bcache_stop(args: Args) -> tuple[Command, ...]:
@@ -257,6 +224,7 @@ BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     "bcache.format": _bcache_format,
     "bcache.attach": _bcache_attach,
     "bcache.detach": _bcache_detach,
+    "bcache.flush": _bcache_flush,
     "bcache.set": _bcache_set,
     "bcache.stop": _bcache_stop,
 }

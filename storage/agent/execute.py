@@ -8,7 +8,7 @@ from typing import Any, Callable, TypeVar
 
 from . import failure
 from .assess import assess, settled
-from .commands import Args, Command
+from .command import Args, Command
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
 from .ops import Record, interrupted

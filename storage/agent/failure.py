@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .commands import Command
+from .command import Command
 from .errors import Refusal
 
 LOCKED = ("Resource temporarily unavailable", "Can't get lock")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .assess import assess
-from .commands import Command
+from .command import Command
 from .dm import text
 from .errors import Refusal
 from .host import Host

@@ -7,23 +7,30 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import bcache, dm
-from .commands import Args, device
+from .command import Args, device
 from .host import Host
+from .pace import Fall, Pace
 
 SECTOR = 512
 
 
 @dataclass(frozen=True)
 class Progress:
-    """`total_bytes` 0 = unknown."""
+    """`total_bytes` 0 = unknown; `pace` where it is measured."""
 
     label: str
     done_bytes: int
     total_bytes: int
     met: bool
+    pace: Pace | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {"label": self.label, "done_bytes": self.done_bytes, "total_bytes": self.total_bytes}
+        measured: dict[str, object] = {
+            "label": self.label,
+            "done_bytes": self.done_bytes,
+            "total_bytes": self.total_bytes,
+        }
+        return measured if self.pace is None else {**measured, **self.pace.to_json()}
 
 
 @dataclass(frozen=True)
@@ -59,16 +66,18 @@ def _written(host: Host, stat: str) -> int:
     return int(words[6]) if len(words) > 6 else 0
 
 
-def _falling(dirty: Callable[[], int | None], limit: int) -> Callable[[], Progress]:
+def _falling(host: Host, dirty: Callable[[], int | None], limit: int) -> Callable[[], Progress]:
     """Flushing from what is dirty now down to a limit; None dirty = the cache is gone."""
     first = dirty() or 0
+    fall = Fall(host.boottime_ns(), first)
 
     def ask() -> Progress:
         now = dirty()
         if now is None:
-            return Progress("flushed", first, first, True)
+            return Progress("flushed", fall.peak, fall.peak, True)
+        pace = fall.look(host.boottime_ns(), now, max(0, limit))
         # Writes go on meanwhile, so what is dirty may rise above where it began.
-        return Progress("flushed", max(0, first - now), first, now <= limit)
+        return Progress("flushed", fall.peak - now, fall.peak, now <= limit, pace)
 
     return ask
 
@@ -82,7 +91,7 @@ def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
         status = found.get(name) or found.get(f"{name}-real")
         return None if status is None else status.dirty * status.chunk_sectors * SECTOR
 
-    return _falling(dirty, args["dirty_limit_bytes"])
+    return _falling(host, dirty, args["dirty_limit_bytes"])
 
 
 def _detached(host: Host, args: Args) -> Callable[[], Progress]:
@@ -94,7 +103,15 @@ def _detached(host: Host, args: Args) -> Callable[[], Progress]:
             return None
         return found.dirty_bytes
 
-    return _falling(dirty, -1)
+    return _falling(host, dirty, -1)
+
+
+def _bcache_flushed(host: Host, args: Args) -> Callable[[], Progress]:
+    def dirty() -> int | None:
+        found = bcache.backing(host, kname(host, args))
+        return None if found is None else found.dirty_bytes
+
+    return _falling(host, dirty, args["dirty_limit_bytes"])
 
 
 def _once(label: str, met: Callable[[Host, Args], bool]) -> Callable[..., Callable[[], Progress]]:
@@ -131,6 +148,7 @@ def _stopped(host: Host, args: Args) -> bool:
 WAITS: Mapping[str, Wait] = {
     "zeroed": Wait(_zeroed, None),
     "flushed": Wait(_flushed, None),
+    "bcache_flushed": Wait(_bcache_flushed, None),
     "detached": Wait(_detached, None),
     "attached": Wait(_once("attached", _attached), 60.0),
     "backing_registered": Wait(_once("registered", _backing_registered), 60.0),

@@ -1,12 +1,13 @@
-"""bcache.format, attach, detach, set, stop: a volume as a bcache backing device."""
+"""bcache.format, attach, detach, stop: a volume as a bcache backing device."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from .. import checks
-from ..commands import FORMAT_BCACHE, OURS, ZEROING, Args, device
+from .. import bcache, checks
+from ..command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
+from ..dm import text
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
@@ -16,7 +17,7 @@ from ..view import Check, Facts, View, cset_subject, lv_subject
 from .base import NOTHING, Verb
 
 
-def _identity(view: View, call: Call) -> list[Check]:
+def identity(view: View, call: Call) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.known_lv(view, call, call.args["lv"]),
@@ -28,7 +29,7 @@ def _lv(view: View, call: Call) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _touches(args: Args) -> frozenset[str]:
+def touches(args: Args) -> frozenset[str]:
     found = {lv_subject(args["vg"], args["lv"])}
     if "cset_uuid" in args:
         found.add(cset_subject(args["cset_uuid"]))
@@ -120,19 +121,22 @@ def _format_state(view: View, call: Call) -> list[Check]:
 
 
 FORMAT = Verb(
-    identity=lambda view, call: [*_identity(view, call), checks.vg_whole(view, call)],
+    identity=lambda view, call: [*identity(view, call), checks.vg_whole(view, call)],
     todo=_format_todo,
     state=_format_state,
-    touches=_touches,
+    touches=touches,
 )
 
 
-def _set_names(found: Facts, args: Args) -> set[str]:
+def differing(found: Facts, args: Args) -> set[str]:
+    """Names of the commands for the settings in `args` that are not so already."""
     todo = set()
     if args.get("cache_mode") not in (None, found["cache_mode"]):
         todo.add("cache_mode")
     if args.get("sequential_cutoff_bytes") not in (None, found["sequential_cutoff_bytes"]):
         todo.add("sequential_cutoff")
+    if args.get("writeback_percent") not in (None, found["writeback_percent"]):
+        todo.add("writeback_percent")
     return todo
 
 
@@ -148,7 +152,9 @@ def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
             "Detach it first (bcache.detach).",
             subject=lv_subject(call.args["vg"], call.args["lv"]),
         )
-    return frozenset(_set_names(found, call.args))
+    cset = f"{bcache.FS}/{found['cset_uuid']}"
+    braked = {name for name in CONGESTION if text(view.host, f"{cset}/{name}") != "0"}
+    return frozenset(differing(found, call.args) | braked)
 
 
 def _cset_there(view: View, call: Call) -> Check:
@@ -166,7 +172,9 @@ def _cset_there(view: View, call: Call) -> Check:
     return check
 
 
-def _has_device(view: View, call: Call) -> Check:
+def has_device(view: View, call: Call) -> Check:
+    """The bcacheN of the volume runs."""
+
     def check() -> None:
         found = checks.backing(view, call)
         if found["state"] == "inconsistent" or found["device"] is None:
@@ -181,7 +189,9 @@ def _has_device(view: View, call: Call) -> Check:
     return check
 
 
-def _redundant(view: View, call: Call, uuid: str | None) -> Check:
+def redundant_set(view: View, call: Call, uuid: str | None) -> Check:
+    """Where writeback is asked for, the cache set `uuid` lies on redundant SSDs."""
+
     def check() -> None:
         if call.args.get("cache_mode") != "writeback" or uuid is None:
             return
@@ -199,14 +209,14 @@ def _redundant(view: View, call: Call, uuid: str | None) -> Check:
 
 
 ATTACH = Verb(
-    identity=_identity,
+    identity=identity,
     todo=_attach_todo,
     state=lambda view, call: [
-        _has_device(view, call),
+        has_device(view, call),
         _cset_there(view, call),
-        _redundant(view, call, call.args["cset_uuid"]),
+        redundant_set(view, call, call.args["cset_uuid"]),
     ],
-    touches=_touches,
+    touches=touches,
 )
 
 
@@ -231,39 +241,10 @@ def _right_cset(view: View, call: Call) -> Check:
 
 
 DETACH = Verb(
-    identity=_identity,
+    identity=identity,
     todo=_detach_todo,
     state=lambda view, call: [_right_cset(view, call)],
-    touches=_touches,
-)
-
-
-def _set_todo(view: View, call: Call) -> frozenset[str] | None:
-    return frozenset(_set_names(checks.backing(view, call), call.args))
-
-
-def _set_redundant(view: View, call: Call) -> Check:
-    """A mode written while no cache is there would hold for the next one: it is refused."""
-
-    def check() -> None:
-        found = checks.backing(view, call)
-        if found["cset_uuid"] is None and call.args.get("cache_mode") == "writeback":
-            raise Refusal(
-                "not_redundant",
-                "writeback can only be set while a cache is attached.",
-                "Attach the cache first and give the mode there.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
-            )
-        _redundant(view, call, found["cset_uuid"])()
-
-    return check
-
-
-SET = Verb(
-    identity=_identity,
-    todo=_set_todo,
-    state=lambda view, call: [_set_redundant(view, call)],
-    touches=_touches,
+    touches=touches,
 )
 
 
@@ -287,8 +268,8 @@ def _clean(view: View, call: Call) -> Check:
 
 
 STOP = Verb(
-    identity=_identity,
+    identity=identity,
     todo=_stop_todo,
     state=lambda view, call: [unused(view, call), _clean(view, call)],
-    touches=_touches,
+    touches=touches,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Callable
 
-from ..commands import Args
+from ..command import Args
 from ..protocol import Call
 from ..view import Check, View
 

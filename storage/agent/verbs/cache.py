@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import checks
-from ..commands import OURS, Args
+from ..command import OURS, Args
 from ..errors import Refusal
 from ..protocol import Call
 from ..redundancy import redundant

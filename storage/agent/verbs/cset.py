@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .. import checks, room
-from ..commands import FORMAT_BCACHE, REGISTER, device
+from ..command import FORMAT_BCACHE, REGISTER, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import checks, room
-from ..commands import OURS, ZEROING, Args, volume_tag
+from ..command import OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
 from ..usage import unused

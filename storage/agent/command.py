@@ -1,0 +1,73 @@
+"""What a command is, and how each kind of it is written down. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Args = Mapping[str, Any]
+
+OURS = "tiercel"
+ZEROING = "tiercel.zeroing"
+FORMAT_BCACHE = "tiercel.format=bcache"
+ZERO_STEP = "16MiB"
+DATA_OFFSET_SECTORS = 8192
+# Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
+WIPE = ("-Wy", "-Zy")
+REGISTER = "/sys/fs/bcache/register_quiet"
+CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One program or one sysfs write.
+
+    `name` tells the commands of a verb apart, so that a resumed verb can leave out the finished
+    ones. `watch` and `wait` name conditions of waits.py: one whose progress is shown while the
+    command runs, one that must hold after it. `locked` is False where the command runs without
+    the agent's lock on the VG.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    shell: str
+    watch: str = ""
+    wait: str = ""
+    locked: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"argv": list(self.argv), "shell": self.shell}
+
+
+def volume_tag(volume_key: str) -> str:
+    return f"tiercel.volume={volume_key}"
+
+
+def device(vg: str, lv: str) -> str:
+    return f"/dev/{vg}/{lv}"
+
+
+def lv_attribute(vg: str, lv: str, attribute: str) -> str:
+    """Symbolic path of a bcache attribute of an LV: which dm-N it is, is known when it runs."""
+    return f"/sys/block/<{vg}/{lv}>/bcache/{attribute}"
+
+
+def run(name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True) -> Command:
+    return Command(name, argv, shlex.join(argv), watch, wait, locked)
+
+
+def write(name: str, path: str, value: str, wait: str = "", shown: str = "") -> Command:
+    shell = f"echo {shlex.quote(value)} > {shown or path}"
+    return Command(name, ("write", path, value), shell, wait=wait)
+
+
+def lv_write(args: Args, attribute: str, value: str, wait: str = "", name: str = "") -> Command:
+    vg, lv = args["vg"], args["lv"]
+    shown = f"/sys/block/$(basename $(realpath {device(vg, lv)}))/bcache/{attribute}"
+    return write(name or attribute, lv_attribute(vg, lv, attribute), value, wait, shown)
+
+
+def tags(*tags: str) -> list[str]:
+    return [word for tag in tags for word in ("--addtag", tag)]
