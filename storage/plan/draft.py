@@ -38,13 +38,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One agent verb. `polled` steps take long and are watched without holding a worker."""
+    """One agent verb. `polled` steps take long and are watched without holding a worker. Past a
+    step that `turns` there is no way back. While a step that `holds_vg` runs, no other job changes
+    the volume group."""
 
     verb: str
     args: dict[str, Any]
     expect: dict[str, Any]
     title: str
     polled: bool = False
+    turns: bool = False
+    holds_vg: bool = True
 
 
 @dataclass(slots=True)
@@ -59,13 +63,15 @@ class Draft:
     steps: list[Step] = field(default_factory=list)
     freed_bytes: dict[str, int] = field(default_factory=dict)
 
-    def add(self, verb: str, title: str, *, polled: bool = False, **args: Any) -> None:
+    def add(
+        self, verb: str, title: str, *, polled: bool = False, turns: bool = False, **args: Any
+    ) -> None:
         """A step on the target LV itself, guarded by its identity."""
         expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
         if self.lv is not None:
             expect |= {"lv_uuid": self.lv.uuid, "size_bytes": self.lv.size_bytes}
         args = {"vg": self.vg.name, "lv": self.lv_name, **args}
-        self.steps.append(Step(verb, args, expect, title, polled))
+        self.steps.append(Step(verb, args, expect, title, polled, turns, holds_vg=not polled))
 
     def add_beside(
         self, verb: str, title: str, *, uuid: str | None = None, polled: bool = False, **args: Any
@@ -74,7 +80,8 @@ class Draft:
         expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
         if uuid is not None:
             expect["lv_uuid"] = uuid
-        self.steps.append(Step(verb, {"vg": self.vg.name, **args}, expect, title, polled))
+        args = {"vg": self.vg.name, **args}
+        self.steps.append(Step(verb, args, expect, title, polled, holds_vg=not polled))
 
     def free(self, lv: LogicalVolume) -> None:
         """Count on the room that a step of this plan frees by removing `lv`."""

@@ -1,0 +1,58 @@
+"""What keeps steps from beginning: the global stop, a host's maintenance, its change window.
+
+A step that runs already is still followed: nothing of this kills anything.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+
+from jobs.clock import database_now
+from jobs.models import Halt
+from storage.models import Host
+
+LOOK_AGAIN = timedelta(seconds=10)
+
+
+class Held(Exception):
+    """No step may begin now; `sentence` says why and until when, `again_at` when to look again."""
+
+    def __init__(self, sentence: str, again_at: datetime) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.again_at = again_at
+
+
+def demand_free(host_id: int) -> None:
+    """Raise `Held` where no step may begin on the host now."""
+    now = database_now()
+    halt = Halt.objects.select_related("actor").first()
+    if halt is not None:
+        raise Held(f"All jobs are stopped{_who(halt)}", now + LOOK_AGAIN)
+    fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
+    host = Host.objects.only(*fields).get(pk=host_id)
+    if host.maintenance_since is not None:
+        why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
+        raise Held(f"{host.name} is in maintenance{why}", now + LOOK_AGAIN)
+    if host.window_start is None or host.window_end is None:
+        return
+    opening = next_opening(host.window_start, host.window_end, now)
+    if opening is not None:
+        hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
+        raise Held(f"Waits for the change window of {host.name}, {hours}", opening)
+
+
+def next_opening(start: time, end: time, now: datetime) -> datetime | None:
+    """When the daily window from `start` to `end` (UTC, may span midnight) opens next; None while
+    it is open. `now` is in UTC; a window from a time to the same time is always open."""
+    at = now.time()
+    is_open = start <= at < end if start < end else at >= start or at < end
+    if is_open:
+        return None
+    opening = datetime.combine(now.date(), start, now.tzinfo)
+    return opening if opening > now else opening + timedelta(days=1)
+
+
+def _who(halt: Halt) -> str:
+    by = f" by {halt.actor}" if halt.actor is not None else ""
+    return f"{by}: {halt.reason}" if halt.reason else by
