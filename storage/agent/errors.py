@@ -12,7 +12,10 @@ CODES = frozenset(
         *("bad_request", "unknown_verb", "too_large", "observe_only", "vg_not_allowed"),
         *("not_ours", "not_found", "already_exists", "stale", "in_use", "busy", "no_space"),
         *("unsupported", "missing_tool", "dirty", "not_redundant", "not_fresh", "degraded"),
-        *("timeout", "cmd_failed", "op_conflict", "internal"),
+        *("too_early", "not_retired"),
+        "needs_guest_off",
+        *("timeout", "cmd_failed", "op_conflict", "internal", "interrupted", "aborted"),
+        *("journal_unwritable", "stale_fence", "not_abortable", "quota", "stuck"),
     )
 )
 

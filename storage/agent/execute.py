@@ -6,12 +6,14 @@ import errno
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
-from . import failure
+from . import extents, failure, fence, journal, qmp
 from .assess import assess, settled
-from .command import Args, Command
+from .boot import remember
+from .command import Args, Command, stamped
+from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
-from .ops import Record, interrupted
+from .ops import Record, aborted, interrupted
 from .protocol import Call, call_from_json
 from .view import View
 from .waits import WAITS, Progress, kname
@@ -20,9 +22,6 @@ _T = TypeVar("_T")
 LOCK_SECONDS = 120.0
 BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
-SAVE_NS = 2_000_000_000
-# op.get gives 2000 lines at most: they must fit into one reply.
-LINE_LIMIT = 300
 _SYSFS_MEANINGS = {
     errno.EINVAL: "the kernel does not accept it for this device (dmesg may say why)",
     errno.ENOENT: "the kernel does not know that cache set, or the data belongs to another one",
@@ -31,12 +30,12 @@ _SYSFS_MEANINGS = {
 
 
 def execute(host: Host, op: str) -> None:
-    """Run the operation once; a second call of the same id does nothing."""
+    """Run the operation once; a second call of the same id does nothing, and neither does one that
+    comes after somebody declared the operation dead. Raises OSError where the journal takes no
+    mark: then nothing was run."""
     record = host.op_load(op)
-    if record is None or record["state"] != "running" or record["begun"]:
+    if record is None or record["state"] != "running" or not host.op_mark(op, journal.BEGUN):
         return
-    record["begun"] = True
-    host.op_save(op, record)
     Execution(host, op, record).run()
 
 
@@ -47,11 +46,12 @@ class Execution:
     def __init__(self, host: Host, op: str, record: Record) -> None:
         self._host = host
         self._op = op
-        self._record = record
+        self._fence: int | None = record.get("fence")
+        self._entry = Entry(host, op, record)
         self._call: Call = call_from_json(record["call"])
         self._lock: AbstractContextManager[None] | None = None
         self._lv_uuid = self._call.expect.get("lv_uuid", "")
-        self._saved_ns = 0
+        self._given: dict[str, tuple[str, ...]] = {}
 
     def run(self) -> None:
         state = "done"
@@ -71,20 +71,21 @@ class Execution:
             state = "failed"
         finally:
             self._release()
-        if error is not None and self._host.stopping():
+        if error is not None and self._stopping():
             # The same SIGINT ended the command or the report that failed.
-            state, error = "interrupted", interrupted()
+            state, error = "interrupted", aborted() if self._aborted() else interrupted()
         if error is not None:
-            self._say(f"{error.code}: {error.message} {error.correction}")
-        self._save(state=state, error=None if error is None else error.to_json())
+            self._entry.say(f"{error.code}: {error.message} {error.correction}")
+        self._entry.close(state, error)
 
     def _run(self) -> None:
         self._acquire()
+        # Another owner may have come while this operation waited for the lock.
+        fence.check(self._host, self._call.expect["vg_uuid"], self._fence, self._op)
         commands = self._assess()
-        self._record["commands"] = [{**each.to_json(), "rc": None} for each in commands]
-        self._save()
+        self._entry.plan(commands)
         for number, command in enumerate(commands):
-            if self._host.stopping():
+            if self._stopping():
                 raise interrupted()
             self._command(number, command)
         view = View(self._host)
@@ -94,6 +95,15 @@ class Execution:
                 "Every command succeeded, but the host does not show the result.",
                 "Look at the output and at the host; then plan anew.",
             )
+        self._remember_for_boot(view)
+
+    def _remember_for_boot(self, view: View) -> None:
+        """The volume is as wished: what cannot be noted now is said, and fails nothing."""
+        try:
+            for line in remember(view, self._call):
+                self._entry.say(f"$ {line}")
+        except (Refusal, LockBusy, OSError) as problem:
+            self._entry.say(f"What the next boot needs could not be noted: {problem}")
 
     def _assess(self) -> tuple[Command, ...]:
         """The checks once more, under the lock."""
@@ -111,20 +121,26 @@ class Execution:
             self._host.sleep(POLL_SECONDS)
 
     def _command(self, number: int, command: Command) -> None:
-        self._say(f"$ {command.shell}")
+        self._entry.say(f"$ {command.shell}")
         if not command.locked:
             self._remember()
             self._release()
         watch = self._question(command.watch)
+        self._entry.begin(number)
         try:
+            if command.gives:
+                found = extents.of(self._host, self._call.args["vg"], command.gives)
+                self._given[command.gives] = found
             if command.argv[0] == "write":
                 rc = self._write(command)
+            elif command.argv[0] == "qmp":
+                rc = qmp.run(self._host, command, self._entry.say)
             else:
                 rc = self._program(command, watch)
         except Refusal as refusal:
-            self._record["commands"][number]["rc"] = refusal.rc
+            self._entry.end(number, refusal.rc)
             raise
-        self._record["commands"][number]["rc"] = rc
+        self._entry.end(number, rc)
         if watch is not None:
             self._glance(watch, force=True)
         if command.wait:
@@ -132,7 +148,6 @@ class Execution:
         if self._lock is None:
             self._acquire()
             self._recheck()
-        self._save()
 
     def _program(self, command: Command, watch: Callable[[], Progress] | None) -> int:
         def tick() -> None:
@@ -140,7 +155,8 @@ class Execution:
                 self._glance(watch)
 
         try:
-            result = self._host.run(command.argv, timeout=None, tick=tick)
+            words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
+            result = self._host.run(words, timeout=None, tick=tick, stop=self._aborted)
         except MissingTool:
             raise Refusal(
                 "missing_tool",
@@ -152,7 +168,7 @@ class Execution:
         for before, line in zip(["", *lines], lines):
             # LVM repeats "Flushing N blocks" twice a second while N stays the same.
             if line != before:
-                self._say(line)
+                self._entry.say(line)
         if result.rc != 0:
             raise failure.of_command(command, result.rc, result.stderr)
         return 0
@@ -164,7 +180,7 @@ class Execution:
             self._host.write(path, value)
         except OSError as error:
             meaning = _SYSFS_MEANINGS.get(error.errno or 0, str(error.strerror))
-            self._say(f"{path}: {error.strerror}")
+            self._entry.say(f"{path}: {error.strerror}")
             raise Refusal(
                 "cmd_failed",
                 f"Writing {value} to {path} failed: {meaning}.",
@@ -187,10 +203,10 @@ class Execution:
         start = self._host.boottime_ns()
         while True:
             progress = ask()
-            self._show(progress, force=progress.met)
+            self._entry.show(progress, force=progress.met)
             if progress.met:
                 return
-            if self._host.stopping():
+            if self._stopping():
                 raise interrupted()
             waited = (self._host.boottime_ns() - start) / 1e9
             if wait.seconds is not None and waited > wait.seconds:
@@ -242,24 +258,15 @@ class Execution:
         """Progress of a running command is only for show: dmsetup may time out while LVM has the
         device suspended, and an operation that ended over it would leave LVM at work unlocked."""
         try:
-            self._show(watch(), force=force)
+            self._entry.show(watch(), force=force)
         except (Refusal, OSError) as problem:
-            self._say(f"The progress cannot be read just now: {problem}")
+            self._entry.say(f"The progress cannot be read just now: {problem}")
 
-    def _show(self, progress: Progress, force: bool = False) -> None:
-        now = self._host.boottime_ns()
-        if progress.total_bytes or progress.label != "flushed":
-            self._record["progress"] = progress.to_json()
-        if force or now - self._saved_ns >= SAVE_NS:
-            self._save()
+    def _stopping(self) -> bool:
+        return self._host.stopping() or self._aborted()
 
-    def _save(self, **changes: Any) -> None:
-        self._record.update(changes)
-        self._host.op_save(self._op, self._record)
-        self._saved_ns = self._host.boottime_ns()
-
-    def _say(self, line: str) -> None:
-        self._host.op_log(self._op, line[:LINE_LIMIT])
+    def _aborted(self) -> bool:
+        return self._host.op_marked(self._op, journal.ABORT)
 
     def _busy(self) -> Refusal:
         return Refusal(

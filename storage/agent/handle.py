@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import ops, protocol
+from . import ops, protocol, stuck
+from .abort import abort
 from .assess import preview
 from .errors import Refusal
 from .hello import hello
@@ -41,10 +42,13 @@ def handle(line: bytes, host: Host) -> bytes:
 def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
     """Data and warnings. Raises Refusal."""
     if not isinstance(request.body, Call):
+        _reachable(host)
         return {"steps": preview(host, request.body)}, ()
     call = request.body
+    if call.mutating or call.verb in ("inventory", "sample"):
+        _reachable(host)
     if call.mutating:
-        return ops.accept(host, request.id, call), ()
+        return ops.accept(host, request.id, call, request.fence), ()
     if call.verb == "hello":
         return hello(host), ()
     if call.verb == "inventory":
@@ -54,7 +58,16 @@ def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
         return data, tuple(warnings)
     if call.verb == "op.get":
         return ops.get(host, call.args["op"], call.args["after"]), ()
+    if call.verb == "op.abort":
+        return abort(host, call.args["op"]), ()
     return ops.listing(host), ()
+
+
+def _reachable(host: Host) -> None:
+    """Raises Refusal(stuck) while a program that only reads hangs on this host."""
+    reader = host.stuck()
+    if reader is not None:
+        raise stuck.refusal(reader)
 
 
 def host_block(host: Host) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Everything else in this package is a function of a request and a `Host`. `RealHo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Callable, Protocol
@@ -31,6 +31,24 @@ class TimedOut(Exception):
     """The command did not end in time; it was abandoned."""
 
 
+@dataclass(frozen=True)
+class Reader:
+    """A program that only reads and hangs in the kernel: not even SIGKILL ends it. `since_ns` =
+    wall clock when it was given up."""
+
+    command: str
+    pid: int
+    since_ns: int
+
+
+class Stuck(TimedOut):
+    """It hangs, or was not started because an earlier reader hangs."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader.command)
+        self.reader = reader
+
+
 class LockBusy(Exception):
     """Another operation of the agent holds the volume group."""
 
@@ -44,15 +62,21 @@ class Host(Protocol):
         *,
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Result:
         """Run a program to its end, without a shell and with stdin empty.
 
         `argv[0]` is a bare name ("lvs") found in the system folders, never through PATH: raises
         MissingTool. After `timeout` seconds raises TimedOut (only ever given for commands that
-        read); None waits for ever, which every command that writes uses. `tick` is called about
-        twice a second meanwhile. LVM reports ask for their JSON on LVM_REPORT_FD: it comes back
-        as `Result.report`; a host may leave that empty and put the JSON on stdout.
+        read), and Stuck at once while an earlier reader hangs; None waits for ever, which every
+        command that writes uses. `tick` is called about twice a second meanwhile; so is `stop`,
+        and once it says True the program gets one SIGINT and is waited for. LVM reports ask for
+        their JSON on LVM_REPORT_FD: it comes back as `Result.report`; a host may leave that empty
+        and put the JSON on stdout.
         """
+
+    def stuck(self) -> Reader | None:
+        """A reader that hangs on this host, whichever process of the agent started it."""
 
     def has_tool(self, name: str) -> bool:
         """Whether `run([name])` would find the program."""
@@ -64,8 +88,8 @@ class Host(Protocol):
         """Write to a sysfs file in one write(2). Raises OSError with the kernel's errno."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Replace an ordinary file atomically (temporary file, fsync, rename), mode 0644,
-        making its folder if needed."""
+        """Replace an ordinary file atomically (temporary file, fsync, rename, fsync of the
+        folder), mode 0644, making its folder if needed. Raises OSError."""
 
     def list(self, path: str) -> Sequence[str]:
         """Sorted names in a folder; empty when it is missing or unreadable."""
@@ -88,6 +112,10 @@ class Host(Protocol):
         """Whether the block device can be opened for exclusive use just now (O_EXCL): another
         sign of use beside open descriptors, mounts and holders, never the only one."""
 
+    def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+        """Say commands to the QEMU monitor behind a Unix socket and return what each returned.
+        Raises OSError, also where QEMU refuses one."""
+
     def dm_message(self, name: str, message: str) -> str:
         """Send a message to sector 0 of a device-mapper device (what `dmsetup message NAME 0 …`
         does, without a process per volume) and return its answer. Raises OSError."""
@@ -105,8 +133,8 @@ class Host(Protocol):
         """The node name."""
 
     def lock(self, vg: str, timeout: float) -> AbstractContextManager[None]:
-        """Hold the agent's own lock on a volume group inside a `with`. Waits up to `timeout`
-        seconds, then raises LockBusy. Not re-entrant."""
+        """Hold the agent's own lock on a volume group (or `fence.lock_name`) inside a `with`.
+        Waits up to `timeout` seconds, then raises LockBusy. Not re-entrant."""
 
     def start_op(self, op: str) -> None:
         """Start `ops.execute(host, op)` apart from this process (a transient systemd unit).
@@ -123,16 +151,27 @@ class Host(Protocol):
         """The saved record of an operation, or None."""
 
     def op_save(self, op: str, record: dict[str, Any]) -> None:
-        """Save the record of an operation, atomically and fsynced."""
+        """Save the record of an operation, atomically and fsynced. Raises OSError."""
 
     def op_create(self, op: str, record: dict[str, Any]) -> bool:
-        """Save a new record; False, and nothing changed, when one is already there."""
+        """Save a new record, fsynced; False, and nothing changed, when one is already there.
+        Raises OSError."""
+
+    def op_mark(self, op: str, mark: str) -> bool:
+        """Leave a mark beside an operation, fsynced; False when it was there already. Of several
+        processes that try, one is told True. Raises OSError."""
+
+    def op_marked(self, op: str, mark: str) -> bool:
+        """Whether the mark is there."""
+
+    def op_remove(self, op: str) -> None:
+        """Remove the record of an operation with its log and its marks. Raises OSError."""
 
     def op_ids(self) -> Sequence[str]:
         """Ids of all saved operations."""
 
     def op_log(self, op: str, text: str) -> None:
-        """Append one line (no newline inside) to the log of an operation."""
+        """Append one line (no newline inside) to the log of an operation. Raises OSError."""
 
     def op_lines(self, op: str) -> Sequence[str]:
         """The log of an operation, oldest first."""

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import stuck
 from .errors import Refusal
-from .host import Host, MissingTool, Result, TimedOut
+from .host import Host, MissingTool, Result, Stuck, TimedOut
 
 Row = Mapping[str, str]
 
@@ -158,6 +159,8 @@ def _run(host: Host, command: Sequence[str]) -> Result:
             "Install the package lvm2.",
             argv=command,
         ) from None
+    except Stuck as found:
+        raise stuck.refusal(found.reader) from None
     except TimedOut:
         raise Refusal(
             "timeout",

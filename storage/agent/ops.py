@@ -1,7 +1,8 @@
 """Operations: accepted by a request, run apart from it, looked up by their id.
 
-A record: op, call (verb, args, expect), state (running, done, failed, interrupted), begun,
-boot_id, started_ns (wall clock), started_boottime_ns, commands (argv, shell, rc), progress, error.
+A record: op, call (verb, args, expect), fence, state (running, done, failed, interrupted), boot_id,
+started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv, shell, rc, started_ns,
+ended_ns), progress, error; lost_lines where output could not be kept.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from . import fence as fences
+from . import journal
 from .assess import assess
 from .command import Command
 from .dm import text
 from .errors import Refusal
-from .host import Host
+from .host import Host, LockBusy
 from .protocol import Call
 from .view import View
 
 # A unit that was only just asked for may not show up in systemd's list yet.
 GRACE_NS = 15_000_000_000
 LINES_LIMIT = 2000
+FENCE_SECONDS = 10.0
 
 Record = dict[str, Any]
 
@@ -28,14 +32,15 @@ def boot_id(host: Host) -> str:
     return text(host, "/proc/sys/kernel/random/boot_id")
 
 
-def accept(host: Host, op: str, call: Call) -> dict[str, str]:
+def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[str, str]:
     """Check the request and start it. The same request again answers with the recorded operation;
     another request under the same id is refused (op_conflict)."""
     known = host.op_load(op)
     if known is None:
+        fences.check(host, call.expect["vg_uuid"], fence, op)
         remaining = assess(View(host), call)
-        record = _record(host, op, call, remaining)
-        if host.op_create(op, record):
+        record = _record(host, op, call, remaining, fence)
+        if _enter(host, op, record):
             if remaining:
                 _start(host, op, record)
             return {"op": op}
@@ -48,14 +53,7 @@ def accept(host: Host, op: str, call: Call) -> dict[str, str]:
 def get(host: Host, op: str, after: int) -> dict[str, Any]:
     """State of an operation and its lines beyond number `after`, the newest LINES_LIMIT of them.
     Raises Refusal(not_found)."""
-    record = host.op_load(op)
-    if record is None:
-        raise Refusal(
-            "not_found",
-            f"This host knows no operation {op}.",
-            "It never started here: read the host's facts and plan anew.",
-        )
-    record = _judge(host, op, record)
+    record = load(host, op)
     lines = [
         {"n": number, "text": line}
         for number, line in enumerate(host.op_lines(op), start=1)
@@ -70,6 +68,18 @@ def get(host: Host, op: str, after: int) -> dict[str, Any]:
         "progress": record["progress"],
         "error": record["error"],
     }
+
+
+def load(host: Host, op: str) -> Record:
+    """The record of an operation, as it stands now. Raises Refusal(not_found)."""
+    record = host.op_load(op)
+    if record is None:
+        raise Refusal(
+            "not_found",
+            f"This host knows no operation {op}.",
+            "It never started here: read the host's facts and plan anew.",
+        )
+    return _judge(host, op, record)
 
 
 def listing(host: Host) -> dict[str, Any]:
@@ -100,19 +110,44 @@ def _plain(call: Call) -> dict[str, Any]:
     return document
 
 
-def _record(host: Host, op: str, call: Call, remaining: Sequence[Command]) -> Record:
+def _record(
+    host: Host, op: str, call: Call, remaining: Sequence[Command], fence: int | None
+) -> Record:
+    now_ns = host.wall_ns()
     return {
         "op": op,
         "call": _plain(call),
+        "fence": fence,
         "state": "running" if remaining else "done",
-        "begun": False,
         "boot_id": boot_id(host),
-        "started_ns": host.wall_ns(),
+        "started_ns": now_ns,
         "started_boottime_ns": host.boottime_ns(),
-        "commands": [{**command.to_json(), "rc": None} for command in remaining],
+        "ended_ns": None if remaining else now_ns,
+        "commands": [planned(command) for command in remaining],
         "progress": None,
         "error": None,
     }
+
+
+def planned(command: Command) -> dict[str, Any]:
+    """A command of a record: argv, shell, exit code, and when it began and ended (wall clock)."""
+    return {**command.to_json(), "rc": None, "started_ns": None, "ended_ns": None}
+
+
+def _enter(host: Host, op: str, record: Record) -> bool:
+    """Keep a new record, with its fence; False where one is there already."""
+    vg_uuid = record["call"]["expect"]["vg_uuid"]
+    try:
+        with host.lock(fences.lock_name(vg_uuid), FENCE_SECONDS):
+            fences.put_up(host, vg_uuid, record["fence"], op)
+            journal.prune(host)
+            return host.op_create(op, record)
+    except LockBusy:
+        raise Refusal(
+            "busy", "Another request to this VG is being accepted.", "Try again in a moment."
+        ) from None
+    except OSError as error:
+        raise journal.unwritable(error) from None
 
 
 def _start(host: Host, op: str, record: Record) -> None:
@@ -130,25 +165,43 @@ def _start(host: Host, op: str, record: Record) -> None:
 
 def _judge(host: Host, op: str, record: Record) -> Record:
     """A running operation whose host was restarted, or whose unit is gone without a result, was
-    interrupted."""
+    interrupted; one that had not begun never will."""
     if record["state"] != "running":
         return record
     same_boot = record["boot_id"] == boot_id(host)
     if same_boot and host.boottime_ns() - record["started_boottime_ns"] < GRACE_NS:
         return record
+    begun = host.op_marked(op, journal.BEGUN)
     if same_boot and host.op_alive(op):
         return record
     # It may have ended between the two looks.
     record = host.op_load(op) or record
-    if record["state"] == "running":
-        record = {**record, "state": "interrupted", "error": interrupted().to_json()}
-        host.op_save(op, record)
-    return record
+    if record["state"] != "running":
+        return record
+    error = aborted() if host.op_marked(op, journal.ABORT) else interrupted()
+    dead = {**record, "state": "interrupted", "error": error.to_json()}
+    try:
+        # Whoever makes this mark runs the operation: a unit that starts late finds it made.
+        if not begun and not host.op_mark(op, journal.BEGUN):
+            return record
+        host.op_save(op, {**dead, "ended_ns": host.wall_ns()})
+    except OSError:
+        # It is judged again when it is next asked for; without the mark it may yet begin.
+        return dead if begun else record
+    return dead
 
 
 def interrupted() -> Refusal:
     return Refusal(
-        "internal",
+        "interrupted",
         "The operation was interrupted before it ended.",
         "Read the host's facts: whatever is left to do is planned anew.",
+    )
+
+
+def aborted() -> Refusal:
+    return Refusal(
+        "aborted",
+        "The operation was stopped on request before it ended.",
+        "Read the host's facts: what is done stays done, and the rest can be planned anew.",
     )

@@ -20,11 +20,14 @@ AGENT = "/usr/lib/tiercel/agent.pyz"
 @dataclass(frozen=True)
 class Policy:
     """Allowed VGs by name; PVs whose tier the operator states (else the kernel's `rotational`,
-    and hardware RAID lies). `broken` says why the file could not be used: nothing is allowed."""
+    and hardware RAID lies); how many volumes may be destroyed in an hour; how many hours a retired
+    volume can be restored. `broken` says why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     fast_pvs: tuple[str, ...] = ()
     slow_pvs: tuple[str, ...] = ()
+    destroy_per_hour: int = 5
+    undo_hours: int = 24
     broken: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -32,6 +35,8 @@ class Policy:
             "vgs": list(self.vgs),
             "fast_pvs": list(self.fast_pvs),
             "slow_pvs": list(self.slow_pvs),
+            "destroy_per_hour": self.destroy_per_hour,
+            "undo_hours": self.undo_hours,
         }
 
 
@@ -43,13 +48,15 @@ def load(host: Host) -> Policy:
         return Policy()
     try:
         document = json.loads(data.decode("utf-8"))
-        unknown = set(document) - {"vgs", "fast_pvs", "slow_pvs"}
+        unknown = set(document) - set(Policy().to_json())
         if unknown:
             raise ValueError("unknown key " + ", ".join(sorted(map(str, unknown))))
         return Policy(
             _names(document, "vgs", names.vg_name),
             _names(document, "fast_pvs", names.device),
             _names(document, "slow_pvs", names.device),
+            _number(document, "destroy_per_hour", names.integer(0, 1000)),
+            _number(document, "undo_hours", names.integer(0, 24 * 365)),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Policy(broken=str(error))
@@ -60,6 +67,14 @@ def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> t
     if not isinstance(value, list):
         raise ValueError(f"{key} must be a list of names")
     return tuple(check(item) for item in value)
+
+
+def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> int:
+    value = document.get(key, getattr(Policy(), key))
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ValueError(f"{key} must be {error}") from None
 
 
 def save(host: Host, policy: Policy) -> None:

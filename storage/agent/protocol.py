@@ -15,6 +15,8 @@ REQUEST_LIMIT = 64 * 1024
 REPLY_LIMIT = 4 * 1024 * 1024
 STEPS_LIMIT = 64
 DIGITS_LIMIT = 20
+CALL = frozenset(("verb", "args", "expect"))
+FENCE = names.integer(1, 1 << 53)
 
 ASK_AGAIN = "Upgrade the panel and the agent to the same release; then repeat the request."
 
@@ -37,10 +39,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Request:
-    """A call, or a list of mutating calls to be previewed."""
+    """A call, or a list of mutating calls to be previewed. `fence`: number of the turn in the VG,
+    only beside a mutating call."""
 
     id: str
     body: Call | tuple[Call, ...]
+    fence: int | None = None
 
 
 def parse(line: bytes) -> Request:
@@ -60,9 +64,9 @@ def parse(line: bytes) -> Request:
     if "dry_run" in document:
         _only(document, {"v", "id", "dry_run"}, "request")
         return Request(request_id, _steps(document["dry_run"]))
-    _only(document, {"v", "id", "verb", "args", "expect"}, "request")
-    call = _call({key: value for key, value in document.items() if key not in ("v", "id")}, False)
-    return Request(request_id, call)
+    _only(document, {"v", "id", "verb", "args", "expect", "fence"}, "request")
+    call = _call({key: document[key] for key in document if key in CALL}, False)
+    return Request(request_id, call, _fence(document.get("fence"), call))
 
 
 def call_from_json(document: Mapping[str, Any]) -> Call:
@@ -167,6 +171,15 @@ def _checked(name: str, check: Check, value: Any) -> Any:
         raise Refusal(
             "bad_request", f"{name} must be {error}.", f"Correct {name} in the request."
         ) from None
+
+
+def _fence(value: Any, call: Call) -> int | None:
+    if value is None:
+        return None
+    if not call.mutating:
+        raise bad_request(f"A fence does not belong to {call.verb}: it changes no volume group.")
+    number: int = _checked("fence", FENCE, value)
+    return number
 
 
 def _steps(value: Any) -> tuple[Call, ...]:

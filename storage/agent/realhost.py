@@ -1,7 +1,7 @@
 """`Host` on Linux."""
 
 # Plain os calls: a sample of many volumes makes thousands of them, and Path objects cost more.
-# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH115, PTH116, PTH120, PTH123, PTH208
+# ruff: noqa: PTH103, PTH112, PTH105, PTH108, PTH110, PTH115, PTH116, PTH120, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable
 
-from . import dmctl, units
-from .host import LockBusy, Result
+from . import dmctl, qmp, units
+from .host import LockBusy, Reader, Result
 from .tools import Runner, find
 
 READ_LIMIT = 8 * 1024 * 1024
@@ -33,7 +33,7 @@ class RealHost:
     def __init__(self, ops: Path = OPS, locks: Path = LOCKS) -> None:
         self._ops = ops
         self._locks = locks
-        self._runner = Runner()
+        self._runner = Runner(locks)
         self.stop_requested = False
 
     def run(
@@ -42,8 +42,12 @@ class RealHost:
         *,
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Result:
-        return self._runner.run(argv, timeout, tick)
+        return self._runner.run(argv, timeout, tick, stop)
+
+    def stuck(self) -> Reader | None:
+        return self._runner.stuck()
 
     def has_tool(self, name: str) -> bool:
         return find(name) is not None
@@ -69,7 +73,9 @@ class RealHost:
 
     def save(self, path: str, data: bytes) -> None:
         folder = os.path.dirname(path)
-        os.makedirs(folder, mode=0o755, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, mode=0o755, exist_ok=True)
+            _sync_folder(os.path.dirname(folder))
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tiercel-")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -117,6 +123,9 @@ class RealHost:
         except OSError:
             return False
         return True
+
+    def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+        return qmp.talk(path, commands, timeout=5.0)
 
     def dm_message(self, name: str, message: str) -> str:
         return dmctl.message(name, message)
@@ -180,6 +189,24 @@ class RealHost:
             os.unlink(temporary)
         _sync_folder(str(self._ops))
         return True
+
+    def op_mark(self, op: str, mark: str) -> bool:
+        try:
+            file = os.open(self._ops / f"{op}.{mark}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            return False
+        os.close(file)
+        _sync_folder(str(self._ops))
+        return True
+
+    def op_marked(self, op: str, mark: str) -> bool:
+        return os.path.exists(self._ops / f"{op}.{mark}")
+
+    def op_remove(self, op: str) -> None:
+        for name in self.list(str(self._ops)):
+            if name.partition(".")[0] == op:
+                os.unlink(self._ops / name)
+        _sync_folder(str(self._ops))
 
     def op_ids(self) -> Sequence[str]:
         return [

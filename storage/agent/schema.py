@@ -18,7 +18,11 @@ _bcache_mode = names.choice(*BCACHE_MODES)
 _chunk_kib = names.integer(32, 1 << 20, 32)
 _threshold = names.integer(0, 1 << 31)
 _cutoff = names.cutoff_bytes
-_dirty_limit = names.integer(0, names.MAX_BYTES)
+# What LVM may be left to flush under the lock of the whole VG: never more than this.
+DIRTY_LIMIT_MAX_BYTES = 1 << 30
+_dirty_limit = names.integer(0, DIRTY_LIMIT_MAX_BYTES)
+# The kernel takes 0 to 40 (bch_cutoff_writeback).
+_writeback_percent = names.integer(0, 40)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,12 @@ EXPECT: Mapping[str, Check] = {
     "size_bytes": names.size_bytes,
 }
 
+_NAMES_OF_LIFE: Mapping[str, Check] = {
+    "lv": names.lv_name,
+    "retired_name": names.made("del"),
+    "volume_key": names.volume_key,
+}
+
 MUTATING: Mapping[str, Shape] = {
     "volume.create": _shape(
         {
@@ -66,6 +76,49 @@ MUTATING: Mapping[str, Shape] = {
     "volume.tag": _shape(
         {"lv": names.lv_name, "volume_key": names.volume_key}, expects="lv_uuid lv_name size_bytes"
     ),
+    "volume.retire": _shape(_NAMES_OF_LIFE, expects="lv_uuid"),
+    "volume.restore": _shape(
+        {
+            **_NAMES_OF_LIFE,
+            "layout": names.choice("plain", "bcache"),
+            "retired_at": names.integer(0, 1 << 40),
+        },
+        expects="lv_uuid",
+    ),
+    "volume.destroy": _shape(
+        {
+            "lv": names.made("del"),
+            "lv_uuid": names.lvm_uuid,
+            "size_bytes": names.size_bytes,
+            "volume_key": names.volume_key,
+            "layout": names.choice("plain", "bcache"),
+        },
+        expects="lv_uuid",
+    ),
+    "volume.extend": _shape(
+        {
+            "lv": names.lv_name,
+            "from_bytes": names.size_bytes,
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "volume_key": names.volume_key,
+        },
+        expects="lv_uuid",
+    ),
+    "guest.resize": _shape(
+        {"lv": names.lv_name, "size_bytes": names.size_bytes},
+        {
+            "hypervisor": names.choice("qemu", "libvirt"),
+            "guest": names.guest,
+            "disk": names.disk,
+        },
+        expects="lv_uuid",
+    ),
+    "volume.move": _shape(
+        {"lv": names.lv_name, "from_pvs": names.devices, "to_pvs": names.devices},
+        expects="lv_uuid",
+    ),
+    "move.abort": _shape({"lv": names.lv_name, "pv": names.device}, expects="lv_uuid"),
     "pool.create": _shape(
         {
             "name": names.made("c"),
@@ -94,6 +147,7 @@ MUTATING: Mapping[str, Shape] = {
         {"lv": names.lv_name, "pool": names.made("c"), "dirty_limit_bytes": _dirty_limit},
         expects="lv_uuid",
     ),
+    "cache.drop": _shape({"lv": names.lv_name, "pool": names.made("c")}, expects="lv_uuid"),
     "cset.create": _shape(
         {
             "name": names.made("s"),
@@ -118,9 +172,21 @@ MUTATING: Mapping[str, Shape] = {
     "bcache.detach": _shape({"lv": names.lv_name, "cset_uuid": names.uuid}, expects="lv_uuid"),
     "bcache.set": _shape(
         {"lv": names.lv_name},
-        {"cache_mode": _bcache_mode, "sequential_cutoff_bytes": _cutoff},
+        {
+            "cache_mode": _bcache_mode,
+            "sequential_cutoff_bytes": _cutoff,
+            "writeback_percent": _writeback_percent,
+        },
         expects="lv_uuid",
-        any_of=("cache_mode", "sequential_cutoff_bytes"),
+        any_of=("cache_mode", "sequential_cutoff_bytes", "writeback_percent"),
+    ),
+    "bcache.flush": _shape(
+        {
+            "lv": names.lv_name,
+            "dirty_limit_bytes": _dirty_limit,
+            "writeback_percent": _writeback_percent,
+        },
+        expects="lv_uuid",
     ),
     "bcache.stop": _shape({"lv": names.lv_name}, expects="lv_uuid"),
 }
@@ -131,4 +197,5 @@ READING: Mapping[str, Mapping[str, Check]] = {
     "sample": {},
     "op.get": {"op": names.request_id, "after": names.integer(0, 1 << 53)},
     "op.list": {},
+    "op.abort": {"op": names.request_id},
 }

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Callable
 
-from .host import MissingTool, Result, TimedOut
+from . import stuck
+from .host import MissingTool, Reader, Result, Stuck, TimedOut
 
 FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 OUTPUT_LIMIT = 16 * 1024 * 1024
 TICK_SECONDS = 0.5
+# So long a reader that was killed may take to go.
+DEATH_SECONDS = 1.0
+# They ask systemd, not a disk: what hangs does not keep them from answering.
+NO_READERS = frozenset(("systemctl", "systemd-run"))
 ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",
     "PATH": ":".join(FOLDERS),
@@ -32,30 +39,37 @@ def find(name: str) -> str | None:
 
 
 class Runner:
-    """Runs programs; remembers readers that hang, and never puts a second one beside them."""
+    """Runs programs; remembers in `folder` a reader that hangs, and puts none beside it."""
 
-    def __init__(self) -> None:
-        self._stuck: list[subprocess.Popen[bytes]] = []
+    def __init__(self, folder: Path) -> None:
+        self._stuck = stuck.Stuck(folder)
+        self._abandoned: list[subprocess.Popen[bytes]] = []
+
+    def stuck(self) -> Reader | None:
+        self._abandoned = [process for process in self._abandoned if process.poll() is None]
+        return self._stuck.find()
 
     def run(
         self,
         argv: Sequence[str],
         timeout: float | None,
         tick: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Result:
-        """Raises MissingTool, TimedOut. A reader that outlives its time is killed and not waited
-        for: in an uninterruptible sleep it would take this process with it. `timeout` is None for
-        everything that writes, because a killed LVM writer may leave guests frozen."""
+        """Raises MissingTool, TimedOut, Stuck. A reader that outlives its time is killed and not
+        waited for: in an uninterruptible sleep it would take this process with it. `timeout` is
+        None for everything that writes, because a killed LVM writer may leave guests frozen."""
         path = find(argv[0])
         if path is None:
             raise MissingTool(argv[0])
-        self._stuck = [process for process in self._stuck if process.poll() is None]
-        if timeout is not None and self._stuck:
-            raise TimedOut(argv[0])
+        if timeout is not None and argv[0] not in NO_READERS:
+            reader = self.stuck()
+            if reader is not None:
+                raise Stuck(reader)
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
         try:
             process = self._start(path, argv, outputs, own_group=timeout is not None)
-            self._wait(process, timeout, tick)
+            self._wait(process, argv, timeout, tick, stop)
             texts = [_contents(output) for output in outputs]
         finally:
             for output in outputs:
@@ -86,10 +100,13 @@ class Runner:
     def _wait(
         self,
         process: subprocess.Popen[bytes],
+        argv: Sequence[str],
         timeout: float | None,
         tick: Callable[[], None] | None,
+        stop: Callable[[], bool] | None,
     ) -> None:
         end = None if timeout is None else time.monotonic() + timeout
+        told = False
         while True:
             slice_seconds = TICK_SECONDS
             if end is not None:
@@ -101,10 +118,20 @@ class Runner:
                 pass
             if tick is not None:
                 tick()
+            if stop is not None and not told and stop():
+                process.send_signal(signal.SIGINT)
+                told = True
             if end is not None and time.monotonic() >= end:
-                process.kill()
-                self._stuck.append(process)
-                raise TimedOut(process.args[0] if isinstance(process.args, list) else "")
+                raise self._abandon(process, argv)
+
+    def _abandon(self, process: subprocess.Popen[bytes], argv: Sequence[str]) -> TimedOut:
+        process.kill()
+        try:
+            process.wait(DEATH_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._abandoned.append(process)
+            return Stuck(self._stuck.remember(argv, process.pid))
+        return TimedOut(argv[0])
 
 
 def _contents(output: int) -> str:

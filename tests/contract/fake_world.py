@@ -6,10 +6,23 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from storage.agent.boot import boot
+from storage.agent.execute import execute
 from tests.fake import FakeHost
 from tests.fake.parts import Signature
 
-LVM = {"lvs", "vgs", "pvs", "lvm", "lvmconfig", "lvcreate", "lvchange", "lvconvert", "lvremove"}
+LVM = {
+    "lvs",
+    "vgs",
+    "pvs",
+    "lvm",
+    "lvmconfig",
+    "lvcreate",
+    "lvchange",
+    "lvconvert",
+    "lvremove",
+    "lvrename",
+}
 
 
 class FakeWorld:
@@ -55,6 +68,10 @@ class FakeWorld:
         yield process.pid
         self.host.root.end(process)
 
+    def guest_sees(self, name: str) -> int:
+        found = next(each for each in self.host.machine.processes if name in each.argv)
+        return next(iter(found.sizes.values()))
+
     @contextmanager
     def mounted(self, lv: str) -> Iterator[str]:
         entry = (self.host.root.device(lv), "/mnt/contract")
@@ -71,13 +88,44 @@ class FakeWorld:
         self.host.advance(2 * size_bytes / 4096 / load.disk_iops)
         self.host.root.stop_load(load)
 
-    def allow(self, vgs: Sequence[str]) -> None:
-        self.host.save("/etc/tiercel/agent.json", json.dumps({"vgs": list(vgs)}).encode())
+    def allow(self, vgs: Sequence[str], **more: int) -> None:
+        policy = {"vgs": list(vgs), **more}
+        self.host.save("/etc/tiercel/agent.json", json.dumps(policy).encode())
 
     @contextmanager
     def vg_lock(self) -> Iterator[None]:
         with self.host.vg_lock("vg0"):
             yield
+
+    @contextmanager
+    def journal_full(self) -> Iterator[None]:
+        self.host.journal_full = True
+        yield
+        self.host.journal_full = False
+
+    @contextmanager
+    def held(self, program: str) -> Iterator[None]:
+        pause = self.host.pause_next(program)
+        yield
+        pause.resume()
+
+    def run_op(self, op: str) -> None:
+        execute(self.host, op)
+
+    def forget_settings(self, lv: str) -> None:
+        with self.host.changing() as machine:
+            backing = machine.backing(self.host.root.lv(lv))
+            if backing is None:
+                raise KeyError(lv)
+            backing.sequential_cutoff_bytes = 4 << 20
+
+    def boot(self) -> tuple[int, str]:
+        done, failed = boot(self.host)
+        return int(bool(failed)), "\n".join([*done, *failed])
+
+    def path_of(self, key: str) -> str | None:
+        real = self.host.real(f"/dev/tiercel/{key}")
+        return None if real is None else real.rsplit("/", 1)[-1]
 
     @contextmanager
     def without(self, tool: str) -> Iterator[None]:

@@ -20,7 +20,8 @@ AGENT = "/usr/lib/tiercel/agent.pyz"
 # In one go, because each call costs; a test that changed nothing costs next to nothing.
 RESET = """
 set -u
-rm -f /var/lib/tiercel/ops/*
+umount /var/lib/tiercel/ops 2>/dev/null
+rm -rf /var/lib/tiercel/ops/* /var/lib/tiercel/fences
 printf '%s' '{"vgs": ["vg0"], "fast_pvs": [], "slow_pvs": []}' > /etc/tiercel/agent.json
 [ "$(vgs --noheadings -o lv_count vg0 | tr -d ' ')" = 0 ] && exit 0
 systemctl stop 'guest-*' 'load-*' 'check-*' contract-lock 2>/dev/null
@@ -47,8 +48,10 @@ exit 1
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
+systemctl disable -q tiercel-boot.service
 rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
-    /var/lib/tiercel-account
+    /var/lib/tiercel-account /etc/systemd/system/tiercel-boot.service \\
+    /etc/udev/rules.d/69-tiercel.rules
 """
 
 
@@ -143,6 +146,9 @@ class LabWorld:
         finally:
             held.stop()
 
+    def guest_sees(self, name: str) -> int:
+        return guest.sees(self.lab, name)
+
     @contextmanager
     def mounted(self, lv: str) -> Iterator[str]:
         device = self.device(lv)
@@ -172,8 +178,8 @@ class LabWorld:
             "iflag=direct 2>/dev/null; done"
         )
 
-    def allow(self, vgs: Sequence[str]) -> None:
-        policy = {"vgs": list(vgs), "fast_pvs": [], "slow_pvs": []}
+    def allow(self, vgs: Sequence[str], **more: int) -> None:
+        policy = {"vgs": list(vgs), "fast_pvs": [], "slow_pvs": [], **more}
         self.lab.shell.write("/etc/tiercel/agent.json", json.dumps(policy))
 
     @contextmanager
@@ -187,6 +193,46 @@ class LabWorld:
             yield
         finally:
             self.lab.run(["systemctl", "stop", "contract-lock"])
+
+    @contextmanager
+    def journal_full(self) -> Iterator[None]:
+        self.lab.run(
+            "mount -t tmpfs -o size=64k tmpfs /var/lib/tiercel/ops && "
+            "{ cat /dev/zero > /var/lib/tiercel/ops/filler; } 2>/dev/null || true"
+        )
+        try:
+            yield
+        finally:
+            self.lab.run(["umount", "/var/lib/tiercel/ops"])
+
+    @contextmanager
+    def held(self, program: str) -> Iterator[None]:
+        """In its place: one that waits, and goes on as itself once the block is left."""
+        path = f"/usr/sbin/{program}"
+        waits = f'#!/bin/sh\nwhile [ -e /run/slow.on ]; do sleep 0.2; done\nexec {path} "$@"\n'
+        self.lab.shell.write("/usr/local/bin/slow", waits, 0o755)
+        self.lab.run(f"touch /run/slow.on; mount --bind /usr/local/bin/slow {path}")
+        try:
+            yield
+        finally:
+            self.lab.run(f"umount -l {path}; rm -f /run/slow.on")
+
+    def run_op(self, op: str) -> None:
+        self.lab.run([AGENT, "run-op", op])
+
+    def forget_settings(self, lv: str) -> None:
+        self.lab.run(
+            f"echo 4M > /sys/block/$(basename $(realpath /dev/vg0/{lv}))/bcache/sequential_cutoff"
+        )
+
+    def boot(self) -> tuple[int, str]:
+        done = self.lab.run([AGENT, "boot"], check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def path_of(self, key: str) -> str | None:
+        script = f"udevadm settle; [ -e /dev/tiercel/{key} ] && realpath /dev/tiercel/{key}"
+        real = self.lab.run(script, check=False).stdout.strip()
+        return real.rsplit("/", 1)[-1] or None
 
     @contextmanager
     def without(self, tool: str) -> Iterator[None]:
@@ -216,7 +262,7 @@ class LabWorld:
         script = SCRIPT.read_text().split("\nmain() {")[0]
         for name, value in values.items():
             script = script.replace(f"@{name}@", shlex.quote(value))
-        script += "\numask 022; install_account; install_sudoers; install_policy\n}\n"
+        script += "\numask 022; install_account; install_sudoers; install_policy; install_boot\n}\n"
         self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
         self.lab.shell.write(AGENT, agent_build.build(), 0o755)
         self.lab.run("sh -s", stdin=script)

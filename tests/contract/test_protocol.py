@@ -36,7 +36,7 @@ def test_what_is_no_request_is_refused_and_the_channel_goes_on(world: World, age
     for case, line in LINES.items():
         reply = json.loads(world.answer(line.replace(b"%s", ID.encode())))
         assert not reply["ok"] and reply["error"]["code"] == "bad_request", case
-    for verb in ("volume.destroy", "lvs; reboot"):
+    for verb in ("volume.explode", "lvs; reboot"):
         assert agent.ask(verb)["error"]["code"] == "unknown_verb"
     large = {"v": 1, "id": ID, "verb": "hello", "args": {"x": "y" * 70000}}
     reply = json.loads(world.answer(json.dumps(large).encode() + b"\n"))

@@ -48,6 +48,9 @@ class World(Protocol):
     def guest(self, name: str, lv: str) -> AbstractContextManager[int]:
         """A paused QEMU that holds the volume (its bcacheN if it has one); gives its pid."""
 
+    def guest_sees(self, name: str) -> int:
+        """The size in bytes of the volume, as that guest's QEMU has it."""
+
     def mounted(self, lv: str) -> AbstractContextManager[str]:
         """The volume with a file system on it, mounted; gives the mount point."""
 
@@ -57,11 +60,31 @@ class World(Protocol):
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""
 
-    def allow(self, vgs: Sequence[str]) -> None:
-        """The local policy: which VGs the panel may change."""
+    def allow(self, vgs: Sequence[str], **more: int) -> None:
+        """The local policy: which VGs the panel may change, and `undo_hours`, `destroy_per_hour`
+        where they are not the usual ones."""
 
     def vg_lock(self) -> AbstractContextManager[None]:
         """vg0 locked by another LVM command."""
+
+    def journal_full(self) -> AbstractContextManager[None]:
+        """No room any more where the agent keeps its journal."""
+
+    def held(self, program: str) -> AbstractContextManager[None]:
+        """The next run of a program takes until the end of the block, at least. It may then end
+        as if it had been stopped."""
+
+    def run_op(self, op: str) -> None:
+        """Run what the unit of an operation runs, once more, to its end."""
+
+    def forget_settings(self, lv: str) -> None:
+        """What a restart does to the sequential cutoff of a bcache volume."""
+
+    def boot(self) -> tuple[int, str]:
+        """Run the agent as the boot unit does; exit code and what it said."""
+
+    def path_of(self, key: str) -> str | None:
+        """The kernel's name of what /dev/tiercel/KEY leads to, once udev is done."""
 
     def without(self, tool: str) -> AbstractContextManager[None]:
         """A program that is not installed for a while: lvcreate (all of lvm2), make-bcache…"""

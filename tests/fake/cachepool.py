@@ -78,11 +78,14 @@ def _split(runs: list[Run], count: int) -> tuple[list[Run], list[Run]]:
 
 
 def convert(machine: Machine, vg: Vg, line: Line) -> Steps:
-    refusal = group.refuses_change(vg)
-    if refusal is not None:
-        return refusal
     operand = line.operands[0]
     lv = group.find(vg, operand)
+    refusal = group.refuses_change(vg)
+    if refusal is not None and line.has("--uncache") and lv is not None and lv.cache is not None:
+        result = yield from _uncache_lost(machine, lv, operand)
+        return result
+    if refusal is not None:
+        return refusal
     if lv is None:
         return group.not_found(operand)
     if line.has("--uncache"):
@@ -161,11 +164,24 @@ def _flush(cache: Cache, operand: str) -> Generator[float, None, list[str]]:
     """LVM switches to the cleaner policy and looks twice a second."""
     policy, cache.policy = cache.policy, "cleaner"
     words = [f"Flushing {int(cache.dirty)} blocks for cache {operand}."]
-    while int(cache.dirty):
-        yield 0.5
-        words.append(f"Flushing {int(cache.dirty)} blocks for cache {operand}.")
-    cache.policy = policy
+    try:
+        while int(cache.dirty):
+            yield 0.5
+            words.append(f"Flushing {int(cache.dirty)} blocks for cache {operand}.")
+    finally:
+        cache.policy = policy
     return words
+
+
+def _uncache_lost(machine: Machine, lv: Lv, operand: str) -> Steps:
+    """With a PV missing: without --force LVM gives up a writethrough cache only. It asks, and `-y`
+    answers; it cannot flush and does not try."""
+    cache = lv.cache
+    if cache is None or cache.mode != "writethrough":
+        return failed(f"Cannot uncache writeback cache volume {operand} without --force.")
+    yield 0.5
+    _forget_cache(machine, lv)
+    return said(f"Logical volume {operand} is not cached.")
 
 
 def _uncache(machine: Machine, lv: Lv, operand: str) -> Steps:
@@ -179,11 +195,18 @@ def _uncache(machine: Machine, lv: Lv, operand: str) -> Steps:
     if int(cache.dirty):
         words = yield from _flush(cache, operand)
     yield 0.5
-    lv.runs, lv.layout, lv.cache = cache.origin.runs, "linear", None
-    lv.vg.lvs.remove(cache.origin)
-    group.forget(lv.vg, cache.pool)
-    machine.changed(lv.vg, commits=2)
+    _forget_cache(machine, lv)
     return said(
         *words, f'Logical volume "{cache.pool.name}" successfully removed.',
         f"Logical volume {operand} is not cached.",
     )  # fmt: skip
+
+
+def _forget_cache(machine: Machine, lv: Lv) -> None:
+    cache = lv.cache
+    if cache is None:
+        raise ModelGap(f"{lv.name} has no cache")
+    lv.runs, lv.layout, lv.cache = cache.origin.runs, "linear", None
+    lv.vg.lvs.remove(cache.origin)
+    group.forget(lv.vg, cache.pool)
+    machine.changed(lv.vg, commits=2)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import errno
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from storage.agent.errors import Refusal
 from storage.agent.execute import execute
 from storage.agent.handle import handle
-from storage.agent.host import LockBusy, MissingTool, Result
-from tests.fake import bcache, dmstats, load, lvm, report, shape, tools, tree
+from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck
+from tests.fake import bcache, dmstats, growth, load, lvm, monitor, report, shape, tools, tree, udev
 from tests.fake.clock import Clock
 from tests.fake.group import Steps
 from tests.fake.hands import Hands
@@ -23,6 +26,10 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "lvchange": lvm.lvchange,
     "lvremove": lvm.lvremove,
     "lvconvert": lvm.lvconvert,
+    "lvextend": growth.lvextend,
+    "pvmove": growth.pvmove,
+    "virsh": growth.virsh,
+    "lvrename": lvm.lvrename,
     "make-bcache": bcache.make,
     "bcache-super-show": bcache.super_show,
     "lsblk": tools.lsblk,
@@ -32,6 +39,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "lvm": tools.lvm_version,
     "lvmconfig": tools.lvmconfig,
     "modprobe": tools.modprobe,
+    "udevadm": udev.udevadm,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "systemd-run", "mdadm")
 
@@ -73,7 +81,12 @@ class FakeHost:
         self._locks: dict[str, threading.Lock] = {}
         self._ops: dict[str, dict[str, Any]] = {}
         self._logs: dict[str, list[str]] = {}
+        self._marks: set[tuple[str, str]] = set()
         self._threads: dict[str, threading.Thread] = {}
+        self._hanging: list[str] = []
+        self._stuck: Reader | None = None
+        self.journal_full = False
+        self.failed_units: list[str] = []
 
     # What a test does.
 
@@ -86,6 +99,13 @@ class FakeHost:
         pause = Pause()
         self._pauses.setdefault(program, []).append(pause)
         return pause
+
+    def hang_next(self, program: str) -> None:
+        """The next run of `program` that only reads hangs in the kernel, until `unhang()`."""
+        self._hanging.append(program)
+
+    def unhang(self) -> None:
+        self._stuck = None
 
     def advance(self, seconds: float) -> None:
         """Let time pass: loads move the counters, caches warm up, dirty data is written back."""
@@ -129,12 +149,20 @@ class FakeHost:
         *,
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Result:
         program = argv[0]
         if not self.has_tool(program):
             raise MissingTool(program)
         if timeout is None:
             self.executed.append(tuple(argv))
+        elif self._stuck is not None:
+            raise Stuck(self._stuck)
+        elif program in self._hanging:
+            self._hanging.remove(program)
+            self._stuck = Reader(" ".join(argv[:2]), 4711, self.wall_ns())
+            self.sleep(timeout)
+            raise Stuck(self._stuck)
         for pause in self._take(self._pauses, program):
             pause.wait()
         failures: Sequence[Result] = self._take(self._failures, program)
@@ -145,9 +173,14 @@ class FakeHost:
                 self._settle()
                 locked = next(iter(sorted(self.machine.locked)), None)
                 return report.run(self.machine, argv, locked)
-        return self._drive(COMMANDS[program](self.machine, argv), tick)
+        return self._drive(COMMANDS[program](self.machine, argv), tick, stop)
 
-    def _drive(self, steps: Steps, tick: Callable[[], None] | None) -> Result:
+    def _drive(
+        self,
+        steps: Steps,
+        tick: Callable[[], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> Result:
         while True:
             with self._guard, self._noting_gaps():
                 self._settle()
@@ -160,6 +193,13 @@ class FakeHost:
                 self.sleep(seconds)
                 if tick is not None:
                     tick()
+                if stop is not None and stop():
+                    with self._guard:
+                        steps.close()
+                    return Result(-2, "", "  Interrupted...\n")
+
+    def stuck(self) -> Reader | None:
+        return self._stuck
 
     def has_tool(self, name: str) -> bool:
         known = name in COMMANDS or name in OTHERS
@@ -183,6 +223,8 @@ class FakeHost:
             bcache.write(self.machine, path, text)
 
     def save(self, path: str, data: bytes) -> None:
+        if path.startswith("/var/lib/tiercel/"):
+            self._room()
         with self._guard:
             self.machine.files[path] = data
             self.machine.changed()
@@ -213,6 +255,10 @@ class FakeHost:
                 above = self.machine.under_bcache(lv)
                 return not above and not any(path == mount for mount, _ in self.machine.mounts)
             return self.exists(path) and not any(path == mount for mount, _ in self.machine.mounts)
+
+    def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+        with self._guard, self._noting_gaps():
+            return [monitor.answer(self.machine, path, command) for command in commands]
 
     def dm_message(self, name: str, message: str) -> str:
         with self._guard, self._noting_gaps():
@@ -247,9 +293,16 @@ class FakeHost:
     def start_op(self, op: str) -> None:
         if not self.machine.has_systemd:
             raise OSError("systemd-run is not installed")
-        thread = threading.Thread(target=execute, args=(self, op), name=f"op-{op}", daemon=True)
+        thread = threading.Thread(target=self._unit, args=(op,), name=f"op-{op}", daemon=True)
         self._threads[op] = thread
         thread.start()
+
+    def _unit(self, op: str) -> None:
+        """What `agent.pyz run-op` does: it ends with an exit code where the journal fails it."""
+        try:
+            execute(self, op)
+        except (Refusal, OSError):
+            self.failed_units.append(op)
 
     def op_alive(self, op: str) -> bool:
         return op in self._threads and self._threads[op].is_alive()
@@ -262,6 +315,7 @@ class FakeHost:
             return copy.deepcopy(self._ops.get(op))
 
     def op_save(self, op: str, record: dict[str, Any]) -> None:
+        self._room()
         with self._guard:
             self._ops[op] = copy.deepcopy(record)
 
@@ -272,10 +326,27 @@ class FakeHost:
             self.op_save(op, record)
             return True
 
+    def op_mark(self, op: str, mark: str) -> bool:
+        self._room()
+        with self._guard:
+            new = (op, mark) not in self._marks
+            self._marks.add((op, mark))
+            return new
+
+    def op_marked(self, op: str, mark: str) -> bool:
+        return (op, mark) in self._marks
+
+    def op_remove(self, op: str) -> None:
+        with self._guard:
+            del self._ops[op]
+            self._logs.pop(op, None)
+            self._marks = {each for each in self._marks if each[0] != op}
+
     def op_ids(self) -> Sequence[str]:
         return sorted(self._ops)
 
     def op_log(self, op: str, text: str) -> None:
+        self._room()
         with self._guard:
             self._logs.setdefault(op, []).append(text)
 
@@ -283,6 +354,10 @@ class FakeHost:
         return tuple(self._logs.get(op, ()))
 
     # The rest.
+
+    def _room(self) -> None:
+        if self.journal_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _settle(self) -> None:
         now = self.clock.boottime_ns()

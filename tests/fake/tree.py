@@ -16,6 +16,9 @@ Content = Callable[[], bytes]
 # a device that is not there at all (any more).
 MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
+    r"|/var/lib/tiercel/fences/.*"
+    r"|/var/lib/tiercel/(tunables|boot)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
+    r"|/etc/systemd/system/tiercel-boot\.service"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
@@ -106,6 +109,8 @@ def build(machine: Machine) -> Tree:
     nodes.volumes(machine, tree)
     nodes.bcache_devices(machine, tree)
     nodes.processes(machine, tree)
+    for path, target in machine.links.items():
+        tree.link(path, target)
     for path, content in machine.files.items():
         tree.file(path, content)
     return tree

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from storage.agent.host import MissingTool, Result
+from storage.agent.host import MissingTool, Reader, Result
 
 DATA = Path(__file__).parents[2] / "data" / "agent"
 
@@ -22,6 +22,7 @@ class ReplayHost:
         self.ran: list[list[str]] = []
         self.ops: dict[str, dict[str, Any]] = {}
         self.logs: dict[str, list[str]] = {}
+        self.marks: set[tuple[str, str]] = set()
         self.started: list[str] = []
         self.now_ns = 1_000_000_000
 
@@ -35,12 +36,16 @@ class ReplayHost:
         *,
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Result:
         self.ran.append(list(argv))
         found = self.recorded["run"][json.dumps(list(argv))]
         if found is None:
             raise MissingTool(argv[0])
         return Result(**found)
+
+    def stuck(self) -> Reader | None:
+        return None
 
     def has_tool(self, name: str) -> bool:
         return bool(self.recorded["has_tool"][name])
@@ -115,6 +120,17 @@ class ReplayHost:
             return False
         self.op_save(op, record)
         return True
+
+    def op_mark(self, op: str, mark: str) -> bool:
+        new = (op, mark) not in self.marks
+        self.marks.add((op, mark))
+        return new
+
+    def op_marked(self, op: str, mark: str) -> bool:
+        return (op, mark) in self.marks
+
+    def op_remove(self, op: str) -> None:
+        del self.ops[op]
 
     def op_ids(self) -> Sequence[str]:
         return sorted(self.ops)

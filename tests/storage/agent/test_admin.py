@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from storage.agent.errors import Refusal
 from .replay import ReplayHost
 
 
-def saved(host: ReplayHost) -> dict[str, list[str]]:
-    document: dict[str, list[str]] = json.loads(host.recorded["read"][policy.PATH])
+def saved(host: ReplayHost) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(host.recorded["read"][policy.PATH])
     return document
 
 
@@ -26,7 +27,8 @@ def observing() -> ReplayHost:
 def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
     host = observing()
     assert "vg0" in admin.allow_vg(host, "vg0")
-    assert saved(host) == {"vgs": ["vg0"], "fast_pvs": [], "slow_pvs": []}
+    rest = {"fast_pvs": [], "slow_pvs": [], "destroy_per_hour": 5, "undo_hours": 24}
+    assert saved(host) == {"vgs": ["vg0"], **rest}
     admin.allow_vg(host, "vg0")
     assert saved(host)["vgs"] == ["vg0"]
 
@@ -47,15 +49,22 @@ def test_denying_the_last_volume_group_is_observe_only_again() -> None:
     assert saved(host)["vgs"] == []
 
 
-def test_what_the_operator_says_about_pvs_is_kept() -> None:
+def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     document = {"vgs": [], "fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
+    document |= {"destroy_per_hour": 1, "undo_hours": 72}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     assert saved(host) == {**document, "vgs": ["vg0"]}
 
 
-@pytest.mark.parametrize("text", ["garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'),
+        *('{"destroy_per_hour":-1}', '{"destroy_per_hour":true}', '{"undo_hours":"24"}'),
+    ],
+)
 def test_a_file_that_cannot_be_understood_allows_nothing_and_is_not_overwritten(text: str) -> None:
     host = observing()
     host.recorded["read"][policy.PATH] = text

@@ -132,8 +132,24 @@ def test_a_sub_volume_of_lvm_is_no_volume(name: str) -> None:
 
 
 def test_an_unknown_verb_is_named_and_the_known_ones_are_listed() -> None:
-    assert code_of(line(verb="volume.destroy")) == "unknown_verb"
+    assert code_of(line(verb="lv.remove")) == "unknown_verb"
     assert code_of(line(dry_run=[{"verb": "hello"}])) == "unknown_verb"
+
+
+def test_a_fence_is_a_number_beside_a_request_that_changes_something() -> None:
+    document = json.loads(create())
+
+    def fenced(fence: Any) -> bytes:
+        return json.dumps({**document, "fence": fence}).encode()
+
+    assert protocol.parse(fenced(3)).fence == 3
+    assert protocol.parse(fenced(None)).fence is None
+    assert protocol.parse(create()).fence is None
+    for wrong in (0, -1, True, "3", [3], 1 << 54):
+        assert code_of(fenced(wrong)) == "bad_request", wrong
+    assert code_of(line(verb="inventory", fence=3)) == "bad_request"
+    step = {key: document[key] for key in ("verb", "args", "expect")}
+    assert code_of(line(dry_run=[step], fence=3)) == "bad_request"
 
 
 def test_a_step_of_a_preview_need_not_know_a_uuid_that_does_not_exist_yet() -> None:
@@ -202,3 +218,20 @@ def test_any_value_in_any_argument_is_checked(name: str, value: Any) -> None:
     else:
         assert isinstance(request.body, Call)
         assert request.body.args[name] in (value, tuple(value) if name == "pvs" else value)
+
+
+@pytest.mark.parametrize(
+    ("verb", "args"),
+    [
+        ("cache.flush", {"dirty_limit_bytes": (1 << 30) + 1}),
+        ("cache.detach", {"pool": "c-abcdefgh", "dirty_limit_bytes": (1 << 30) + 1}),
+        ("bcache.flush", {"dirty_limit_bytes": 0, "writeback_percent": 41}),
+        ("bcache.set", {"writeback_percent": -1}),
+    ],
+)
+def test_no_more_may_be_left_dirty_than_lvm_may_flush_under_its_lock(
+    verb: str, args: dict[str, Any]
+) -> None:
+    expect = {"vg_uuid": VG_UUID, "lv_uuid": VG_UUID}
+    request = line(verb=verb, args={"vg": "vg0", "lv": "web12", **args}, expect=expect)
+    assert code_of(request) == "bad_request"

@@ -1,0 +1,43 @@
+"""op.abort: one SIGINT to the command at work, where that is safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import journal, ops
+from .errors import Refusal
+from .host import Host
+
+# Each of these may stop at any moment and be taken up again from what is there: zeroing and wiping
+# begin anew, LVM puts the cache's policy back, pvmove leaves each extent in one place or the other.
+ABORTABLE = frozenset(
+    (
+        "bcache.flush",
+        "cache.detach",
+        "cache.flush",
+        "volume.create",
+        "volume.destroy",
+        "volume.extend",
+        "volume.move",
+    )
+)
+
+
+def abort(host: Host, op: str) -> dict[str, Any]:
+    """Ask a running operation to stop; its state as far as it is known. The mark is made once and
+    seen by the unit within a second, which sends its command one SIGINT; asking again changes
+    nothing. Raises Refusal(not_found | not_abortable | journal_unwritable)."""
+    record = ops.load(host, op)
+    verb = record["call"]["verb"]
+    if record["state"] == "running":
+        if verb not in ABORTABLE:
+            raise Refusal(
+                "not_abortable",
+                f"{verb} cannot be stopped half-way: the volume would be between two states.",
+                "Wait until it ends (op.get tells); then undo it by another change.",
+            )
+        try:
+            host.op_mark(op, journal.ABORT)
+        except OSError as error:
+            raise journal.unwritable(error) from None
+    return {"op": op, "state": record["state"]}

@@ -1,0 +1,218 @@
+"""Operations under races, dead units, a full disk and a late owner."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from storage.agent import journal
+from storage.agent.errors import Refusal
+from storage.agent.execute import execute
+from storage.agent.fence import FOLDER
+from storage.agent.ops import accept, get
+from storage.agent.protocol import Call
+from tests.contract.client import MIB, Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+DAY_NS = 24 * 3600 * 1_000_000_000
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+@pytest.fixture
+def agent(host: FakeHost) -> Agent:
+    return Agent(FakeWorld(host))
+
+
+def creation(agent: Agent) -> Call:
+    args, expect = agent.call("volume.create", agent.volume_args())
+    return Call("volume.create", args, expect)
+
+
+def runs(host: FakeHost, program: str) -> int:
+    return sum(argv[0] == program for argv in host.executed)
+
+
+def at_once(count: int, work: Callable[[], Any]) -> None:
+    """The same work in so many threads that begin together."""
+    barrier = threading.Barrier(count)
+
+    def begin() -> None:
+        barrier.wait()
+        work()
+
+    threads = [threading.Thread(target=begin) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_of_many_requests_with_one_id_one_is_run(host: FakeHost, agent: Agent) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    replies: list[Any] = []
+    at_once(8, lambda: replies.append(accept(host, op, call, 1)))
+    assert replies == [{"op": op}] * 8
+    assert agent.outcome(op)["state"] == "done"
+    assert runs(host, "lvcreate") == 1
+
+
+def test_a_unit_that_is_started_many_times_runs_its_operation_once(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    monkeypatch.setattr(host, "start_op", lambda op: at_once(8, lambda: execute(host, op)))
+    accept(host, op, call)
+    assert agent.outcome(op)["state"] == "done"
+    assert runs(host, "lvcreate") == 1
+
+
+def test_a_unit_that_comes_after_it_was_declared_dead_runs_nothing(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    monkeypatch.setattr(host, "start_op", lambda op: None)
+    accept(host, op, call)
+    assert get(host, op, 0)["state"] == "running"
+    host.advance(16)
+    dead = get(host, op, 0)
+    assert (dead["state"], dead["error"]["code"]) == ("interrupted", "interrupted")
+    execute(host, op)
+    assert host.executed == []
+
+
+def test_a_unit_that_begins_while_it_is_judged_goes_on(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    monkeypatch.setattr(host, "start_op", lambda op: None)
+    accept(host, op, call)
+    host.advance(16)
+
+    def begins_now(op: str) -> bool:
+        host.op_mark(op, journal.BEGUN)
+        return False
+
+    monkeypatch.setattr(host, "op_alive", begins_now)
+    assert get(host, op, 0)["state"] == "running"
+
+
+def test_an_operation_whose_host_was_restarted_was_interrupted(
+    host: FakeHost, agent: Agent
+) -> None:
+    pause = host.pause_next("blkdiscard")
+    op = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    host.root.reboot()
+    found = get(host, op, 0)
+    assert (found["state"], found["error"]["code"]) == ("interrupted", "interrupted")
+    began = [each["started_ns"] is not None for each in found["commands"]]
+    assert began == [True, True, False], "the journal says how far it came"
+    pause.resume()
+
+
+def test_a_journal_that_fills_up_stops_before_the_next_command(
+    host: FakeHost, agent: Agent
+) -> None:
+    pause = host.pause_next("lvcreate")
+    args = agent.volume_args()
+    op = agent.start("volume.create", args)
+    pause.reached.wait(10)
+    host.journal_full = True
+    pause.resume()
+    host.wait_for_ops()
+    assert host.failed_units == [op]
+    assert runs(host, "lvcreate") == 1
+    assert runs(host, "blkdiscard") == 0
+    host.journal_full = False
+    host.advance(16)
+    found = get(host, op, 0)
+    assert found["state"] == "interrupted"
+    assert found["commands"][0]["started_ns"] is not None
+    agent.do("volume.create", args)
+    assert runs(host, "lvcreate") == 1, "what was done is not done again"
+
+
+def test_who_lost_its_turn_while_it_waited_for_the_lock_runs_nothing(
+    host: FakeHost, agent: Agent
+) -> None:
+    late, op = creation(agent), str(uuid.uuid4())
+    newer, newer_op = creation(agent), str(uuid.uuid4())
+    with host.lock("vg0", 1):
+        accept(host, op, late, 5)
+        accept(host, newer_op, newer, 6)
+    assert agent.outcome(newer_op)["state"] == "done"
+    outcome = agent.outcome(op)
+    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "stale_fence")
+    assert late.args["name"] not in agent.names()
+
+
+def test_a_refused_request_does_not_take_the_turn(host: FakeHost, agent: Agent) -> None:
+    call = creation(agent)
+    huge = Call(call.verb, {**call.args, "size_bytes": 1 << 50}, call.expect)
+    with pytest.raises(Refusal, match="no_space"):
+        accept(host, str(uuid.uuid4()), huge, 9)
+    accept(host, str(uuid.uuid4()), call, 8)
+
+
+@pytest.mark.parametrize("content", [b"", b"7", b'{"fence": "7", "op": "x"}', b"\xff", b"{}"])
+def test_a_turn_that_cannot_be_read_admits_nobody(
+    host: FakeHost, agent: Agent, content: bytes
+) -> None:
+    call = creation(agent)
+    host.save(f"{FOLDER}/{call.expect['vg_uuid']}", content)
+    with pytest.raises(Refusal, match="journal_unwritable"):
+        accept(host, str(uuid.uuid4()), call, 1 << 40)
+    assert host.executed == []
+
+
+def test_old_records_go_but_never_a_running_one_nor_the_newest(
+    host: FakeHost, agent: Agent
+) -> None:
+    now_ns = host.wall_ns()
+    for number in range(300):
+        state = "running" if number == 0 else "done"
+        ended_ns = now_ns - (31 * DAY_NS if number < 150 else 29 * DAY_NS) + number
+        fields = {"state": state, "started_ns": ended_ns, "ended_ns": ended_ns}
+        host.op_create(f"op-{number:03}", fields)
+    journal.prune(host)
+    left = set(host.op_ids())
+    assert len(left) == journal.KEEP_LEAST
+    assert "op-000" in left, "it runs"
+    assert "op-001" not in left and "op-100" not in left
+    assert "op-101" in left, "it is old, but among the newest 200"
+    journal.prune(host)
+    assert len(host.op_ids()) == journal.KEEP_LEAST
+
+
+def test_a_flush_that_is_stopped_leaves_the_cache_and_says_so(host: FakeHost, agent: Agent) -> None:
+    volume, pool = agent.cached("writeback")
+    host.root.dirty(volume, 32 * MIB)
+    pause = host.pause_next("lvconvert")
+    op = agent.start(
+        "cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB}
+    )  # fmt: skip
+    pause.reached.wait(10)
+    agent.data("op.abort", {"op": op})
+    pause.resume()
+    outcome = agent.outcome(op)
+    assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
+    assert agent.lv(volume)["cache"]["policy"] == "smq"
+    assert runs(host, "lvconvert") == 2, "attach, and the detach that was stopped"
+
+
+def test_an_operation_stopped_before_it_began_runs_nothing(host: FakeHost, agent: Agent) -> None:
+    with host.lock("vg0", 1):
+        op = agent.start("volume.create", agent.volume_args())
+        agent.data("op.abort", {"op": op})
+    assert agent.outcome(op)["error"]["code"] == "aborted"
+    assert host.executed == []

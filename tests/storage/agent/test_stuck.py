@@ -1,0 +1,114 @@
+"""A reader that hangs: one at most, and nothing else is started beside it."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from storage.agent import tools
+from storage.agent.host import Stuck, TimedOut
+from storage.agent.tools import Runner
+from tests.contract.client import Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+
+@pytest.fixture
+def immortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that SIGKILL does not end, as in an uninterruptible sleep."""
+    killed: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(subprocess.Popen, "kill", lambda process: killed.append(process))
+    monkeypatch.setattr(tools, "DEATH_SECONDS", 0.01)
+    yield killed
+    for process in killed:
+        process.terminate()
+        process.wait()
+
+
+def test_no_reader_is_started_beside_one_that_hangs(
+    tmp_path: Path, immortal: list[subprocess.Popen[bytes]]
+) -> None:
+    with pytest.raises(Stuck):
+        Runner(tmp_path).run(["sleep", "600"], timeout=0.01)
+    another = Runner(tmp_path)
+    with pytest.raises(Stuck) as stuck:
+        another.run(["true"], timeout=10)
+    assert stuck.value.reader.command == "sleep 600"
+    assert stuck.value.reader.pid == immortal[0].pid
+    assert another.run(["true"], timeout=None).rc == 0, "a writer has been checked before"
+    immortal[0].terminate()
+    immortal[0].wait()
+    assert another.stuck() is None
+    assert another.run(["true"], timeout=10).rc == 0
+
+
+def test_a_reader_that_can_be_killed_is_not_stuck(tmp_path: Path) -> None:
+    runner = Runner(tmp_path)
+    with pytest.raises(TimedOut) as given_up:
+        runner.run(["sleep", "600"], timeout=0.01)
+    assert not isinstance(given_up.value, Stuck)
+    assert runner.stuck() is None
+    assert runner.run(["true"], timeout=10).rc == 0
+
+
+def test_another_process_with_the_same_pid_is_not_the_one_that_hangs(
+    tmp_path: Path, immortal: list[subprocess.Popen[bytes]]
+) -> None:
+    runner = Runner(tmp_path)
+    with pytest.raises(Stuck):
+        runner.run(["sleep", "600"], timeout=0.01)
+    file = tmp_path / "stuck.json"
+    file.write_text(file.read_text().replace('"start": "', '"start": "1'))
+    assert runner.stuck() is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"pid": 1}', "null"])
+def test_a_file_that_cannot_be_read_says_that_nothing_hangs(tmp_path: Path, content: str) -> None:
+    (tmp_path / "stuck.json").write_text(content)
+    assert Runner(tmp_path).stuck() is None
+
+
+def test_a_command_that_is_to_stop_gets_one_sigint_and_is_waited_for(tmp_path: Path) -> None:
+    asked = threading.Event()
+    script = "trap 'echo told; sleep 1.2; exit 3' INT; while :; do sleep 0.05; done"
+
+    def stop() -> bool:
+        asked.set()
+        return True
+
+    result = Runner(tmp_path).run(["bash", "-c", script], timeout=None, stop=stop)
+    assert asked.is_set()
+    assert (result.rc, result.stdout) == (3, "told\n")
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+def test_a_host_with_a_hanging_reader_is_neither_read_nor_changed(host: FakeHost) -> None:
+    agent = Agent(FakeWorld(host))
+    args, expect = agent.call("volume.create", agent.volume_args())
+    op = agent.start("volume.create", agent.volume_args())
+    agent.outcome(op)
+    host.executed.clear()
+    host.hang_next("lvm")
+    for reply in (
+        agent.ask("inventory"),
+        agent.ask("sample"),
+        agent.ask("volume.create", args, expect),
+    ):
+        error = reply["error"]
+        assert error["code"] == "stuck"
+        assert "lvm fullreport" in error["message"] and "dmesg" in error["correction"]
+    assert host.executed == []
+    assert agent.data("op.get", {"op": op, "after": 0})["state"] == "done"
+    problems = {problem["code"]: problem for problem in agent.data("hello")["problems"]}
+    assert problems["stuck"]["severity"] == "error"
+    host.unhang()
+    agent.do("volume.create", args)
