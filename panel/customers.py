@@ -36,7 +36,7 @@ def customers(request: HttpRequest) -> HttpResponse:
 def customer(request: HttpRequest, key: str) -> HttpResponse:
     """One customer: volumes and people."""
     found = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
-    volumes = Volume.objects.visible_to(request.user).filter(customer=found)
+    volumes = Volume.objects.visible_to(request.user).existing().filter(customer=found)
     page = Paginator(volumes, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "customer": found,
@@ -75,7 +75,8 @@ def _form(request: HttpRequest, form: CustomerForm, found: Customer | None) -> H
 def _counted(found: QuerySet[Customer]) -> QuerySet[Customer]:
     """With volume_count, volume_bytes and member_count; one subquery each, since two joins would
     multiply each other's rows."""
-    volumes = Volume.objects.filter(customer=OuterRef("pk")).order_by().values("customer")
+    owned = Volume.objects.existing().filter(customer=OuterRef("pk"))
+    volumes = owned.order_by().values("customer")
     members = Member.objects.filter(customer=OuterRef("pk")).order_by().values("customer")
     return found.annotate(
         volume_count=Coalesce(Subquery(volumes.annotate(n=Count("pk")).values("n")), 0),

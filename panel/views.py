@@ -36,7 +36,7 @@ def home(request: HttpRequest) -> HttpResponse:
     jobs = Job.objects.visible_to(request.user).with_names()
     real = jobs.filter(dry_run=False)
     drifts = drift_of(hosts)
-    volumes = Volume.objects.visible_to(request.user)
+    volumes = Volume.objects.visible_to(request.user).existing()
     problems = [
         (host, problem)
         for host in hosts

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.agent.retirement import retired
 from storage.facts import (
     BcacheBacking,
     DmCache,
@@ -16,6 +17,7 @@ from storage.facts import (
     PhysicalVolume,
     VolumeGroup,
 )
+from storage.plan.growth import tier_of
 from storage.plan.lvmcache import pool_name_of
 from storage.space import choose, pool_bytes, round_up
 from storage.wish import (
@@ -130,8 +132,10 @@ def wish_now(facts: HostFacts, lv: LogicalVolume, layout: Literal["plain", "bcac
             size_bytes=cset.size_bytes if cset is not None else BCACHE_MIN_BYTES,
             cache_mode=current.cache_mode,  # type: ignore[arg-type]  # Bcache refuses others
             sequential_cutoff_bytes=current.sequential_cutoff_bytes,
+            writeback_percent=current.writeback_percent,
         )
-    return Wish(size_bytes=lv.guest_size_bytes, tier="hdd", layout=layout, cache=cache)
+    life: Literal["live", "retired"] = "live" if retired(lv.tags) is None else "retired"
+    return Wish(lv.guest_size_bytes, tier_of(facts, lv), layout, cache, life=life)
 
 
 def sizes_for(facts: HostFacts, vg_uuid: str, technology: Technology) -> tuple[int, ...]:

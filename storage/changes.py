@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from storage.templatetags.units import size
 from storage.wish import Bcache, LvmCache, Wish
 
+SECTOR_BYTES = 512
+STATES = {
+    "live": "in service",
+    "retired": "switched off, can be restored",
+    "gone": "wiped and removed, for good",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -28,11 +35,27 @@ def changes(before: Wish | None, after: Wish) -> tuple[Change, ...]:
 def _described(wish: Wish) -> dict[str, str]:
     cache = wish.cache
     return {
+        "State": STATES[wish.life],
         "Size": size(wish.size_bytes),
+        "Tier": wish.tier.upper(),
         "Layout": "bcache-ready" if wish.layout == "bcache" else "plain",
         "Cache": _technology(cache),
         "Cache size": size(cache.size_bytes) if cache is not None else "-",
         "Cache mode": _mode(cache),
+        **_settings(cache),
+        **({"Dirty data": "written to the slow disk"} if wish.flushed else {}),
+    }
+
+
+def _settings(cache: LvmCache | Bcache | None) -> dict[str, str]:
+    if cache is None:
+        return {}
+    if isinstance(cache, LvmCache):
+        sectors = cache.migration_threshold_sectors
+        return {"Migration threshold": f"{size(sectors * SECTOR_BYTES)} ({sectors} sectors)"}
+    return {
+        "Sequential cutoff": size(cache.sequential_cutoff_bytes),
+        "Writeback percent": f"{cache.writeback_percent} %",
     }
 
 

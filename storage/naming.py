@@ -16,6 +16,9 @@ MANAGED_TAG = "tiercel"
 VOLUME_TAG_PREFIX = "tiercel.volume="
 ZEROING_TAG = "tiercel.zeroing"
 FORMAT_TAG = "tiercel.format=bcache"
+GROWN_TAG = "tiercel.grown"
+RETIRED_TAG_PREFIX = "tiercel.retired="
+NAME_TAG_PREFIX = "tiercel.name="
 
 
 def new_key() -> str:
@@ -36,6 +39,21 @@ def pool_name(key: str) -> str:
 def cache_device_name(key: str) -> str:
     """The LV name of a bcache cache device we create."""
     return f"s-{key}"
+
+
+def retired_name(key: str) -> str:
+    """The LV name of a retired volume."""
+    return f"del-{key}"
+
+
+def room_name(key: str) -> str:
+    """The LV name of the room a volume is about to grow into."""
+    return f"x-{key}"
+
+
+def is_room_name(name: str) -> bool:
+    """True for what `room_name` makes."""
+    return name.startswith("x-") and KEY_PATTERN.fullmatch(name[2:]) is not None
 
 
 def is_pool_name(name: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
 
+from storage.agent.retirement import retired
 from storage.facts import HostFacts, LogicalVolume, decode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
@@ -88,8 +89,13 @@ def guest_of(lv: LogicalVolume) -> str:
 
 
 def _found(host: Host, lv: LogicalVolume, key: str | None) -> None:
-    fields: dict[str, Any] = {"label": lv.name[:200], "size_bytes": lv.guest_size_bytes}
-    fields["guest"] = guest_of(lv)
+    marks = retired(lv.tags)
+    if marks is not None and _was_destroyed(host, lv):
+        # The inventory was read just before the end.
+        return
+    label = marks.name if marks is not None else lv.name
+    fields: dict[str, Any] = {"label": label[:200], "size_bytes": lv.guest_size_bytes}
+    fields |= {"guest": guest_of(lv), "retired_at": _retired_at(lv)}
     if key is not None and not Volume.objects.filter(key=key).exists():
         # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
         fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
@@ -115,10 +121,32 @@ def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
     if volume.layout == "bcache" and layout == "plain":
         # Its backing device is not registered now; the layout stays what it was at birth.
         layout, size_bytes = volume.layout, volume.size_bytes
-    now = (MANAGED_TAG in lv.tags and key == volume.key, size_bytes, layout, guest_of(lv))
-    if now != (volume.managed, volume.size_bytes, volume.layout, volume.guest):
-        volume.managed, volume.size_bytes, volume.layout, volume.guest = now
-        volume.save(update_fields=["managed", "size_bytes", "layout", "guest"])
+    now: dict[str, Any] = {
+        "managed": MANAGED_TAG in lv.tags and key == volume.key,
+        "size_bytes": size_bytes,
+        "layout": layout,
+        "guest": guest_of(lv),
+        "retired_at": _retired_at(lv),
+    }
+    if any(getattr(volume, name) != value for name, value in now.items()):
+        for name, value in now.items():
+            setattr(volume, name, value)
+        volume.save(update_fields=list(now))
+
+
+def _retired_at(lv: LogicalVolume) -> datetime | None:
+    """Since when the volume is retired, by the host's clock; a mark beyond all calendars is none
+    of ours."""
+    marks = retired(lv.tags)
+    try:
+        return None if marks is None else datetime.fromtimestamp(marks.at, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _was_destroyed(host: Host, lv: LogicalVolume) -> bool:
+    ended = Placement.objects.filter(host=host, lv_uuid=lv.uuid, until__isnull=False)
+    return ended.filter(volume__destroyed_at__isnull=False).exists()
 
 
 def _layout(lv: LogicalVolume) -> str:

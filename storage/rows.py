@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from storage import samples
 from storage.attention import silent_seconds
@@ -59,17 +60,28 @@ class VolumeRow:
         return self.latest is not None and self.latest.age_seconds > silent_seconds()
 
     @property
+    def undo_until(self) -> datetime | None:
+        """Until when a retired volume cannot be destroyed; None for any other."""
+        if self.volume.retired_at is None or self.host is None:
+            return None
+        return self.volume.retired_at + timedelta(hours=self.host.undo_hours)
+
+    @property
     def wish(self) -> Wish | None:
         """What the volume is now, as a wish; None where no wish could say it."""
         if self.facts is None or self.lv is None:
             return None
         try:
-            return wish_now(
+            wish = wish_now(
                 self.facts, self.lv, "bcache" if self.volume.layout == "bcache" else "plain"
             )
         except BadWish:
             # A foreign cache that Tiercel would never make: it is shown, not changed.
             return None
+        if wish.life == "retired":
+            # While it is off, bcache does not say how much of it the guest had.
+            wish = replace(wish, size_bytes=self.volume.size_bytes)
+        return wish
 
     def refusal(self, wish: Wish | None) -> Refused | None:
         """Why the volume cannot become `wish`, as far as the last inventory tells."""
@@ -94,6 +106,8 @@ class VolumeRow:
                 "The volume has a cache that Tiercel did not make and cannot describe.",
                 "Change or remove that cache on the host.",
             )
+        if wish.life == "retired" and self.volume.retired_at is not None:
+            return Refused("retired", "The volume is retired.", "Restore it first.")
         target = Target(
             volume_key=self.volume.key,
             vg_uuid=placement.vg_uuid,

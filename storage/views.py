@@ -16,12 +16,16 @@ from storage.caches import free_bytes
 from storage.drift import drift_of
 from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
+from storage.growth_form import growth_offers
+from storage.life_form import life_offers
 from storage.models import Host, Placement, Volume
-from storage.plan import Refused
+from storage.plan import DIRTY_LIMIT_BYTES, Refused
 from storage.reading import reading_of
+from storage.replacement_form import ResizeForm
 from storage.rows import VolumeRow, facts_of, rows_of
 from storage.series_views import chart_context
 from storage.stack import stack_of
+from storage.tuned_form import TunedForm
 
 PAGE_ROWS = 50
 READ_ONLY = Refused(
@@ -29,7 +33,7 @@ READ_ONLY = Refused(
     "Your role lets you look, not change.",
     "An admin of this panel can give you the role operator.",
 )
-LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "form": None}
+LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
 
 
 @staff_view()
@@ -95,9 +99,12 @@ def _groups(facts: HostFacts) -> list[dict[str, object]]:
 @require_safe
 def volumes(request: HttpRequest) -> HttpResponse:
     """Volumes with their latest figures; `q` searches names (of volumes, guests, customers, hosts)
-    and external ids."""
+    and external ids; `gone=1` shows those too that were destroyed."""
     text = request.GET.get("q", "").strip()
     found = Volume.objects.visible_to(request.user).select_related("customer")
+    with_gone = request.GET.get("gone") == "1"
+    if not with_gone:
+        found = found.existing()
     if text:
         found = found.filter(
             Q(label__icontains=text)
@@ -109,6 +116,7 @@ def volumes(request: HttpRequest) -> HttpResponse:
         ).distinct()
     page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {"page": page, "rows": rows_of(page.object_list), "q": text}
+    context["with_gone"] = with_gone
     return render(request, "storage/volumes.html", context)
 
 
@@ -120,19 +128,30 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     context = {"row": row, "volume": row.volume, "host": row.host}
     context |= chart_context(row.volume, request)
     context |= offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
+    context["growth"] = growth_offers(row)
+    context["life"] = life_offers(row, timezone.now())
     return render(request, "storage/volume.html", context)
 
 
 def offers(row: VolumeRow) -> dict[str, object]:
-    """The form a volume's page offers (a new cache, or another mode), or why there is none.
-    `barred` is why nothing at all may be changed; want of SSD room bars only a new cache."""
+    """The forms a volume's page offers (a new cache; or another mode, and another size), or why
+    there is none. `barred` is why nothing at all may be changed; want of SSD room bars only a new
+    cache and another size."""
     refusal = barred = row.refusal(row.wish)
     form: ModeForm | None = None
+    resize: ResizeForm | None = None
     if refusal is None:
-        form = ModeForm(row) if row.cache is not None else CacheForm(row)
+        form = TunedForm(row) if row.cache is not None else CacheForm(row)
+        resize = ResizeForm(row) if row.cache is not None else None
     if isinstance(form, CacheForm) and not form.has_room:
         refusal, form = form.no_room(), None
-    return {"refusal": refusal, "barred": barred, "form": form}
+    return {
+        "refusal": refusal,
+        "barred": barred,
+        "form": form,
+        "resize": resize,
+        "dirty_limit_bytes": DIRTY_LIMIT_BYTES,
+    }
 
 
 @staff_view()

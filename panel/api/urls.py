@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.api import cacheplans, customers, hosts, jobs, root, volumes
+from panel.api import audit, cacheplans, customers, decisions, hosts, jobs, root, series, volumes
 
 urlpatterns = [
     path("", root.Root.as_view(), name="api-root"),
@@ -15,11 +15,15 @@ urlpatterns = [
     path("volumes/", volumes.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volumes.OneVolume.as_view(), name="api-volume"),
     path("volumes/<str:key>/wish", volumes.VolumeWish.as_view(), name="api-volume-wish"),
-    path("volumes/<str:key>/series", volumes.VolumeSeries.as_view(), name="api-volume-series"),
+    path("volumes/<str:key>/series", series.VolumeSeries.as_view(), name="api-volume-series"),
     path("jobs/", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:key>", jobs.OneJob.as_view(), name="api-job"),
     path("jobs/<str:key>/lines", jobs.JobLines.as_view(), name="api-job-lines"),
     path("jobs/<str:key>/cancel", jobs.JobCancel.as_view(), name="api-job-cancel"),
+    path("jobs/<str:key>/resume", decisions.JobResume.as_view(), name="api-job-resume"),
+    path("jobs/<str:key>/rollback", decisions.JobRollback.as_view(), name="api-job-rollback"),
+    path("jobs/<str:key>/resolve", decisions.JobResolve.as_view(), name="api-job-resolve"),
+    path("audit/", audit.Audit.as_view(), name="api-audit"),
     path("customers/", customers.Customers.as_view(), name="api-customers"),
     path("customers/<str:key>", customers.OneCustomer.as_view(), name="api-customer"),
     path("cache-plans/", cacheplans.CachePlans.as_view(), name="api-cache-plans"),

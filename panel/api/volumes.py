@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -20,22 +17,20 @@ from drf_spectacular.utils import (
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.address import address_of
 from jobs.models import Door, Job
 from jobs.queue import Busy, submit
-from panel.api import bodies, cursor, described, idempotency, waiting
+from panel.api import bodies, cursor, described, idempotency, life, waiting
 from panel.api import wish as wishes
 from panel.api.nouns import job_json, job_url, volume_json, wish_json
-from panel.api.problem import Problem
-from panel.api.resource import Resource, bad_parameter, truth, whole
+from panel.api.resource import Resource, bad_parameter, truth
 from panel.api.shapes import STATES, JobShape, Json, VolumeShape, WishNow
 from storage.access import Right, is_staff
 from storage.models import Placement, Volume
+from storage.models.volume import VolumeQuerySet
 from storage.rows import VolumeRow, rows_of
-from storage.series import MAX_POINTS, UNITS, series
 from storage.wish import Wish
 
-DEFAULT_RANGE = timedelta(hours=1)
-DEFAULT_POINTS = 600
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
 )
@@ -66,7 +61,9 @@ class Volumes(Resource):
     )
     def get(self, request: Request) -> Response:
         """Oldest first. `host`, `guest` and `state` are for staff."""
-        rows = Volume.objects.visible_to(self.user).select_related("customer", "cache_plan")
+        rows = _visible(self)
+        if request.query_params.get("state") != "destroyed":
+            rows = rows.existing()
         found, after = cursor.page(request, self._filtered(request, rows), "volumes")
         return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
 
@@ -146,11 +143,15 @@ class VolumeWish(Resource):
         },
     )  # fmt: skip
     def put(self, request: Request, key: str) -> Response:
-        """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none.
+        """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none;
+        `{"life": "retired"}` to switch the volume off, `{"life": "live"}` to restore it, and for
+        admins `{"life": "gone", "confirm_label": …}` to destroy it.
         While a job already makes it so, that job is the answer."""
         volume = _row(self, key).volume
         self.demand(Right.OPERATE)
-        wanted = bodies.read(request, bodies.WishBody)["cache"]
+        wanted = bodies.read(request, bodies.WishBody)
+        if wanted.get("life") == "gone":
+            self.demand(Right.ADMINISTER)
         dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
         if dry_run:
             answer = self._put(volume, wanted, dry_run=True)
@@ -166,16 +167,17 @@ class VolumeWish(Resource):
         return answer
 
     @transaction.atomic
-    def _put(self, volume: Volume, wanted: Json | None, *, dry_run: bool) -> Response:
+    def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
         row = rows_of([volume])[0]
         holder = None if dry_run else _holder(volume)
         if holder is not None:
-            if not wishes.is_same(row, Wish.from_json(holder.wish), wanted):
+            wish = Wish.from_json(holder.wish)
+            if not _meets(row, wish, wanted):
                 raise Busy(holder)
             return self._accepted(holder)
-        change = wishes.change(row, wanted)
+        change = _change(row, wanted)
         if change is None:
             return Response(_wish_now(row, None, True))
         job = submit(
@@ -186,6 +188,7 @@ class VolumeWish(Resource):
             dry_run=dry_run,
             door=Door.API,
             token=self.token.key if self.token is not None else "",
+            address=address_of(self.request._request),
         )
         return self._accepted(job)
 
@@ -195,61 +198,45 @@ class VolumeWish(Resource):
         return Response(body, status=202, headers={"Location": job_url(job)})
 
 
-class VolumeSeries(Resource):
-    """What a volume did."""
-
-    parameters: ClassVar = {"GET": ("from", "to", "points")}
-
-    @extend_schema(
-        operation_id="series",
-        summary="Figures over time",
-        parameters=[
-            described.query("from", "RFC 3339 time; an hour before `to` unless given"),
-            described.query("to", "RFC 3339 time; now unless given"),
-            OpenApiParameter(
-                "points", OpenApiTypes.INT, description=f"at most so many, 1 to {MAX_POINTS}"
-            ),
-        ],
-        responses={
-            200: OpenApiResponse(
-                OpenApiTypes.OBJECT,
-                f"Columns: {{t0, step_seconds, points, series, units, totals}}. `series` has "
-                f"{', '.join(UNITS)}; null is a gap. Point n ends (n + 1) steps after t0.",
-            ),
-            **described.problems(400, 403, 404, 422),
-        },
-    )
-    def get(self, request: Request, key: str) -> Response:
-        """One column a figure, null where nothing was measured."""
-        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
-        end = _time(request, "to") or timezone.now()
-        start = _time(request, "from") or end - DEFAULT_RANGE
-        points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)
-        try:
-            return Response(series(volume, start, end, points).to_json())
-        except ValueError as error:
-            raise Problem(
-                422, "bad_range", str(error), "Ask for another range or number of points."
-            ) from None
-
-
 def _row(view: Resource, key: str) -> VolumeRow:
+    return rows_of([get_object_or_404(_visible(view), key=key)])[0]
+
+
+def _visible(view: Resource) -> VolumeQuerySet:
+    """What the person may see; customers have nothing that is switched off."""
     found = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
-    return rows_of([get_object_or_404(found, key=key)])[0]
+    return found if is_staff(view.user) else found.in_service()
+
+
+def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
+    """Whether a job with that wish makes it so."""
+    if "life" in wanted:
+        return life.meets(wish, wanted)
+    missed = wanted["flushed"] and not wish.flushed
+    return not missed and wish.life == "live" and wishes.is_same(row, wish, wanted["cache"])
+
+
+def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
+    if "life" in wanted:
+        return life.change(row, wanted)
+    change = wishes.change(row, wanted["cache"])
+    return wishes.flushing(row, change) if wanted["flushed"] else change
 
 
 def _holder(volume: Volume) -> Job | None:
     return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
 
 
-def _wish_now(row: VolumeRow, holder: Job | None, sees_jobs: bool) -> Json:
+def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
     if holder is not None:
-        cache = wish_json(Wish.from_json(holder.wish))["cache"]
-        return {"cache": cache, "is_met": False, "job": job_url(holder) if sees_jobs else None}
+        said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
+        return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
     cache = None
-    if row.cache is not None:
+    if row.wish is not None:
+        cache = wish_json(row.wish, settings=is_for_staff)["cache"]
+    elif row.cache is not None:
         cache = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    return {"cache": cache, "is_met": True, "job": None}
+    return {"cache": cache, "life": life.life_of(row), "is_met": True, "job": None}
 
 
 def _filter(name: str, value: str) -> Q:
@@ -265,25 +252,11 @@ def _filter(name: str, value: str) -> Q:
         return Q(pk__in=here.values("volume"))
     if value not in STATES:
         raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
+    if value == "destroyed":
+        return Q(destroyed_at__isnull=False)
     present = Q(pk__in=here.filter(missing_since=None).values("volume"))
     if value == "missing":
-        return ~present
-    return present & Q(managed=value == "managed")
-
-
-def _time(request: Request, name: str) -> datetime | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise Problem(
-            422,
-            "bad_range",
-            f"{name} is no RFC 3339 time with a time zone.",
-            "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
-        )
-    return found
+        return ~present & Q(destroyed_at=None)
+    if value == "retired":
+        return present & Q(retired_at__isnull=False)
+    return present & Q(managed=value == "managed", retired_at=None)

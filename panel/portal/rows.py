@@ -37,8 +37,9 @@ def member_view(view: View[P]) -> View[P]:
 
 
 def volumes_of(user: Person) -> QuerySet[Volume]:
-    """The volumes of the customers the person is a member of."""
-    own = Volume.objects.visible_to(user).filter(member(user, "customer__members"))
+    """The volumes of the customers the person is a member of, without what is switched off."""
+    mine = member(user, "customer__members")
+    own = Volume.objects.visible_to(user).in_service().filter(mine)
     return own.select_related("customer", "cache_plan")
 
 

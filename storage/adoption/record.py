@@ -18,7 +18,7 @@ from storage.rows import facts_of
 
 def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ...]:
     """Every volume on the hosts (or on one) with what adoption has to know of it."""
-    seen = Volume.objects.visible_to(user)
+    seen = Volume.objects.visible_to(user).in_service()
     placements = Placement.objects.filter(volume__in=seen, until=None, lv_uuid__isnull=False)
     if host is not None:
         placements = placements.filter(host=host)

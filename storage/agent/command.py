@@ -17,6 +17,8 @@ DATA_OFFSET_SECTORS = 8192
 # Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
 WIPE = ("-Wy", "-Zy")
 REGISTER = "/sys/fs/bcache/register_quiet"
+# Stands for the host's clock, in seconds, at the moment when the command runs.
+NOW = "<now>"
 CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
 
 
@@ -27,7 +29,8 @@ class Command:
     `name` tells the commands of a verb apart, so that a resumed verb can leave out the finished
     ones. `watch` and `wait` name conditions of waits.py: one whose progress is shown while the
     command runs, one that must hold after it. `locked` is False where the command runs without
-    the agent's lock on the VG.
+    the agent's lock on the VG. `gives` names an LV that it removes and whose physical extents a
+    later command takes.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Command:
     watch: str = ""
     wait: str = ""
     locked: bool = True
+    gives: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {"argv": list(self.argv), "shell": self.shell}
@@ -55,7 +59,18 @@ def lv_attribute(vg: str, lv: str, attribute: str) -> str:
 
 
 def run(name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True) -> Command:
-    return Command(name, argv, shlex.join(argv), watch, wait, locked)
+    shell = " ".join(_quoted(word) for word in argv)
+    return Command(name, argv, shell, watch, wait, locked)
+
+
+def stamped(command: Command, wall_ns: int) -> list[str]:
+    """The words to run, with the host's clock where the command asks for it."""
+    return [word.replace(NOW, str(wall_ns // 1_000_000_000)) for word in command.argv]
+
+
+def _quoted(word: str) -> str:
+    head, now, tail = word.partition(NOW)
+    return f'"{head}$(date +%s){tail}"' if now else shlex.quote(word)
 
 
 def write(name: str, path: str, value: str, wait: str = "", shown: str = "") -> Command:

@@ -17,6 +17,8 @@ _LVM_UUID = re.compile(r"[0-9A-Za-z]{6}(?:-[0-9A-Za-z]{4}){5}-[0-9A-Za-z]{6}")
 _LVM_NAME = re.compile(r"[A-Za-z0-9+_.][A-Za-z0-9+_.-]{0,126}")
 _PART = r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}"
 _DEVICE = re.compile(rf"{_PART}(?:/{_PART}){{0,2}}")
+_GUEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+@-]{0,63}")
+_DISK = re.compile(r"[a-z]{2,8}[0-9]{0,3}")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
 
 # Sub-volumes that LVM makes for itself: touching one of them touches its owner.
@@ -62,7 +64,8 @@ def lv_name(value: Any) -> str:
 
 
 def made(prefix: str) -> Callable[[Any], str]:
-    """A name of ours: `v-…` volumes, `c-…` cache pools, `s-…` bcache cache devices."""
+    """A name of ours: `v-…` volumes, `c-…` cache pools, `s-…` bcache cache devices, `del-…`
+    retired volumes."""
     pattern = re.compile(prefix + r"-[a-z2-7]{8,26}")
 
     def check(value: Any) -> str:
@@ -73,6 +76,16 @@ def made(prefix: str) -> Callable[[Any], str]:
 
 def volume_key(value: Any) -> str:
     return _text(value, _KEY, "8 to 26 letters a-z and digits 2-7")
+
+
+def guest(value: Any) -> str:
+    """A guest's name as a command takes it; it cannot be taken for an option."""
+    return _text(value, _GUEST, "a guest's name of 1 to 64 letters, digits and _.+@-")
+
+
+def disk(value: Any) -> str:
+    """The name of a guest's disk in its configuration."""
+    return _text(value, _DISK, "a guest's disk such as vda")
 
 
 def device(value: Any) -> str:

@@ -11,6 +11,9 @@ from storage.access import Person, is_staff
 from storage.facts import HostFacts, decode
 from storage.naming import new_key
 
+UNDO_HOURS = 24
+"""What an agent does whose policy does not say."""
+
 
 class HostState(models.TextChoices):
     """pending -> unverified -> active <-> quarantined.
@@ -118,3 +121,10 @@ class Host(models.Model):
         policy = self.hello.get("policy")
         names = policy.get("vgs") if isinstance(policy, dict) else None
         return tuple(names) if isinstance(names, list) else ()
+
+    @property
+    def undo_hours(self) -> int:
+        """So long the host keeps a retired volume; root sets it there."""
+        policy = self.hello.get("policy")
+        hours = policy.get("undo_hours") if isinstance(policy, dict) else None
+        return hours if type(hours) is int else UNDO_HOURS

@@ -24,6 +24,14 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
         """Volumes whose cache plan the person may change as a member of their customer."""
         return self.filter(member(user, "customer__members", role__in=ORDERING_ROLES))
 
+    def existing(self) -> Self:
+        """Without those that were destroyed."""
+        return self.filter(destroyed_at=None)
+
+    def in_service(self) -> Self:
+        """Those a customer has: neither retired nor destroyed."""
+        return self.existing().filter(retired_at=None)
+
     def placed_on(self, host: Host) -> Self:
         return self.filter(placement__host=host, placement__until=None)
 
@@ -34,6 +42,8 @@ class Volume(models.Model):
     `adopted_at` is when a person took a found volume into the books (null for one we made);
     `external_id` is the billing system's name for it, "" where it has none; `guest` is who the
     host said uses it (`web12 · vdb`); `cache_plan` is what the customer pays for, null for none.
+    `retired_at` is since when the host has it switched off under another name, ready to be
+    restored; `destroyed_at` when it was wiped and removed. The row stays, for the history.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -59,6 +69,8 @@ class Volume(models.Model):
     cache_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="volumes"
     )
+    retired_at = models.DateTimeField(null=True, blank=True)
+    destroyed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = VolumeQuerySet.as_manager()

@@ -9,7 +9,7 @@ leaves its uuid out of `expect`; the runner plans anew after each step and then 
 from __future__ import annotations
 
 from storage.facts import HostFacts
-from storage.plan import bcache, lvmcache, volume
+from storage.plan import bcache, growth, life, lvmcache, volume
 from storage.plan.draft import (
     DIRTY_LIMIT_BYTES,
     Refused,
@@ -25,12 +25,21 @@ __all__ = ["DIRTY_LIMIT_BYTES", "Refused", "Step", "Target", "plan"]
 
 def plan(facts: HostFacts, target: Target, wish: Wish) -> tuple[Step, ...]:
     """The steps from `facts` to `wish`; raises `Refused` where there is no safe way."""
+    if wish.life == "gone" and life.is_gone(facts, target):
+        return ()
     draft = begin(facts, target, wish)
-    volume.exist(draft)
-    if wish.layout == "bcache":
-        bcache.shape(draft)
+    if wish.life != "live":
+        life.end(draft)
+    elif life.is_retired(draft):
+        # What else is wished for is planned anew once the volume is back.
+        life.restore(draft)
     else:
-        lvmcache.shape(draft)
+        volume.exist(draft)
+        if wish.layout == "bcache":
+            bcache.shape(draft)
+        else:
+            lvmcache.shape(draft)
+        growth.move(draft)
     if draft.steps:
         may_change(draft)
     return tuple(draft.steps)

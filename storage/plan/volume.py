@@ -10,9 +10,9 @@ from storage.naming import (
     tagged_volume_key,
     tagged_volume_keys,
 )
+from storage.plan import growth
 from storage.plan.draft import Draft, Refused, Step
-from storage.space import choose, volume_bytes
-from storage.wish import MIB
+from storage.space import volume_bytes
 
 
 def exist(draft: Draft) -> None:
@@ -20,7 +20,7 @@ def exist(draft: Draft) -> None:
     wish, vg, lv = draft.wish, draft.vg, draft.lv
     size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
     if lv is None:
-        _create(draft, size_bytes, _room(draft, size_bytes))
+        _create(draft, size_bytes, growth.room(draft, wish.tier, size_bytes))
         return
     if wish.layout == "plain" and FORMAT_TAG in lv.tags:
         raise Refused(
@@ -39,12 +39,14 @@ def exist(draft: Draft) -> None:
             )
         _create(draft, lv.size_bytes, lv.pvs)
         return
-    if lv.size_bytes < size_bytes and lv.guest_size_bytes < wish.size_bytes:
-        raise Refused(
-            "unsupported",
-            f"{vg.name}/{lv.name} is smaller than wished; this version does not extend volumes.",
-            f"Ask for at most {lv.guest_size_bytes} bytes, or extend it on the host.",
-        )
+    if not _is_ours(draft, lv):
+        _tag(draft, lv)
+    grows = lv.size_bytes < size_bytes and lv.guest_size_bytes < wish.size_bytes
+    growth.grow(draft, lv, size_bytes if grows else lv.size_bytes)
+
+
+def own(draft: Draft, lv: LogicalVolume) -> None:
+    """Put the volume under management where it is not yet."""
     if not _is_ours(draft, lv):
         _tag(draft, lv)
 
@@ -89,18 +91,3 @@ def _tag(draft: Draft, lv: LogicalVolume) -> None:
             f"Tag {lv.vg_name}/{lv.name} as managed",
         )
     )
-
-
-def _room(draft: Draft, needed_bytes: int) -> tuple[str, ...]:
-    tier = "fast" if draft.wish.tier == "ssd" else "slow"
-    pvs = draft.facts.pvs_of(draft.vg.uuid, tier)
-    names = choose(pvs, needed_bytes)
-    if not names:
-        free_bytes = sum(pv.free_bytes for pv in pvs)
-        raise Refused(
-            "no_space",
-            f"{draft.vg.name} has {free_bytes // MIB} MiB free on {tier} disks; "
-            f"the volume needs {needed_bytes // MIB} MiB.",
-            "Choose a smaller size, another volume group, or add a disk to the group.",
-        )
-    return names

@@ -55,7 +55,7 @@ class Agent:
         if not self._vg_uuid or (lv is not None and lv not in self._uuids):
             facts = self.inventory()
             self._vg_uuid = facts["vgs"][0]["uuid"]
-            self._uuids = {each["name"]: each["uuid"] for each in facts["lvs"]}
+            self._uuids |= {each["name"]: each["uuid"] for each in facts["lvs"]}
         expect = {"vg_uuid": self._vg_uuid}
         return expect if lv is None else expect | {"lv_uuid": self._uuids[lv]}
 

@@ -36,11 +36,11 @@ def writer(
     return run
 
 
-FLAGS = frozenset(("-y", "-Wy", "-Zy", "--uncache"))
+FLAGS = frozenset(("-y", "-Wy", "-Zy", "--uncache", "-an", "-ay", "-K"))
 VALUED = frozenset(
     (
         "-n", "-L", "--addtag", "--deltag", "--type", "--chunksize", "--cachepool",
-        "--cachemode", "--cachepolicy", "--cachesettings",
+        "--cachemode", "--cachepolicy", "--cachesettings", "--config", "-S", "--setactivationskip",
     )
 )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""lvcreate, lvchange, lvremove and lvconvert."""
+"""lvcreate, lvchange, lvremove, lvrename and lvconvert."""
 
 from __future__ import annotations
 
 from storage.agent.host import Result
-from tests.fake import cachepool
+from tests.fake import activation, cachepool
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import Steps, allocate, find, forget, not_found, refuses_change, writer
 from tests.fake.machine import Machine
@@ -44,6 +44,11 @@ def _lvchange(machine: Machine, vg: Vg, line: Line) -> Steps:
     if any(option.startswith("--cache") for option, _ in line.options):
         result = yield from cachepool.change(machine, lv, line)
         return result
+    if line.has("-an") or line.has("-ay"):
+        yield 0.1
+        return activation.switch(machine, lv, line)
+    if line.has("--setactivationskip"):
+        lv.skipped = line.one("--setactivationskip") == "y"
     for option, value in line.options:
         if option == "--addtag" and value not in lv.tags:
             lv.tags.append(value)
@@ -60,6 +65,9 @@ def _lvremove(machine: Machine, vg: Vg, line: Line) -> Steps:
     lv = find(vg, operand)
     if lv is None:
         return not_found(operand)
+    if line.has("-S") and line.one("-S") != f"lv_uuid={lv.uuid}":
+        # Nothing is selected, which LVM does not call a failure.
+        return said()
     if not lv.public and lv.layout != "cache,pool":
         raise ModelGap(f"removing a hidden volume removes its owner: {operand}")
     if lv.minor is not None and machine.under_bcache(lv):
@@ -74,7 +82,26 @@ def _lvremove(machine: Machine, vg: Vg, line: Line) -> Steps:
     return said(f'Logical volume "{lv.name}" successfully removed.')
 
 
+def _lvrename(machine: Machine, vg: Vg, line: Line) -> Steps:
+    refusal = refuses_change(vg)
+    if refusal is not None:
+        return refusal
+    _, old, new = line.operands
+    lv = vg.lv(old)
+    if lv is None:
+        return failed(f"Existing logical volume {vg.name}/{old} not found.")
+    if vg.lv(new) is not None:
+        return failed(f'Logical Volume "{new}" already exists in volume group "{vg.name}"')
+    if not lv.public or lv.cache is not None:
+        raise ModelGap(f"renaming {lv.layout} {old}")
+    lv.name = new
+    machine.changed(vg)
+    yield 0.05
+    return said(f'Renamed "{old}" to "{new}" in volume group "{vg.name}"')
+
+
 lvcreate = writer(_lvcreate)
+lvrename = writer(_lvrename)
 lvchange = writer(_lvchange)
 lvremove = writer(_lvremove)
 lvconvert = writer(cachepool.convert)

@@ -61,11 +61,12 @@ class Array:
 
 @dataclass(eq=False)
 class Run:
-    """Consecutive physical extents."""
+    """Consecutive physical extents. `through` is what LVM shows for them during a pvmove."""
 
     pv: Pv
     first: int
     count: int
+    through: str = ""
 
 
 @dataclass(eq=False)
@@ -96,6 +97,8 @@ class Signature:
     cache_device: bool = False
     bucket_bytes: int = 0
     data_sectors: int = 0
+    attached: bool = False
+    cache_mode: str = "writethrough"
 
 
 @dataclass(eq=False)
@@ -110,6 +113,7 @@ class Backing:
     cache_mode: str = "writethrough"
     sequential_cutoff_bytes: int = 4 * MIB
     writeback_percent: int = 10
+    writeback_running: bool = True
     dirty_bytes: float = 0.0
     inconsistent: bool = False
     detaching: bool = False
@@ -196,6 +200,19 @@ class Cache:
 
 
 @dataclass(eq=False)
+class Move:
+    """A pvmove at work on a volume: `mirror` is LVM's hidden pvmove0; its runs are the target."""
+
+    mirror: Lv
+    source: Pv
+    done_bytes: float = 0.0
+
+    @property
+    def percent(self) -> float:
+        return min(100.0, 100 * self.done_bytes / self.mirror.size_bytes)
+
+
+@dataclass(eq=False)
 class Lv:
     """A logical volume, hidden ones too. `runs` is empty where it stands on other volumes."""
 
@@ -208,12 +225,14 @@ class Lv:
     role: str = "public"
     tags: list[str] = field(default_factory=list)
     minor: int | None = None
+    skipped: bool = False
     suspended: bool = False
     layer: str = ""
     chunk_bytes: int = 0
     data: Lv | None = None
     metadata: Lv | None = None
     cache: Cache | None = None
+    move: Move | None = None
     signature: Signature | None = None
     counters: Counters = field(default_factory=Counters)
 
@@ -289,9 +308,11 @@ class Load:
 
 @dataclass(eq=False)
 class Process:
-    """A process with devices open, as a guest has. `opened` are kernel names."""
+    """A process with devices open, as a guest has. `opened` are kernel names. `sizes` is what a
+    QEMU took for the size of each of its disks."""
 
     pid: int
     comm: str
     argv: list[str]
     paths: list[str]
+    sizes: dict[str, int] = field(default_factory=dict)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import backing, cache, cset, pool, volume
+from . import backing, cache, cset, growth, life, lost, move, pool, tuning, volume
 from .base import Verb
 
 VERBS: Mapping[str, Verb] = {
     "volume.create": volume.CREATE,
     "volume.tag": volume.TAG,
+    "volume.retire": life.RETIRE,
+    "volume.restore": life.RESTORE,
+    "volume.destroy": life.DESTROY,
+    "volume.extend": growth.EXTEND,
+    "volume.move": move.MOVE,
+    "move.abort": move.ABORT,
+    "guest.resize": growth.RESIZE,
     "pool.create": pool.CREATE,
     "pool.remove": pool.REMOVE,
     "cache.attach": cache.ATTACH,
     "cache.set": cache.SET,
     "cache.flush": cache.FLUSH,
     "cache.detach": cache.DETACH,
+    "cache.drop": lost.DROP,
     "cset.create": cset.CREATE,
     "cset.remove": cset.REMOVE,
     "bcache.format": backing.FORMAT,
     "bcache.attach": backing.ATTACH,
     "bcache.detach": backing.DETACH,
-    "bcache.set": backing.SET,
+    "bcache.flush": tuning.FLUSH,
+    "bcache.set": tuning.SET,
     "bcache.stop": backing.STOP,
 }

@@ -1,0 +1,107 @@
+"""Retiring, restoring and destroying a volume: its marks on the LV, and the commands. Pure.
+
+All that an undo needs stands in LVM's tags on the volume itself, so that it survives the panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Callable
+
+from .command import (
+    NOW,
+    REGISTER,
+    ZERO_STEP,
+    Args,
+    Command,
+    device,
+    lv_write,
+    run,
+    tags,
+    write,
+)
+
+RETIRED_PREFIX = "tiercel.retired="
+NAME_PREFIX = "tiercel.name="
+
+
+@dataclass(frozen=True)
+class Retired:
+    """Since when (seconds of the host's wall clock), and what the volume was called before."""
+
+    at: int
+    name: str
+
+
+def retired(tags: Sequence[str]) -> Retired | None:
+    """What the tags say; None unless both marks are there, each once, and can be read."""
+    times = [tag[len(RETIRED_PREFIX) :] for tag in tags if tag.startswith(RETIRED_PREFIX)]
+    names = [tag[len(NAME_PREFIX) :] for tag in tags if tag.startswith(NAME_PREFIX)]
+    if len(times) != 1 or len(names) != 1 or not times[0].isdecimal():
+        return None
+    return Retired(int(times[0]), names[0])
+
+
+def _retire(args: Args) -> tuple[Command, ...]:
+    """The mark comes first: whatever happens after it, the next look sees what was begun. A volume
+    that is skipped at activation stays off over a reboot."""
+    vg, lv = args["vg"], args["lv"]
+    marks = tags(f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{NOW}")
+    return (
+        run("mark", "lvchange", *marks, "--setactivationskip", "y", f"{vg}/{lv}"),
+        run("deactivate", "lvchange", "-an", f"{vg}/{lv}"),
+        run("rename", "lvrename", vg, lv, args["retired_name"]),
+    )
+
+
+def _restore(args: Args) -> tuple[Command, ...]:
+    """The marks go last: until then the volume counts as retired, and a broken restore goes on."""
+    vg, lv = args["vg"], args["lv"]
+    marks = (f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{args['retired_at']}")
+    unmark = [word for mark in marks for word in ("--deltag", mark)]
+    return (
+        run("rename", "lvrename", vg, args["retired_name"], lv),
+        run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"),
+        *_registered(args),
+        run("unmark", "lvchange", *unmark, "--setactivationskip", "n", f"{vg}/{lv}"),
+    )
+
+
+def _destroy(args: Args) -> tuple[Command, ...]:
+    """Zeros over all of it, then the removal of what has this uuid and nothing else. A udev rule
+    may register a bcache superblock as soon as the volume is active: it is registered on purpose,
+    stopped, and the superblock cleared, so that nothing holds the volume any more."""
+    vg, lv = args["vg"], args["lv"]
+    path = device(vg, lv)
+    opened: tuple[Command, ...] = ()
+    if args["layout"] == "bcache":
+        opened = (
+            *_registered(args),
+            lv_write(args, "stop", "1", wait="stopped"),
+            run("unsign", "wipefs", "-a", "-t", "bcache", path),
+        )
+    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
+    return (
+        run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"),
+        *opened,
+        run("zero", *zero, watch="zeroed", locked=False),
+        run("remove", "lvremove", "-y", "-S", f"lv_uuid={args['lv_uuid']}", f"{vg}/{lv}"),
+    )
+
+
+def _registered(args: Args) -> tuple[Command, ...]:
+    if args["layout"] != "bcache":
+        return ()
+    path = device(args["vg"], args["lv"])
+    return (
+        run("module", "modprobe", "bcache"),
+        write("register", REGISTER, path, wait="backing_registered"),
+    )
+
+
+BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
+    "volume.retire": _retire,
+    "volume.restore": _restore,
+    "volume.destroy": _destroy,
+}

@@ -1,0 +1,277 @@
+"""volume.retire, volume.restore, volume.destroy: the end of a volume, and the way back."""
+
+from __future__ import annotations
+
+from .. import checks
+from ..command import OURS, Args, volume_tag
+from ..errors import Refusal
+from ..protocol import Call
+from ..quota import destroys
+from ..retirement import Retired, retired
+from ..undo import over
+from ..usage import unused
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from .backing import signatures
+from .base import NOTHING, Verb
+from .pool import gone
+
+WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
+"""Layouts of volumes that stand for themselves, by the first word of LVM's."""
+
+
+def _here(view: View, call: Call) -> Facts:
+    """The volume by the one name or the other: it may be renamed already."""
+    vg, uuid = call.args["vg"], call.expect.get("lv_uuid")
+    for name in (call.args["retired_name"], call.args["lv"]):
+        found = view.find_lv(vg, name)
+        if found is not None and uuid in (None, found["uuid"]):
+            return found
+    return view.lv(vg, call.args["lv"])
+
+
+def _on_here(view: View, call: Call) -> Call:
+    """The call about the name that the volume has now."""
+    return Call(call.verb, {**call.args, "lv": _here(view, call)["name"]}, call.expect)
+
+
+def _known(view: View, call: Call, name: str) -> list[Check]:
+    return [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, name),
+        _this_volume(view, call, name),
+        _whole(view, call, name),
+    ]
+
+
+def _this_volume(view: View, call: Call, name: str) -> Check:
+    def check() -> None:
+        found = view.lv(call.args["vg"], name)
+        if not {OURS, volume_tag(call.args["volume_key"])} <= set(found["tags"]):
+            raise Refusal(
+                "not_ours",
+                f"{found['vg_name']}/{name} does not carry the tag of this volume.",
+                "Put it under management first (volume.tag).",
+                subject=lv_subject(call.args["vg"], name),
+            )
+
+    return check
+
+
+def _whole(view: View, call: Call, name: str) -> Check:
+    """It stands for itself: nothing hangs on it, and LVM would take nothing else with it."""
+
+    def check() -> None:
+        found = view.lv(call.args["vg"], name)
+        snapshots = {"origin", "snapshot", "thickorigin", "thinorigin"} & set(found["role"])
+        subject = lv_subject(call.args["vg"], name)
+        if found["cache"] is not None:
+            raise Refusal(
+                "in_use",
+                f"{found['vg_name']}/{name} has the cache {found['cache']['pool']}.",
+                "Detach the cache first (cache.detach).",
+                subject=subject,
+            )
+        if snapshots or found["layout"][:1] == [] or found["layout"][0] not in WHOLE:
+            what = ", ".join(sorted(snapshots)) or ", ".join(found["layout"])
+            raise Refusal(
+                "unsupported",
+                f"{found['vg_name']}/{name} is not a plain volume ({what}).",
+                "Remove its snapshots, or end it on the host by hand.",
+                subject=subject,
+            )
+
+    return check
+
+
+def _both(args: Args) -> frozenset[str]:
+    return frozenset(lv_subject(args["vg"], args[key]) for key in ("lv", "retired_name"))
+
+
+def _marks(found: Facts) -> Retired | None:
+    return retired(found["tags"])
+
+
+def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
+    found = _here(view, call)
+    marks = _marks(found)
+    if marks is not None and found["name"] == call.args["retired_name"]:
+        return NOTHING
+    todo = {"rename"}
+    if marks is None:
+        todo.add("mark")
+    if found["active"]:
+        todo.add("deactivate")
+    return frozenset(todo)
+
+
+def _free(view: View, call: Call, key: str) -> Check:
+    """Nobody else has the name that the volume is to get."""
+
+    def check() -> None:
+        vg, name = call.args["vg"], call.args[key]
+        other = view.find_lv(vg, name)
+        if other is not None and other["uuid"] != _here(view, call)["uuid"]:
+            raise Refusal(
+                "already_exists",
+                f"Another volume is called {vg}/{name} now.",
+                f"Rename or remove that one first: lvrename {vg} {name} NEWNAME",
+                subject=lv_subject(vg, name),
+            )
+
+    return check
+
+
+def _let_go(view: View, call: Call) -> Check:
+    """Nobody holds it, it is no bcache device any more, and no other name is noted on it."""
+
+    def check() -> None:
+        found = _here(view, call)
+        marks = _marks(found)
+        if marks is not None and marks.name != call.args["lv"]:
+            raise Refusal(
+                "stale",
+                f"{found['vg_name']}/{found['name']} is marked as retired under the name "
+                f"{marks.name}.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+        if found["bcache"] is not None:
+            raise Refusal(
+                "stale",
+                f"{found['vg_name']}/{found['name']} is a registered bcache device.",
+                "Stop it first (bcache.stop).",
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+        if found["active"]:
+            unused(view, _on_here(view, call))()
+
+    return check
+
+
+RETIRE = Verb(
+    identity=lambda view, call: _known(view, call, _here(view, call)["name"]),
+    todo=_retire_todo,
+    state=lambda view, call: [_free(view, call, "retired_name"), _let_go(view, call)],
+    touches=_both,
+)
+
+
+def _restore_todo(view: View, call: Call) -> frozenset[str] | None:
+    found = _here(view, call)
+    todo = set()
+    if found["name"] != call.args["lv"]:
+        todo.add("rename")
+    if not found["active"]:
+        todo.add("activate")
+    if call.args["layout"] == "bcache" and (found["bcache"] or {}).get("device") is None:
+        todo |= {"module", "register"}
+    if _marks(found) is not None:
+        todo.add("unmark")
+    return frozenset(todo)
+
+
+def _as_marked(view: View, call: Call) -> Check:
+    """It is retired, since when and from which name the plan says."""
+
+    def check() -> None:
+        found = _here(view, call)
+        marks = _marks(found)
+        if marks is not None and marks != Retired(call.args["retired_at"], call.args["lv"]):
+            raise Refusal(
+                "stale",
+                f"{found['vg_name']}/{found['name']} was called {marks.name} and is retired "
+                f"since {marks.at}, which is not what was meant.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["retired_name"]),
+            )
+
+    return check
+
+
+RESTORE = Verb(
+    identity=lambda view, call: _known(view, call, _here(view, call)["name"]),
+    todo=_restore_todo,
+    state=lambda view, call: [_free(view, call, "lv"), _as_marked(view, call)],
+    touches=_both,
+)
+
+
+def _destroy_identity(view: View, call: Call) -> list[Check]:
+    if gone(view, call, call.args["lv"]):
+        return [checks.vg(view, call), checks.vg_whole(view, call)]
+    return [*_known(view, call, call.args["lv"]), _same_uuid(view, call), _is_retired(view, call)]
+
+
+def _same_uuid(view: View, call: Call) -> Check:
+    """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
+
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        if (found["uuid"], found["size_bytes"]) != (call.args["lv_uuid"], call.args["size_bytes"]):
+            raise Refusal(
+                "stale",
+                f"{found['vg_name']}/{found['name']} is another volume than was meant.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
+
+
+def _is_retired(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        if _marks(found) is None:
+            raise Refusal(
+                "not_retired",
+                f"{found['vg_name']}/{found['name']} is not retired.",
+                "Retire it first (volume.retire): a volume that may be in use is never destroyed.",
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
+
+
+def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
+    """All of it, but for the bcache part once an earlier try has cleared the superblock."""
+    if gone(view, call, call.args["lv"]):
+        return NOTHING
+    found = view.lv(call.args["vg"], call.args["lv"])
+    cleared = (
+        call.args["layout"] == "bcache"
+        and found["active"]
+        and found["bcache"] is None
+        and "bcache" not in signatures(view, call.args["vg"], call.args["lv"])
+    )
+    return frozenset(("activate", "zero", "remove")) if cleared else None
+
+
+def _window(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        marks = _marks(found)
+        if marks is not None:
+            over(view.host, view.policy, marks, lv_subject(call.args["vg"], call.args["lv"]))
+
+    return check
+
+
+def _held_by_nobody(view: View, call: Call) -> Check:
+    def check() -> None:
+        if view.lv(call.args["vg"], call.args["lv"])["active"]:
+            unused(view, call)()
+
+    return check
+
+
+DESTROY = Verb(
+    identity=_destroy_identity,
+    todo=_destroy_todo,
+    state=lambda view, call: [
+        _window(view, call),
+        destroys(view, call),
+        _held_by_nobody(view, call),
+    ],
+    touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),
+)
