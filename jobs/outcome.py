@@ -9,6 +9,8 @@ from jobs.replies import AgentError, BadLine, clean, decode_error
 
 STATES = ("running", "done", "failed", "interrupted")
 COMMANDS_LIMIT = 64
+PACE = ("rate_bytes_s", "left_s", "stalled_s")
+"""How a flush gets on; each is left out where the agent cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +84,12 @@ def _progress(progress: object) -> dict[str, Any]:
     for value in (done, total):
         if value is not None and not (isinstance(value, int) and 0 <= value < 2**63):
             raise BadLine("progress is not in bytes")
-    return {"label": clean(progress["label"]), "done_bytes": done, "total_bytes": total}
+    found = {"label": clean(progress["label"]), "done_bytes": done, "total_bytes": total}
+    for name in PACE:
+        value = progress.get(name)
+        if value is None:
+            continue
+        if type(value) is not int or not 0 <= value < 2**63:
+            raise BadLine(f"progress has a {name} that is no amount")
+        found[name] = value
+    return found

@@ -6,8 +6,11 @@ with its errors (422), or what is in the way (409 busy, 422 refused).
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,17 +18,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs import nudge
+from jobs.address import address_of
 from jobs.clock import database_now
-from jobs.forms import AcceptForm
+from jobs.forms import AcceptForm, ConfirmForm
 from jobs.hosts import accept_fingerprint
 from jobs.models import Job, Kind, State
 from jobs.queue import Busy, cancel, submit
-from storage.access import Right, staff_view
-from storage.forms import CacheForm, ModeForm, VolumeForm
+from storage.access import Right, may, staff_view
+from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Placement, Volume
 from storage.naming import volume_name
 from storage.plan import Refused
 from storage.rows import VolumeRow, rows_of
+from storage.tuned_form import TunedForm
 from storage.wish import Wish
 
 UNPROCESSABLE, CONFLICT = 422, 409
@@ -34,16 +39,16 @@ UNPROCESSABLE, CONFLICT = 422, 409
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def cache_form(request: HttpRequest, key: str) -> HttpResponse:
-    """A new cache, or another mode for the one that is there: form, then preview."""
-    row = _row(request, key)
-    form_class = ModeForm if row.cache is not None else CacheForm
+    """A new cache, or another mode and settings for the one that is there: form, then preview."""
+    row = row_of(request, key)
+    form_class = TunedForm if row.cache is not None else CacheForm
     form = form_class(row, request.POST or None)
     refusal = row.refusal(row.wish)
     if refusal is None and isinstance(form, CacheForm) and not form.has_room:
         refusal = form.no_room()
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
-        return _preview(request, kind, row.volume, form.wish)
+        return preview_of(request, kind, row.volume, form.wish)
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     code = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "jobs/cache_form.html", context, status=code)
@@ -53,23 +58,23 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the removal of a cache."""
-    row = _row(request, key)
+    row = row_of(request, key)
     now = row.wish
     if (refusal := row.refusal(now)) or now is None:
-        return _refused(request, refusal, row.volume)
+        return show_refusal(request, refusal, row.volume)
     wish = Wish(now.size_bytes, now.tier, now.layout, None)
-    return _preview(request, Kind.REMOVE_CACHE, row.volume, wish)
+    return preview_of(request, Kind.REMOVE_CACHE, row.volume, wish)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
-    row = _row(request, key)
+    row = row_of(request, key)
     now = row.wish
     if (refusal := row.refusal(now)) or now is None:
-        return _refused(request, refusal, row.volume)
-    return _preview(request, Kind.TAG_VOLUME, row.volume, now)
+        return show_refusal(request, refusal, row.volume)
+    return preview_of(request, Kind.TAG_VOLUME, row.volume, now)
 
 
 @staff_view(Right.OPERATE)
@@ -103,7 +108,12 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
         lv_name=volume_name(volume.key),
     )
     return submit(
-        kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=_actor(request), dry_run=True
+        kind=Kind.CREATE_VOLUME,
+        volume=volume,
+        wish=wish,
+        actor=_actor(request),
+        dry_run=True,
+        address=address_of(request),
     )
 
 
@@ -121,7 +131,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
                 f"{volume} is on its host, or a job is to create it.",
                 "Cancel the job first; a volume that exists cannot be discarded.",
             )
-            return _refused(request, refusal, volume)
+            return show_refusal(request, refusal, volume)
         Job.objects.filter(volume=volume).delete()
         volume.delete()
     messages.success(request, f"{volume.label} is discarded; the host was never touched.")
@@ -131,24 +141,40 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
-    """Make a preview real: a job with the very same wish."""
+    """Make a preview real: a job with the very same wish, for the very same steps, now or later."""
     preview = get_object_or_404(
         Job.objects.visible_to(request.user).select_related("volume"), key=key, dry_run=True
     )
+    if preview.kind == Kind.DESTROY_VOLUME and not may(request.user, Right.ADMINISTER):
+        raise PermissionDenied(Right.ADMINISTER)
     if preview.state != State.SUCCEEDED:
         refusal = Refused(
             "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."
         )
-        return _refused(request, refusal, preview.volume)
-    return _submit(request, preview.kind, preview.volume, Wish.from_json(preview.wish))
+        return show_refusal(request, refusal, preview.volume)
+    form = ConfirmForm(request.POST)
+    if not form.is_valid():
+        refusal = Refused("invalid", form.problem, "Go back and give another time, or none.")
+        return show_refusal(request, refusal, preview.volume)
+    return _submit(
+        request,
+        preview.kind,
+        preview.volume,
+        Wish.from_json(preview.wish),
+        fingerprint=preview.fingerprint,
+        not_before=form.cleaned_data["not_before"],
+    )
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
-    """Cancel a job, at once or before its next step."""
+    """Cancel a job, at once or before its next step; 409 once there is only the way forward."""
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-    cancel(found, _actor(request))
+    try:
+        cancel(found, _actor(request))
+    except Refused as refused:
+        return show_refusal(request, refused, found.volume, CONFLICT)
     return redirect("job", found.key)
 
 
@@ -162,7 +188,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     try:
         accept_fingerprint(host, given, _actor(request))
     except Refused as refused:
-        return _refused(request, refused)
+        return show_refusal(request, refused)
     messages.success(request, f"The key of {host.name} is accepted; Tiercel reads the host now.")
     return redirect("host", host.key)
 
@@ -177,7 +203,8 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
 
 
-def _row(request: HttpRequest, key: str) -> VolumeRow:
+def row_of(request: HttpRequest, key: str) -> VolumeRow:
+    """The volume with that key as pages show it; 404 for a stranger's."""
     found = Volume.objects.visible_to(request.user).select_related("customer")
     return rows_of([get_object_or_404(found, key=key)])[0]
 
@@ -186,25 +213,46 @@ def _actor(request: HttpRequest) -> AbstractBaseUser | None:
     return request.user if isinstance(request.user, AbstractBaseUser) else None
 
 
-def _preview(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
+def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
+    """Ask for a preview, and go there."""
     return _submit(request, kind, volume, wish, dry_run=True)
 
 
 def _submit(
-    request: HttpRequest, kind: str, volume: Volume, wish: Wish, *, dry_run: bool = False
+    request: HttpRequest,
+    kind: str,
+    volume: Volume,
+    wish: Wish,
+    *,
+    dry_run: bool = False,
+    fingerprint: str = "",
+    not_before: datetime | None = None,
 ) -> HttpResponse:
     try:
-        job = submit(kind=kind, volume=volume, wish=wish, actor=_actor(request), dry_run=dry_run)
+        job = submit(
+            kind=kind,
+            volume=volume,
+            wish=wish,
+            actor=_actor(request),
+            dry_run=dry_run,
+            address=address_of(request),
+            fingerprint=fingerprint,
+            not_before=not_before,
+        )
     except Refused as refused:
-        return _refused(request, refused, volume)
+        return show_refusal(request, refused, volume)
     except Busy as busy:
         context = {"volume": volume, "holder": busy.job}
         return render(request, "jobs/busy.html", context, status=CONFLICT)
     return redirect("job", job.key)
 
 
-def _refused(
-    request: HttpRequest, refusal: Refused | None, volume: Volume | None = None
+def show_refusal(
+    request: HttpRequest,
+    refusal: Refused | None,
+    volume: Volume | None = None,
+    status: int = UNPROCESSABLE,
 ) -> HttpResponse:
+    """The page that says why not."""
     context = {"refusal": refusal, "volume": volume}
-    return render(request, "jobs/refused.html", context, status=UNPROCESSABLE)
+    return render(request, "jobs/refused.html", context, status=status)

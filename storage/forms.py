@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ from storage.wish import (
     BadWish,
     Bcache,
     LvmCache,
+    Tier,
     Wish,
     smallest_chunk_kib,
 )
@@ -104,22 +105,10 @@ class ModeForm(forms.Form):
             raise BadWish("The volume has no cache whose mode could be changed.")
         cache: LvmCache | Bcache
         if isinstance(now.cache, LvmCache):
-            cache = LvmCache(
-                name=now.cache.name,
-                size_bytes=now.cache.size_bytes,
-                mode=mode,
-                chunk_kib=now.cache.chunk_kib,
-                migration_threshold_sectors=now.cache.migration_threshold_sectors,
-            )
+            cache = replace(now.cache, mode=mode)
         else:
-            cache = Bcache(
-                name=now.cache.name,
-                cset_uuid=now.cache.cset_uuid,
-                size_bytes=now.cache.size_bytes,
-                cache_mode=mode,
-                sequential_cutoff_bytes=now.cache.sequential_cutoff_bytes,
-            )
-        return Wish(now.size_bytes, now.tier, now.layout, cache)
+            cache = replace(now.cache, cache_mode=mode)
+        return replace(now, cache=cache)
 
 
 class NewCacheForm(ModeForm):
@@ -158,7 +147,7 @@ class CacheForm(NewCacheForm):
             sizes = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
         below = [choice for choice in sizes if choice * DEFAULT_RATIO <= row.volume.size_bytes]
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
-        field.choices = [(choice, _size_label(choice, row.volume.size_bytes)) for choice in sizes]
+        field.choices = [(choice, size_label(choice, row.volume.size_bytes)) for choice in sizes]
         field.initial = max(below) if below else min(sizes, default=None)
 
     @property
@@ -174,14 +163,15 @@ class CacheForm(NewCacheForm):
         )
 
 
-def _size_label(size_bytes: int, volume_bytes: int) -> str:
+def size_label(size_bytes: int, volume_bytes: int) -> str:
+    """A cache size and its share of the volume, as a choice."""
     ratio = f"{size_bytes / volume_bytes:.0%} of the volume"
     more = ", more than it can use" if size_bytes > volume_bytes else ""
     return f"{size(size_bytes)}, {ratio}{more}"
 
 
 class VolumeForm(forms.Form):
-    """A new volume on the slow disks of a volume group that root allowed us to change."""
+    """A new volume on one tier of a volume group that root allowed us to change."""
 
     customer = forms.ModelChoiceField(
         Customer.objects.none(), required=False, empty_label="No customer"
@@ -193,6 +183,9 @@ class VolumeForm(forms.Form):
     size = forms.IntegerField(min_value=1, max_value=1024 * 1024)
     unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS])
     group = forms.ChoiceField(label="Host and volume group")
+    tier = forms.ChoiceField(
+        choices=[("hdd", "HDD"), ("ssd", "SSD, without a cache")], initial="hdd", required=False
+    )
     layout = forms.ChoiceField(
         choices=[
             ("plain", "plain: takes an lvmcache cache at any time"),
@@ -218,7 +211,8 @@ class VolumeForm(forms.Form):
         if not self.errors:
             layout = cast("Literal['plain', 'bcache']", data["layout"])
             try:
-                self.wish = Wish(data["size"] * UNITS[data["unit"]], "hdd", layout)
+                tier = cast("Tier", data["tier"] or "hdd")
+                self.wish = Wish(data["size"] * UNITS[data["unit"]], tier, layout)
             except BadWish as error:
                 raise ValidationError(str(error)) from error
         return data
@@ -246,6 +240,7 @@ def _groups(user: Any) -> dict[str, Group]:
         for vg in facts.vgs if facts is not None else ():
             if vg.allowed and facts is not None:
                 free = size(free_bytes(facts, vg.uuid, "slow"))
-                label = f"{host.name} · {vg.name} ({free} free on slow disks)"
+                fast = size(free_bytes(facts, vg.uuid, "fast"))
+                label = f"{host.name} · {vg.name} ({free} free on HDD, {fast} on SSD)"
                 groups[f"{host.key}/{vg.uuid}"] = Group(host, vg.uuid, vg.name, label)
     return groups

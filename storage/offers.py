@@ -15,17 +15,17 @@ from storage.caches import Technology
 from storage.capacity import less_reserved
 from storage.forms import ModeForm, NewCacheForm
 from storage.models import CachePlan
+from storage.replacement_form import ReplacementForm
 from storage.rows import VolumeRow
 from storage.space import round_up
 from storage.wish import BCACHE_MIN_BYTES, LVMCACHE_MIN_BYTES, MIB, Wish
 
-Change = Literal["add", "set", "remove"]
+Change = Literal["add", "set", "replace", "remove"]
 
 STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
-OTHER_SIZE = 'To change the size, first go back to "No cache"; it takes a minute.'
 NOT_NOW = "Plans of this volume cannot be changed now. Please ask support."
 REASONS = {
     "no_space": "Sold out for this volume at the moment. Choose a smaller plan or ask support.",
@@ -106,7 +106,9 @@ def _offer(row: VolumeRow, plan: CachePlan) -> Offer:
     size_bytes = size_of(plan, row.volume.size_bytes, row.technology)
     has_cache = row.cache is not None
     is_current = has_cache and row.volume.cache_plan_id == plan.pk
-    change: Change = "set" if has_cache else "add"
+    change: Change = "add"
+    if has_cache:
+        change = "set" if _is_same_size(row, size_bytes) else "replace"
     wish, reason = None, ""
     if not is_current:
         wish, reason = _wish(row, plan, size_bytes)
@@ -120,15 +122,20 @@ def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None
     form: ModeForm
     if row.cache is None:
         form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
-    elif abs((row.cache.size_bytes or 0) - size_bytes) < STEP_BYTES:
+    elif _is_same_size(row, size_bytes):
         form = ModeForm(row, {"mode": plan.mode})
     else:
-        return None, OTHER_SIZE
+        form = ReplacementForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
     if form.is_valid():
         return form.wish, ""
     if "mode" in form.errors:
         return None, REASONS["not_redundant"]
     return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
+
+
+def _is_same_size(row: VolumeRow, size_bytes: int) -> bool:
+    now_bytes = row.cache.size_bytes if row.cache is not None else None
+    return abs((now_bytes or 0) - size_bytes) < STEP_BYTES
 
 
 def _reason(row: VolumeRow, wish: Wish | None) -> str:

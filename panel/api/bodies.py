@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from panel.api.problem import Problem, flat
-from panel.api.shapes import MODES, Json
+from panel.api.shapes import LIVES, MODES, Json
 from storage.access import Person
 from storage.models import Customer, Host
 
@@ -45,12 +45,43 @@ class WishCache(Body):
     mode = serializers.ChoiceField(
         choices=MODES, default="writethrough", help_text="writearound only with bcache."
     )
+    migration_threshold_sectors = serializers.IntegerField(
+        required=False, min_value=0, help_text="lvmcache: data on the move at once."
+    )
+    sequential_cutoff_bytes = serializers.IntegerField(
+        required=False, min_value=0, help_text="bcache: longer reads go past the cache; 0 = none."
+    )
+    writeback_percent = serializers.IntegerField(
+        required=False, min_value=0, help_text="bcache: share that may stay dirty, 0 to 40."
+    )
 
 
 class WishBody(Body):
     """What the volume should be: null for no cache."""
 
-    cache = WishCache(allow_null=True)
+    cache = WishCache(allow_null=True, required=False)
+    flushed = serializers.BooleanField(
+        default=False, help_text="Write what is dirty in the cache to the slow disk, once."
+    )
+    life = serializers.ChoiceField(
+        choices=LIVES,
+        required=False,
+        help_text="Alone: retired switches the volume off and keeps its data, live restores a "
+        "retired one, gone wipes and removes it for good.",
+    )
+    confirm_label = serializers.CharField(
+        required=False, help_text="With life gone: the label of the volume."
+    )
+
+    def validate(self, attrs: Json) -> Json:
+        """One thing at a time: the life of a volume, or its shape."""
+        shape = set(attrs) - {"life", "confirm_label", "flushed"}
+        if "life" in attrs and (shape or attrs["flushed"]):
+            raise serializers.ValidationError({"life": "Ask for this alone."}, "not_alone")
+        if "life" not in attrs and not shape:
+            error = serializers.ErrorDetail("This field is required.", "required")
+            raise serializers.ValidationError({"cache": error})
+        return attrs
 
 
 class VolumeBody(Body):

@@ -3,8 +3,11 @@ are missing for everybody else: hosts, devices and technology are the provider's
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from django.urls import reverse
 
+from jobs.estimate import estimate
 from jobs.models import Job, Step
 from panel.api.shapes import (
     CachePlanShape,
@@ -16,8 +19,11 @@ from panel.api.shapes import (
 )
 from storage.access import Person, is_staff
 from storage.caches import free_bytes
+from storage.difference import drift_of_row
 from storage.models import CachePlan, Customer, Host, Volume
-from storage.rows import VolumeRow, facts_of
+from storage.plan.cost import Cost
+from storage.rows import VolumeRow, facts_of, rows_of
+from storage.tuned_form import SETTINGS
 from storage.wish import Bcache, Wish
 
 CUSTOMER_ERROR = {
@@ -56,24 +62,39 @@ def volume_json(row: VolumeRow, user: Person) -> Json:
             "state": state_of(row),
             "guest": volume.guest,
             "adopted_at": volume.adopted_at,
+            "drift": _drift(row),
         }
     return VolumeShape(data).data
 
 
+def _drift(row: VolumeRow) -> list[Json]:
+    drift = drift_of_row(row)
+    return [asdict(each) for each in drift.differences] if drift is not None else []
+
+
 def state_of(row: VolumeRow) -> str:
     """One of `STATES`."""
+    if row.volume.destroyed_at is not None:
+        return "destroyed"
     if row.placement is None or row.placement.missing_since is not None:
         return "missing"
+    if row.volume.retired_at is not None:
+        return "retired"
     return "managed" if row.volume.managed else "found"
 
 
-def wish_json(wish: Wish) -> Json:
-    """The part of a wish that the API speaks of, for `WishShape`."""
+def wish_json(wish: Wish, *, settings: bool = True) -> Json:
+    """The part of a wish that the API speaks of, for `WishShape`. Customers see no `settings`:
+    their names tell the technology."""
     cache = wish.cache
     if cache is None:
-        return {"cache": None}
+        return {"cache": None, "life": wish.life}
     mode = cache.cache_mode if isinstance(cache, Bcache) else cache.mode
-    return {"cache": {"size_bytes": cache.size_bytes, "mode": mode}}
+    said: Json = {"size_bytes": cache.size_bytes, "mode": mode}
+    if settings:
+        technology = "bcache" if isinstance(cache, Bcache) else "lvmcache"
+        said |= {name: getattr(cache, name) for name in SETTINGS[technology]}
+    return {"cache": said, "life": wish.life}
 
 
 def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
@@ -85,7 +106,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "state": job.state,
         "dry_run": job.dry_run,
         "volume": volume_ref(job.volume),
-        "wish": wish_json(Wish.from_json(job.wish)),
+        "wish": wish_json(Wish.from_json(job.wish), settings=is_staff(user)),
         "cancel_requested": job.cancel_requested,
         "error": job.error or None,
         "created_at": job.created_at,
@@ -104,7 +125,11 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "token": job.token,
     }
     if steps:
-        data["steps"] = [_step(step) for step in job.step_set.all()]
+        found = list(job.step_set.all())
+        data["steps"] = [_step(step) for step in found]
+        cost = estimate(rows_of([job.volume])[0], found) if job.dry_run else None
+        if cost is not None:
+            data["cost"] = _cost(cost)
     return JobShape(data).data
 
 
@@ -181,6 +206,11 @@ def plan_ref(plan: CachePlan | None) -> Json | None:
     if plan is None:
         return None
     return {"key": plan.key, "url": reverse("api-cache-plan", args=[plan.key]), "name": plan.name}
+
+
+def _cost(cost: Cost) -> Json:
+    names = ("seconds", "wait_seconds", "dirty_bytes", "ssd_bytes", "ssd_free_bytes", "final_step")
+    return {**{name: getattr(cost, name) for name in names}, "other_volumes": cost.other_count}
 
 
 def _step(step: Step) -> Json:

@@ -11,7 +11,8 @@ from storage.models.host import HostState
 
 Json = dict[str, Any]
 MODES = ("writethrough", "writeback", "writearound")
-STATES = ("managed", "found", "missing")
+STATES = ("managed", "found", "missing", "retired", "destroyed")
+LIVES = ("live", "retired", "gone")
 
 
 class Ref(serializers.Serializer[Json]):
@@ -39,6 +40,14 @@ class FiguresShape(serializers.Serializer[Json]):
     hit_rate = serializers.FloatField(allow_null=True, help_text="Of reads, 0 to 1.")
 
 
+class DifferenceShape(serializers.Serializer[Json]):
+    """One thing that is not as recorded."""
+
+    what = serializers.CharField()
+    recorded = serializers.CharField()
+    found = serializers.CharField()
+
+
 class VolumeShape(serializers.Serializer[Json]):
     """A volume. What follows `created_at` is for staff."""
 
@@ -59,6 +68,11 @@ class VolumeShape(serializers.Serializer[Json]):
     state = serializers.ChoiceField(choices=STATES, required=False)
     guest = serializers.CharField(required=False, allow_blank=True)
     adopted_at = serializers.DateTimeField(required=False, allow_null=True)
+    drift = DifferenceShape(
+        many=True,
+        required=False,
+        help_text="Where the host differs from the record, also while a job is changing it.",
+    )
 
 
 class WishCacheShape(serializers.Serializer[Json]):
@@ -68,18 +82,31 @@ class WishCacheShape(serializers.Serializer[Json]):
         min_value=1, help_text="Rounded up to whole extents of the volume group."
     )
     mode = serializers.ChoiceField(choices=MODES)
+    migration_threshold_sectors = serializers.IntegerField(required=False, help_text="lvmcache")
+    sequential_cutoff_bytes = serializers.IntegerField(required=False, help_text="bcache")
+    writeback_percent = serializers.IntegerField(required=False, help_text="bcache")
 
 
 class WishShape(serializers.Serializer[Json]):
-    """What a volume should be: only its cache can be wished for now."""
+    """What a volume should be."""
 
     cache = WishCacheShape(allow_null=True)
+    life = serializers.ChoiceField(choices=LIVES)
+
+
+class CacheNow(CacheShape):
+    """A cache with the settings of its technology."""
+
+    migration_threshold_sectors = serializers.IntegerField(required=False, help_text="lvmcache")
+    sequential_cutoff_bytes = serializers.IntegerField(required=False, help_text="bcache")
+    writeback_percent = serializers.IntegerField(required=False, help_text="bcache")
 
 
 class WishNow(serializers.Serializer[Json]):
     """What a volume is or, while a job holds it, becomes."""
 
-    cache = CacheShape(allow_null=True)
+    cache = CacheNow(allow_null=True)
+    life = serializers.ChoiceField(choices=LIVES)
     is_met = serializers.BooleanField(help_text="False while a job is still to make it so.")
     job = serializers.CharField(allow_null=True, help_text="URL of that job.")
 
@@ -109,16 +136,32 @@ class StepShape(serializers.Serializer[Json]):
     state = serializers.ChoiceField(choices=StepState.choices)
     commands = CommandShape(many=True)
     progress = serializers.JSONField(
-        help_text="{label, done_bytes, total_bytes}, or {} where nothing can be measured."
+        help_text="{label, done_bytes, total_bytes}, of a flush also {rate_bytes_s, left_s, "
+        "stalled_s} as far as known, or {} where nothing can be measured."
     )
     error = ErrorShape(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
+class CostShape(serializers.Serializer[Json]):
+    """An estimate, as of the last inventory. Other commands of the volume group wait for at most
+    `wait_seconds`; `dirty_bytes` is what the cache holds now that the disk has not; `ssd_bytes` is
+    what the steps take; `final_step` the first one without a way back, null where all can be
+    undone."""
+
+    seconds = serializers.FloatField()
+    wait_seconds = serializers.FloatField()
+    other_volumes = serializers.IntegerField(help_text="In the same volume group.")
+    dirty_bytes = serializers.IntegerField()
+    ssd_bytes = serializers.IntegerField()
+    ssd_free_bytes = serializers.IntegerField()
+    final_step = serializers.IntegerField(allow_null=True)
+
+
 class JobShape(serializers.Serializer[Json]):
     """A job, or a preview (`dry_run`). `host`, `sentence`, `door`, `actor`, `token` and `steps`
-    are for staff; lists leave `steps` out."""
+    are for staff; lists leave `steps` out. `cost` is what the steps of a preview would take."""
 
     key = serializers.CharField()
     url = serializers.CharField()
@@ -138,6 +181,7 @@ class JobShape(serializers.Serializer[Json]):
     actor = serializers.CharField(required=False, allow_null=True)
     token = serializers.CharField(required=False, allow_blank=True)
     steps = StepShape(many=True, required=False)
+    cost = CostShape(required=False)
 
 
 class LineShape(serializers.Serializer[Json]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from jobs.models import Kind
 from panel.api.nouns import wish_json
 from panel.api.problem import Problem
 from panel.api.shapes import Json
-from storage.forms import ModeForm, NewCacheForm
+from storage.forms import ModeForm
 from storage.plan import Refused
+from storage.replacement_form import ReplacementForm
 from storage.rows import VolumeRow
 from storage.space import round_up
+from storage.tuned_form import SETTINGS, NewTunedForm, TunedForm
 from storage.wish import LvmCache, Wish
 
 
@@ -27,8 +30,8 @@ class Change:
 
 
 def change(row: VolumeRow, wanted: Json | None) -> Change | None:
-    """What is to be done for the volume to have the cache `wanted`, `{size_bytes, mode}` or None
-    for no cache; None where it is so already.
+    """What is to be done for the volume to have the cache `wanted`, None for no cache, else
+    `{size_bytes, mode}` and any of `SETTINGS`; None where it is so already.
 
     Raises `Refused` for what the last inventory forbids and `Problem` for bad values.
     """
@@ -51,8 +54,11 @@ def is_same(row: VolumeRow, wish: Wish, wanted: Json | None) -> bool:
     said = wish_json(wish)["cache"]
     if said is None or wanted is None:
         return said is wanted
-    return said["mode"] == wanted["mode"] and rounded(row, wish, said["size_bytes"]) == rounded(
-        row, wish, wanted["size_bytes"]
+    settings = [name for names in SETTINGS.values() for name in names]
+    return (
+        said["mode"] == wanted["mode"]
+        and rounded(row, wish, said["size_bytes"]) == rounded(row, wish, wanted["size_bytes"])
+        and all(said.get(name) == wanted[name] for name in settings if name in wanted)
     )
 
 
@@ -67,15 +73,37 @@ def rounded(row: VolumeRow, wish: Wish, size_bytes: int) -> int:
 def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
     if wanted is None:
         return Change(Kind.REMOVE_CACHE, Wish(now.size_bytes, now.tier, now.layout, None))
+    _known(row, wanted)
     if now.cache is None:
-        return Change(Kind.ADD_CACHE, _valid(NewCacheForm(row, wanted)))
+        return Change(Kind.ADD_CACHE, _valid(NewTunedForm(row, wanted)))
     if rounded(row, now, wanted["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
-        raise Refused(
-            "unsupported",
-            "The size of a cache that is there cannot be changed.",
-            'Remove the cache first: PUT {"cache": null}, then wish for the new one.',
-        )
-    return Change(Kind.SET_CACHE, _valid(ModeForm(row, {"mode": wanted["mode"]})))
+        return Change(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, wanted)))
+    return Change(Kind.SET_CACHE, _valid(TunedForm(row, wanted)))
+
+
+def flushing(row: VolumeRow, found: Change | None) -> Change:
+    """`found`, and dirty data written to the slow disk; raises `Refused`."""
+    kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, _allowed(row, row.wish))
+    if wish.cache is None:
+        raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
+    return Change(kind, dataclasses.replace(wish, flushed=True))
+
+
+def _known(row: VolumeRow, wanted: Json) -> None:
+    """A setting of the other technology would be passed over in silence."""
+    known = SETTINGS[row.technology]
+    errors = [
+        {
+            "pointer": f"/cache/{name}",
+            "code": "unsupported",
+            "message": f"{row.technology} has no such setting.",
+        }
+        for names in SETTINGS.values()
+        for name in names
+        if name in wanted and name not in known
+    ]
+    if errors:
+        raise Problem(422, "invalid", "The request has errors.", errors=errors)
 
 
 def _valid(form: ModeForm) -> Wish:

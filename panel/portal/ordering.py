@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from jobs.address import address_of
 from jobs.models import Door, Job, Kind
 from jobs.queue import Busy, submit
 from jobs.reservations import reserved
@@ -24,6 +25,7 @@ from storage.rows import VolumeRow
 KINDS: dict[Change, Kind] = {
     "add": Kind.ADD_CACHE,
     "set": Kind.SET_CACHE,
+    "replace": Kind.REPLACE_CACHE,
     "remove": Kind.REMOVE_CACHE,
 }
 UNPROCESSABLE, CONFLICT = 422, 409
@@ -102,6 +104,7 @@ def _order(request: HttpRequest, row: VolumeRow, offer: Offer) -> HttpResponse:
             cache_plan=offer.plan,
             price_minor=offer.price_minor,
             currency=offer.currency,
+            address=address_of(request),
         )
     except Refused as refused:
         reason = REASONS.get(refused.code, NOT_NOW)

@@ -16,6 +16,7 @@ SWITCHING = frozenset(
 PHASES = {
     Kind.ADD_CACHE: ("Preparing your cache", "Switching it on"),
     Kind.SET_CACHE: ("Getting ready", "Changing your cache"),
+    Kind.REPLACE_CACHE: ("Preparing your new cache", "Exchanging the cache"),
     Kind.REMOVE_CACHE: ("Moving your data back", "Switching the cache off"),
 }
 OTHER_PHASES = ("Getting ready", "Changing your volume")

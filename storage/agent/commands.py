@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Callable
 
+from . import growth, retirement
 from .command import (
     CONGESTION,
     DATA_OFFSET_SECTORS,
@@ -119,6 +120,12 @@ def _cache_detach(args: Args) -> tuple[Command, ...]:
     return (_run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),)
 
 
+def _cache_drop(args: Args) -> tuple[Command, ...]:
+    """The same words as for a cache that is there: LVM asks whether the lost one may go, and would
+    refuse a writeback one without the force that this agent never uses."""
+    return (_run("drop", "lvconvert", "-y", "--uncache", f"{args['vg']}/{args['lv']}"),)
+
+
 def _cset_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     return (
@@ -211,6 +218,8 @@ def _bcache_stop(args: Args) -> tuple[Command, ...]:
 
 
 BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
+    **retirement.BUILDERS,
+    **growth.BUILDERS,
     "volume.create": _volume_create,
     "volume.tag": _volume_tag,
     "pool.create": _pool_create,
@@ -219,6 +228,7 @@ BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     "cache.set": _cache_set,
     "cache.flush": _cache_flush,
     "cache.detach": _cache_detach,
+    "cache.drop": _cache_drop,
     "cset.create": _cset_create,
     "cset.remove": _cset_remove,
     "bcache.format": _bcache_format,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
-from . import bcache, dm
+from . import bcache, dm, mirror
 from .command import Args, device
+from .growth import room_name
 from .host import Host
 from .pace import Fall, Pace
 
@@ -145,8 +146,25 @@ def _stopped(host: Host, args: Args) -> bool:
     return not host.exists(bcache.folder(kname(host, args)))
 
 
+def _room_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+    more = args["size_bytes"] - args["from_bytes"]
+    return _zeroed(host, {**args, "lv": room_name(args), "size_bytes": more})
+
+
+def _moved(host: Host, args: Args) -> Callable[[], Progress]:
+    ask = mirror.follow(host, lambda: kname(host, args))
+
+    def progress() -> Progress:
+        done, total = ask()
+        return Progress("moved", done, total, 0 < total == done)
+
+    return progress
+
+
 WAITS: Mapping[str, Wait] = {
     "zeroed": Wait(_zeroed, None),
+    "room_zeroed": Wait(_room_zeroed, None),
+    "moved": Wait(_moved, None),
     "flushed": Wait(_flushed, None),
     "bcache_flushed": Wait(_bcache_flushed, None),
     "detached": Wait(_detached, None),

@@ -6,17 +6,18 @@ from typing import Any
 
 from storage.facts import BcacheBacking, CacheSet, LogicalVolume
 from storage.naming import FORMAT_TAG, is_cache_device_name
-from storage.plan.draft import Draft, Refused
+from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused
 from storage.plan.ssd import (
+    LONG_WINDOW,
+    WINDOW,
     demand_redundant,
     fast_room,
     not_this_cache,
-    other_technology,
     same_sectors,
     unnamed,
 )
 from storage.space import round_up
-from storage.wish import BUCKET_KIB, Bcache
+from storage.wish import BUCKET_KIB, WRITEBACK_PERCENT, Bcache
 
 
 def shape(draft: Draft) -> None:
@@ -49,10 +50,17 @@ def shape(draft: Draft) -> None:
         if not draft.steps:
             _no_residue(draft)
     elif attached is None:
-        _remove_csets(draft, attached, keep=wanted.cset_uuid)
-        _attach(draft, wanted)
-    elif attached != wanted.cset_uuid:
-        raise other_technology(draft, attached)
+        # The room of a leftover counts for the new device; one that is made already is not kept
+        # waiting for the leftover's end.
+        is_made = _is_made(draft, wanted)
+        if not is_made:
+            _remove_csets(draft, attached, keep=wanted.cset_uuid)
+            _make(draft, wanted)
+        _attach(draft, current, wanted)
+        if is_made:
+            _remove_csets(draft, attached, keep=wanted.cset_uuid)
+    elif current is not None and attached != wanted.cset_uuid:
+        _replace(draft, current, attached, wanted)
     elif current is not None:
         _set(draft, current, wanted)
         _remove_csets(draft, attached, keep=attached)
@@ -71,7 +79,29 @@ def _format(draft: Draft) -> None:
     draft.add("bcache.format", "Format the fresh volume for bcache")
 
 
-def _attach(draft: Draft, wanted: Bcache) -> None:
+def _replace(draft: Draft, current: BcacheBacking, attached: str, wanted: Bcache) -> None:
+    """The new cache set is made first where both have room, else the old one goes first. In
+    between the volume runs without a cache, and every stop on the way is sound."""
+    try:
+        if not _is_made(draft, wanted):
+            _make(draft, wanted)
+        has_room = True
+    except Refused as refused:
+        if refused.code != "no_space":
+            raise
+        has_room = False
+    _detach(draft, attached, WINDOW if has_room else LONG_WINDOW)
+    if has_room:
+        _attach(draft, current, wanted)
+        _remove_csets(draft, attached, keep=wanted.cset_uuid)
+    else:
+        _remove_csets(draft, attached, keep=wanted.cset_uuid)
+        _make(draft, wanted)
+        _attach(draft, current, wanted)
+
+
+def _is_made(draft: Draft, wanted: Bcache) -> bool:
+    """Whether the wished cache set is there, on the device that was made for it."""
     if not is_cache_device_name(wanted.name):
         raise unnamed(wanted.name)
     made = draft.facts.lv_named(draft.vg.uuid, wanted.name)
@@ -85,15 +115,24 @@ def _attach(draft: Draft, wanted: Bcache) -> None:
         same_sectors(draft, made.pvs)
         if wanted.cache_mode == "writeback":
             demand_redundant(draft, made.pvs)
-    if cset is None:
-        _create_cset(draft, wanted, made)
+    return cset is not None
+
+
+def _make(draft: Draft, wanted: Bcache) -> None:
+    _create_cset(draft, wanted, draft.facts.lv_named(draft.vg.uuid, wanted.name))
+
+
+def _attach(draft: Draft, current: BcacheBacking | None, wanted: Bcache) -> None:
     draft.add(
         "bcache.attach",
-        f"Attach the cache {wanted.name}",
+        f"Attach the cache {wanted.name}: empty at first, it fills as the guest reads",
         cset_uuid=wanted.cset_uuid,
         cache_mode=wanted.cache_mode,
         sequential_cutoff_bytes=wanted.sequential_cutoff_bytes,
     )
+    percent = current.writeback_percent if current is not None else WRITEBACK_PERCENT
+    if percent != wanted.writeback_percent:
+        _tune(draft, {"writeback_percent": wanted.writeback_percent})
 
 
 def _create_cset(draft: Draft, wanted: Bcache, made: LogicalVolume | None) -> None:
@@ -121,7 +160,11 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
     cset = draft.facts.cset(wanted.cset_uuid)
     device = draft.facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid else None
     if device is not None and device.size_bytes < wanted.size_bytes:
-        raise other_technology(draft, device.name)
+        raise Refused(
+            "unsupported",
+            f"The cache {device.name} is smaller than wished, and bcache resizes no cache.",
+            "Ask for the new size without naming a cache: a new one then replaces it.",
+        )
     changes: dict[str, Any] = {}
     if current.cache_mode != wanted.cache_mode:
         if wanted.cache_mode == "writeback":
@@ -129,15 +172,30 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
         changes["cache_mode"] = wanted.cache_mode
     if current.sequential_cutoff_bytes != wanted.sequential_cutoff_bytes:
         changes["sequential_cutoff_bytes"] = wanted.sequential_cutoff_bytes
+    if draft.wish.flushed and current.dirty_bytes > DIRTY_LIMIT_BYTES:
+        draft.add(
+            "bcache.flush",
+            "Write dirty data back to the slow disk",
+            polled=True,
+            dirty_limit_bytes=DIRTY_LIMIT_BYTES,
+            writeback_percent=wanted.writeback_percent,
+        )
+    elif current.writeback_percent != wanted.writeback_percent:
+        # Also what a flush that was broken off left at 0.
+        changes["writeback_percent"] = wanted.writeback_percent
     if changes:
-        what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
-        draft.add("bcache.set", f"Set the cache's {what}", **changes)
+        _tune(draft, changes)
 
 
-def _detach(draft: Draft, cset_uuid: str) -> None:
+def _tune(draft: Draft, changes: dict[str, Any]) -> None:
+    what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
+    draft.add("bcache.set", f"Set the cache's {what}", **changes)
+
+
+def _detach(draft: Draft, cset_uuid: str, window: str = "") -> None:
     draft.add(
         "bcache.detach",
-        "Detach the cache, writing dirty data back",
+        f"Detach the cache, writing dirty data back{window}",
         polled=True,
         cset_uuid=cset_uuid,
     )

@@ -8,11 +8,13 @@ from typing import Any
 from storage.facts import DmCache, LogicalVolume
 from storage.naming import is_pool_name
 from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused
+from storage.plan.lost import drop, loss_of
 from storage.plan.ssd import (
+    LONG_WINDOW,
+    WINDOW,
     demand_redundant,
     fast_room,
     not_this_cache,
-    other_technology,
     same_sectors,
     unnamed,
 )
@@ -42,10 +44,12 @@ def shape(draft: Draft) -> None:
         )
     if isinstance(wanted, LvmCache):
         if current is None:
-            _attach(draft, wanted)
-        else:
+            _attach(draft, wanted, _make(draft, wanted))
+        elif _is_wanted(draft, current, wanted):
             _set(draft, current, wanted)
             _remove_pools(draft, keep=wanted.name)
+        else:
+            _replace(draft, current, wanted)
     else:
         if current is not None:
             _detach(draft, current)
@@ -57,28 +61,78 @@ def pool_name_of(cache: DmCache) -> str:
     return cache.pool.removesuffix(SUB_LV_SUFFIX)
 
 
-def _attach(draft: Draft, wanted: LvmCache) -> None:
+def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> bool:
+    """Add the steps that make the wished pool, unless it is there. False, and nothing added, where
+    there is no room for it `beside` the cache in use."""
     _cacheable(draft)
     if not is_pool_name(wanted.name):
         raise unnamed(wanted.name)
     pool = draft.facts.lv_named(draft.vg.uuid, wanted.name)
     if pool is not None and pool not in _unattached_pools(draft):
         raise not_this_cache(draft, wanted.name)
-    if pool is None or pool.size_bytes < wanted.size_bytes:
-        _remove_pools(draft, keep=None)
-        _create_pool(draft, wanted)
-    else:
+    if pool is not None and _fits(draft, pool.size_bytes, wanted):
         _remove_pools(draft, keep=wanted.name)
         same_sectors(draft, pool.pvs)
         if wanted.mode == "writeback":
             demand_redundant(draft, pool.pvs)
+        return True
+    _remove_pools(draft, keep=None)
+    if beside is not None and pool_name_of(beside) == wanted.name:
+        return False
+    try:
+        _create_pool(draft, wanted)
+    except Refused as refused:
+        if beside is None or refused.code != "no_space":
+            raise
+        return False
+    return True
+
+
+def _attach(draft: Draft, wanted: LvmCache, is_made: bool) -> None:
+    if not is_made:
+        _create_pool(draft, wanted)
     draft.add(
         "cache.attach",
-        f"Attach the cache {wanted.name}",
+        f"Attach the cache {wanted.name}: empty at first, it fills as the guest reads",
         pool=wanted.name,
         mode=wanted.mode,
         migration_threshold=wanted.migration_threshold_sectors,
     )
+
+
+def _fits(draft: Draft, size_bytes: int, wanted: LvmCache) -> bool:
+    """Whether a pool of that size is the wished one, which is made of whole extents and chunks."""
+    return wanted.size_bytes <= size_bytes <= _whole_bytes(draft, wanted)
+
+
+def _is_wanted(draft: Draft, current: DmCache, wanted: LvmCache) -> bool:
+    same = pool_name_of(current) == wanted.name
+    return same and _fits(draft, current.size_bytes, wanted)
+
+
+def _replace(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
+    """LVM resizes no cache: the new one is made first where both have room, else the old one goes
+    first. In between the volume runs without a cache, and every stop on the way is sound."""
+    is_made = _make(draft, wanted, beside=current)
+    _detach(draft, current, WINDOW if is_made else LONG_WINDOW)
+    if not is_made:
+        _free_pool(draft, current)
+    _attach(draft, wanted, is_made)
+
+
+def _free_pool(draft: Draft, current: DmCache) -> None:
+    """Count on the room of the pool in use, which detaching it frees."""
+    name = f"{pool_name_of(current)}{SUB_LV_SUFFIX}"
+    parts = [
+        lv
+        for lv in draft.facts.lvs
+        if lv.vg_uuid == draft.vg.uuid and lv.name in (f"{name}_cdata", f"{name}_cmeta")
+    ]
+    for part in parts:
+        draft.free(part)
+    if not parts and len(current.pvs) == 1:
+        freed = draft.freed_bytes
+        freed[current.pvs[0]] = freed.get(current.pvs[0], 0) + current.size_bytes
 
 
 def _cacheable(draft: Draft) -> None:
@@ -94,8 +148,7 @@ def _cacheable(draft: Draft) -> None:
 
 def _create_pool(draft: Draft, wanted: LvmCache) -> None:
     extent_bytes = draft.vg.extent_bytes
-    # A pool is whole extents and whole chunks.
-    size_bytes = round_up(wanted.size_bytes, math.lcm(extent_bytes, wanted.chunk_kib * 1024))
+    size_bytes = _whole_bytes(draft, wanted)
     needed_bytes = pool_bytes(size_bytes, wanted.chunk_kib, extent_bytes, _spare_bytes(draft))
     pvs = fast_room(draft, needed_bytes, writeback=wanted.mode == "writeback")
     same_sectors(draft, pvs)
@@ -108,6 +161,12 @@ def _create_pool(draft: Draft, wanted: LvmCache) -> None:
         chunk_kib=wanted.chunk_kib,
         volume_key=draft.target.volume_key,
     )
+
+
+def _whole_bytes(draft: Draft, wanted: LvmCache) -> int:
+    """A pool is whole extents and whole chunks."""
+    unit = math.lcm(draft.vg.extent_bytes, wanted.chunk_kib * 1024)
+    return round_up(wanted.size_bytes, unit)
 
 
 def _spare_bytes(draft: Draft) -> int:
@@ -123,9 +182,6 @@ def _spare_bytes(draft: Draft) -> int:
 
 
 def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
-    name = pool_name_of(current)
-    if name != wanted.name or current.size_bytes < wanted.size_bytes:
-        raise other_technology(draft, name)
     if current.needs_check or current.failed:
         raise _broken(draft)
     changes: dict[str, Any] = {}
@@ -133,9 +189,8 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
         if wanted.mode == "writeback":
             demand_redundant(draft, current.pvs)
         changes["mode"] = wanted.mode
-        flushed = _flush(draft, current)
-    else:
-        flushed = False
+    must_flush = "mode" in changes or draft.wish.flushed
+    flushed = must_flush and _flush(draft, current)
     if flushed or current.policy == CLEANER:
         changes["policy"] = "smq"
     least = MIN_THRESHOLD_CHUNKS * current.chunk_bytes // SECTOR_BYTES
@@ -160,7 +215,10 @@ def _flush(draft: Draft, current: DmCache) -> bool:
     return True
 
 
-def _detach(draft: Draft, current: DmCache) -> None:
+def _detach(draft: Draft, current: DmCache, window: str = "") -> None:
+    if draft.lv is not None and (loss := loss_of(draft.facts, draft.lv)) is not None:
+        drop(draft, loss)
+        return
     if current.needs_check or current.failed:
         raise _broken(draft)
     name = pool_name_of(current)
@@ -173,8 +231,7 @@ def _detach(draft: Draft, current: DmCache) -> None:
     _flush(draft, current)
     draft.add(
         "cache.detach",
-        "Detach the cache and free its SSD space",
-        polled=True,
+        f"Detach the cache {name} and free its SSD space{window}",
         pool=name,
         dirty_limit_bytes=DIRTY_LIMIT_BYTES,
     )

@@ -9,6 +9,13 @@ from storage.plan.draft import Draft, Refused
 from storage.space import choose
 from storage.wish import MIB
 
+WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
+LONG_WINDOW = (
+    "; there is no SSD room for both, so the volume runs at disk speed until the new one is made "
+    "and attached, up to a minute"
+)
+"""What the title of a detach says where another cache follows."""
+
 
 def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
     """Names of the fast physical volumes for a cache of `needed_bytes`, or `Refused`.
@@ -73,14 +80,6 @@ def same_sectors(draft: Draft, fast_names: Sequence[str]) -> None:
             "The SSD and the volume's disk have different logical sector sizes.",
             "Reformat the SSD to the disk's sector size, or use another SSD.",
         )
-
-
-def other_technology(draft: Draft, name: str) -> Refused:
-    return Refused(
-        "unsupported",
-        f"{draft.vg.name}/{draft.lv_name} has a cache already ({name}).",
-        "Remove that cache first, then add the new one.",
-    )
 
 
 def not_this_cache(draft: Draft, name: str) -> Refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from storage.naming import new_key
 from tests.contract.client import CSET_BYTES, MIB, VOLUME_BYTES, Agent, argvs, cset_args
 from tests.contract.world import World
 
@@ -84,3 +85,58 @@ def test_a_cache_comes_changes_and_goes_while_a_guest_holds_the_volume(
     agent.do("bcache.stop", {"lv": volume})
     (lv,) = agent.inventory()["lvs"]
     assert lv["bcache"] is None and lv["open_count"] == 0
+
+
+def test_another_cache_set_takes_over_while_a_guest_holds_the_volume(
+    agent: Agent, world: World
+) -> None:
+    volume = agent.backing()
+    old, old_uuid = agent.cset(volume)
+    attach = {"lv": volume, "cache_mode": "writeback", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {**attach, "cset_uuid": old_uuid})
+    made = cset_args(volume[2:], size_bytes=2 * CSET_BYTES) | {"name": f"s-{new_key()}"}
+    uuid = made["cset_uuid"]
+    with world.guest("db1", volume):
+        world.make_dirty(volume)
+        calls = [
+            ("cset.create", *agent.call("cset.create", made)),
+            (
+                "bcache.detach",
+                *agent.call("bcache.detach", {"lv": volume, "cset_uuid": old_uuid}),
+            ),
+            ("bcache.attach", *agent.call("bcache.attach", {**attach, "cset_uuid": uuid})),
+            ("cset.remove", *agent.call("cset.remove", {"name": old, "cset_uuid": old_uuid})),
+        ]
+        with agent.unchanged():
+            steps = agent.preview(*calls)
+        assert [step["error"] for step in steps] == [None] * 4
+        ran = [agent.do(verb, args)["commands"] for verb, args, _ in calls]
+        assert [argvs(each) for each in ran] == [argvs(step["commands"]) for step in steps]
+        facts = agent.inventory()
+        bcache = next(lv for lv in facts["lvs"] if lv["name"] == volume)["bcache"]
+        assert (bcache["cset_uuid"], bcache["cache_mode"]) == (uuid, "writeback")
+        assert [cset["uuid"] for cset in facts["csets"]] == [uuid]
+        assert facts["csets"][0]["size_bytes"] == 2 * CSET_BYTES
+    assert agent.names() == {volume, made["name"]}
+
+
+def test_dirty_data_is_flushed_and_the_cache_stays(agent: Agent, world: World) -> None:
+    volume = agent.backing()
+    _, uuid = agent.cset(volume)
+    attach = {"lv": volume, "cache_mode": "writeback", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {**attach, "cset_uuid": uuid})
+    with world.guest("db1", volume):
+        agent.do("bcache.set", {"lv": volume, "writeback_percent": 40})
+        assert agent.lv(volume)["bcache"]["writeback_percent"] == 40
+        world.make_dirty(volume)
+        assert agent.lv(volume)["bcache"]["dirty_bytes"] > 0
+        flush = {"lv": volume, "dirty_limit_bytes": 0, "writeback_percent": 20}
+        outcome = agent.do("bcache.flush", flush)
+        progress = outcome["progress"]
+        assert progress["done_bytes"] == progress["total_bytes"] > 0
+        assert progress["left_s"] == 0
+        bcache = agent.lv(volume)["bcache"]
+        assert (bcache["dirty_bytes"], bcache["writeback_percent"]) == (0, 20)
+        assert (bcache["cset_uuid"], bcache["cache_mode"]) == (uuid, "writeback")
+        with agent.unchanged():
+            assert agent.do("bcache.flush", flush)["commands"] == []

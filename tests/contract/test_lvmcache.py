@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from storage.naming import new_key
 from storage.space import pool_bytes
 from tests.contract.client import MIB, POOL_BYTES, Agent, argvs, pool_args
 from tests.contract.world import World
@@ -86,6 +87,40 @@ def test_writeback_is_set_flushed_and_left_while_a_guest_holds_the_volume(
             assert agent.do("cache.set", back)["commands"] == []
         agent.do("cache.detach", detach)
     assert agent.names() == {volume}
+
+
+def test_a_bigger_cache_takes_over_while_a_guest_holds_the_volume(
+    agent: Agent, world: World
+) -> None:
+    volume, old = agent.cached("writeback")
+    before = agent.lv(volume)
+    made = pool_args(volume[2:], size_bytes=2 * POOL_BYTES) | {"name": f"c-{new_key()}"}
+    clean = {"lv": volume, "dirty_limit_bytes": 0}
+    with world.guest("web12", volume):
+        world.make_dirty(volume)
+        calls = [
+            ("pool.create", *agent.call("pool.create", made)),
+            ("cache.flush", *agent.call("cache.flush", clean)),
+            ("cache.detach", *agent.call("cache.detach", {**clean, "pool": old})),
+            (
+                "cache.attach",
+                *agent.call(
+                    "cache.attach", {"lv": volume, "pool": made["name"], "mode": "writeback"}
+                ),
+            ),
+        ]
+        with agent.unchanged():
+            steps = agent.preview(*calls)
+        assert [step["error"] for step in steps] == [None] * 4
+        assert steps[3]["deferred"], "the old cache is still there"
+        ran = [agent.do(verb, args)["commands"] for verb, args, _ in calls]
+        assert [argvs(each) for each in ran] == [argvs(step["commands"]) for step in steps]
+        after = agent.lv(volume)
+        assert (after["uuid"], after["dev"]) == (before["uuid"], before["dev"])
+        cache = after["cache"]
+        assert (cache["pool"], cache["mode"], cache["policy"]) == (made["name"], "writeback", "smq")
+        assert cache["size_bytes"] == 2 * POOL_BYTES
+    assert not [name for name in agent.names() if name.startswith(old)]
 
 
 def test_writeback_is_attached_at_once_on_a_redundant_array(agent: Agent) -> None:

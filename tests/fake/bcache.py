@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from storage.agent.host import Result
+from tests.fake import udev
 from tests.fake.argv import parse
 from tests.fake.group import Steps
 from tests.fake.machine import Machine
 from tests.fake.parts import KIB, SECTOR, Backing, CacheSet, Lv, ModelGap, Signature
 
 MODES = ("writethrough", "writeback", "writearound", "none")
+NO_SET = "00000000-0000-0000-0000-000000000000"
 REGISTER = ("/sys/fs/bcache/register", "/sys/fs/bcache/register_quiet")
 
 
@@ -80,7 +84,12 @@ def register(machine: Machine, path: str) -> None:
     else:
         taken = {each.number for each in machine.backings}
         number = next(n for n in range(len(taken) + 1) if n not in taken)
-        machine.backings.append(Backing(lv, number, found.uuid, found.data_sectors))
+        cset = machine.cset(found.cset_uuid) if found.attached else None
+        if found.attached and cset is None:
+            raise ModelGap("a backing device that waits for its cache set")
+        made = Backing(lv, number, found.uuid, found.data_sectors, cset, found.cache_mode)
+        machine.backings.append(made)
+        udev.appeared(machine, f"/dev/{made.device}")
     machine.changed()
 
 
@@ -140,10 +149,20 @@ def _set(machine: Machine, backing: Backing, name: str, value: str) -> None:
         if value not in MODES:
             raise oserror(errno.EINVAL)
         backing.cache_mode = value
+        _sign(backing, cache_mode=value)
     elif name == "sequential_cutoff":
         if not value.isdecimal():
             raise oserror(errno.EINVAL)
         backing.sequential_cutoff_bytes = int(value)
+    elif name == "writeback_percent":
+        # The kernel takes what is too much for the most it allows.
+        if not value.isdecimal():
+            raise oserror(errno.EINVAL)
+        backing.writeback_percent = min(40, int(value))
+    elif name == "writeback_running":
+        if value not in ("0", "1"):
+            raise oserror(errno.EINVAL)
+        backing.writeback_running = value == "1"
     else:
         raise ModelGap(f"write to the bcache attribute {name}")
 
@@ -156,12 +175,32 @@ def _attach(machine: Machine, backing: Backing, uuid: str) -> None:
         raise oserror(errno.EINVAL)
     backing.cset = cset
     backing.warmth = 0.0
+    _sign(backing, cset_uuid=cset.uuid, attached=True)
+
+
+def _sign(backing: Backing, **fields: Any) -> None:
+    """What the superblock remembers over a reboot."""
+    if backing.lv.signature is not None:
+        backing.lv.signature = dataclasses.replace(backing.lv.signature, **fields)
+
+
+def reboot(machine: Machine, *, registers: bool) -> None:
+    """The kernel forgets every setting but the mode; a udev rule of the distribution registers
+    what it finds, or nobody does."""
+    if any(each.dirty_bytes >= SECTOR for each in machine.backings):
+        raise ModelGap("a reboot with dirty data in bcache")
+    there = [each.lv for each in machine.csets] + [each.lv for each in machine.backings]
+    machine.csets.clear()
+    machine.backings.clear()
+    for lv in there if registers else ():
+        register(machine, lv.path)
 
 
 def settle(machine: Machine, backing: Backing) -> None:
     """End a detach whose data is written, and a stop whose last user is gone."""
     if backing.detaching and backing.dirty_bytes < SECTOR:
         backing.detaching, backing.cset, backing.dirty_bytes = False, None, 0.0
+        _sign(backing, cset_uuid=NO_SET, attached=False)
         machine.changed()
     path = f"/dev/{backing.device}"
     if backing.stopping and not machine.openers(path) and backing in machine.backings:

@@ -45,7 +45,8 @@ def advance(machine: Machine, seconds: float) -> None:
         if cache is not None and (cache.policy == "cleaner" or lv not in busy):
             cache.dirty = max(0.0, cache.dirty - rate / cache.pool.chunk_bytes)
     for backing in list(machine.backings):
-        if backing.detaching or backing.lv not in busy:
+        unbraked = backing.writeback_running and not backing.writeback_percent
+        if backing.detaching or unbraked or backing.lv not in busy:
             backing.dirty_bytes = max(0.0, backing.dirty_bytes - rate)
         bcache.settle(machine, backing)
 

@@ -117,6 +117,8 @@ def volumes(machine: Machine, tree: Tree) -> None:
             if not run.pv.missing:
                 device = run.pv.device
                 _stands_on(tree, real, f"{home(device)}/{device.name}")
+        if lv.move is not None:
+            _stands_on(tree, real, f"{VIRTUAL}/{lv.move.mirror.kname}")
         if lv.cache is not None:
             pool = lv.cache.pool
             for part in (pool.data, pool.metadata, lv.cache.origin):
@@ -176,6 +178,7 @@ def _backing(tree: Tree, backing: Backing) -> None:
     tree.link(f"{here}/dev", f"../../{backing.device}")
     tree.file(f"{here}/backing_dev_uuid", f"{backing.uuid}\n")
     tree.file(f"{here}/writeback_percent", f"{backing.writeback_percent}\n")
+    tree.file(f"{here}/writeback_running", f"{int(backing.writeback_running)}\n")
     for name in ("attach", "detach", "stop"):
         tree.file(f"{here}/{name}", "")
     tree.file(f"{here}/state", lambda: f"{backing.state}\n".encode())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.models import CachePlan, Volume
-from storage.offers import OTHER_SIZE, Offer, offers, size_of
+from storage.offers import Offer, offers, size_of
 from storage.rows import rows_of
 from storage.wish import GIB, MIB, Bcache, LvmCache
 from tests import make
@@ -88,13 +88,18 @@ def test_writeback_is_sold_only_on_redundant_ssds() -> None:
     assert "mirrored" in found["Quick"].reason
 
 
-def test_another_size_needs_the_way_over_no_cache() -> None:
+def test_another_size_replaces_the_cache_that_is_there() -> None:
     small, _ = plan("Small"), plan("Large", size_bytes=4 * GIB)
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaa_cpool")))
     Volume.objects.filter(pk=there.volume.pk).update(cache_plan=small)
     found = offered(there)
     assert found["Small"].is_current
-    assert found["Large"].reason == OTHER_SIZE
+    large = found["Large"]
+    assert (large.reason, large.change) == ("", "replace")
+    assert large.wish is not None
+    assert isinstance(large.wish.cache, LvmCache)
+    assert large.wish.cache.size_bytes == 4 * GIB
+    assert large.wish.cache.name != "c-aaaaaaaa"
     assert found["No cache"].reason == ""
     assert found["No cache"].change == "remove"
 

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 
 POOL = "c-aaaaaaaaaaaaaaaa"
 TWO_GIB = {"size_bytes": 2 * GIB, "mode": "writethrough"}
+THRESHOLD = {"migration_threshold_sectors": 16384}
 
 
 @pytest.fixture
@@ -46,6 +47,7 @@ def test_any_size_may_be_wished_for(asking: Program) -> None:
     assert response.json()["wish"]["cache"] == {
         "size_bytes": 777 * MIB + 1,
         "mode": "writethrough",
+        **THRESHOLD,
     }
 
 
@@ -53,7 +55,8 @@ def test_any_size_may_be_wished_for(asking: Program) -> None:
 def test_what_is_so_already_is_no_job(asking: Program, size_bytes: int) -> None:
     response = asking.put_wish(cached(), {"size_bytes": size_bytes, "mode": "writethrough"})
     assert response.status_code == 200
-    assert response.json() == {"cache": TWO_GIB, "is_met": True, "job": None}
+    now = response.json()
+    assert (now["cache"], now["is_met"], now["job"]) == (TWO_GIB | THRESHOLD, True, None)
     assert not Job.objects.exists()
 
 
@@ -77,9 +80,55 @@ def test_another_mode_changes_the_cache_that_is_there(asking: Program) -> None:
     assert (made.kind, wish.cache.name, wish.cache.mode) == ("set-cache", POOL, "writeback")
 
 
-def test_another_size_of_a_cache_that_is_there_is_refused(asking: Program) -> None:
-    response = asking.put_wish(cached(), {"size_bytes": GIB, "mode": "writethrough"})
-    assert "Remove the cache first" in problem(response, 422, "unsupported")["correction"]
+def test_another_size_puts_a_new_cache_in_the_place_of_the_old_one(asking: Program) -> None:
+    there = cached(migration_threshold_sectors=4096)
+    assert asking.put_wish(there, {"size_bytes": GIB, "mode": "writeback"}).status_code == 202
+    made = Job.objects.get()
+    cache = Wish.from_json(made.wish).cache
+    assert isinstance(cache, LvmCache)
+    assert (made.kind, cache.size_bytes, cache.mode) == ("replace-cache", GIB, "writeback")
+    assert cache.name != POOL
+    assert cache.migration_threshold_sectors == 4096
+
+
+def test_a_setting_alone_changes_the_cache_that_is_there(asking: Program) -> None:
+    there = cached()
+    assert asking.put_wish(there, {**TWO_GIB, **THRESHOLD}).status_code == 200
+    assert asking.put_wish(there, {**TWO_GIB, "migration_threshold_sectors": 0}).status_code == 202
+    made = Job.objects.get()
+    cache = Wish.from_json(made.wish).cache
+    assert isinstance(cache, LvmCache)
+    assert (made.kind, cache.name, cache.migration_threshold_sectors) == ("set-cache", POOL, 0)
+
+
+def test_a_setting_of_the_other_technology_is_an_error(asking: Program) -> None:
+    response = asking.put_wish(cached(), {**TWO_GIB, "writeback_percent": 10})
+    [error] = problem(response, 422, "invalid")["errors"]
+    assert (error["pointer"], error["code"]) == ("/cache/writeback_percent", "unsupported")
+
+
+def test_settings_of_bcache_are_wished_for_with_the_cache(asking: Program) -> None:
+    there = scene(make.lv(bcache=make.bcache()), layout="bcache")
+    wanted = {**TWO_GIB, "writeback_percent": 20, "sequential_cutoff_bytes": 4 * MIB}
+    assert asking.put_wish(there, wanted).json()["wish"]["cache"] == wanted
+    odd = {**TWO_GIB, "sequential_cutoff_bytes": 1025}
+    other = scene(make.lv(bcache=make.bcache()), layout="bcache")
+    [error] = problem(asking.put_wish(other, odd), 422, "invalid")["errors"]
+    assert error["pointer"] == "/cache/sequential_cutoff_bytes"
+
+
+def test_a_flush_is_wished_for_beside_the_cache(asking: Program) -> None:
+    there = cached(mode="writeback")
+    wanted = {"cache": {**TWO_GIB, "mode": "writeback"}, "flushed": True}
+    path = f"/volumes/{there.volume.key}/wish"
+    response = asking.send("put", path, wanted, **{"Idempotency-Key": "flush"})
+    assert response.status_code == 202
+    made = Job.objects.get()
+    wish = Wish.from_json(made.wish)
+    assert (made.kind, wish.flushed, wish.cache is not None) == ("flush-cache", True, True)
+    bare = f"/volumes/{scene().volume.key}/wish"
+    body = {"cache": None, "flushed": True}
+    problem(asking.send("put", bare, body, **{"Idempotency-Key": "no"}), 422, "not_found")
 
 
 def test_a_cache_larger_than_the_ssd_is_refused_with_what_to_do(asking: Program) -> None:
@@ -153,9 +202,11 @@ def test_a_dry_run_needs_no_key_and_holds_nothing(asking: Program) -> None:
 def test_the_wish_reads_as_what_is_or_what_a_job_makes_of_it(asking: Program) -> None:
     there = cached()
     path = f"/volumes/{there.volume.key}/wish"
-    assert asking.get(path).json() == {"cache": TWO_GIB, "is_met": True, "job": None}
+    now = asking.get(path).json()
+    assert (now["cache"], now["is_met"], now["job"]) == (TWO_GIB | THRESHOLD, True, None)
     made = asking.put_wish(there, None).json()
-    assert asking.get(path).json() == {"cache": None, "is_met": False, "job": made["url"]}
+    then = asking.get(path).json()
+    assert (then["cache"], then["is_met"], then["job"]) == (None, False, made["url"])
 
 
 def test_waiting_answers_with_the_end_of_the_job(

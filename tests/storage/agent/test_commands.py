@@ -13,6 +13,7 @@ from storage.agent.verbs import VERBS
 CSET = "1f92c373-e8d9-4e05-8f27-be6825d7e039"
 NEW = {"vg": "vg0", "size_bytes": 1 << 30, "pvs": ("md0", "sdc"), "volume_key": "abcdefgh"}
 VOLUME = {"vg": "vg0", "lv": "v-abcdefgh"}
+LIFE = {**VOLUME, "retired_name": "del-abcdefgh", "volume_key": "abcdefgh"}
 SYSFS = "/sys/block/$(basename $(realpath /dev/vg0/v-abcdefgh))/bcache"
 
 EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -30,6 +31,46 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "volume.tag",
         {**VOLUME, "volume_key": "abcdefgh"},
         ["lvchange --addtag tiercel --addtag tiercel.volume=abcdefgh vg0/v-abcdefgh"],
+    ),
+    (
+        "volume.retire",
+        {**LIFE},
+        [
+            "lvchange --addtag tiercel.name=v-abcdefgh --addtag "
+            '"tiercel.retired=$(date +%s)" --setactivationskip y vg0/v-abcdefgh',
+            "lvchange -an vg0/v-abcdefgh",
+            "lvrename vg0 v-abcdefgh del-abcdefgh",
+        ],
+    ),
+    (
+        "volume.restore",
+        {**LIFE, "layout": "plain", "retired_at": 1790000000},
+        [
+            "lvrename vg0 del-abcdefgh v-abcdefgh",
+            "lvchange -ay -K vg0/v-abcdefgh",
+            "lvchange --deltag tiercel.name=v-abcdefgh --deltag tiercel.retired=1790000000 "
+            "--setactivationskip n vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "volume.destroy",
+        {
+            "vg": "vg0",
+            "lv": "del-abcdefgh",
+            "lv_uuid": "u",
+            "size_bytes": 1 << 30,
+            "volume_key": "abcdefgh",
+            "layout": "bcache",
+        },
+        [
+            "lvchange -ay -K vg0/del-abcdefgh",
+            "modprobe bcache",
+            "echo /dev/vg0/del-abcdefgh > /sys/fs/bcache/register_quiet",
+            "echo 1 > /sys/block/$(basename $(realpath /dev/vg0/del-abcdefgh))/bcache/stop",
+            "wipefs -a -t bcache /dev/vg0/del-abcdefgh",
+            "blkdiscard --zeroout --step 16MiB /dev/vg0/del-abcdefgh",
+            "lvremove -y -S lv_uuid=u vg0/del-abcdefgh",
+        ],
     ),
     (
         "pool.create",
@@ -76,8 +117,6 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "modprobe bcache",
             f"make-bcache --cset-uuid {CSET} --bucket 512k -C /dev/vg0/s-abcdefgh",
             "echo /dev/vg0/s-abcdefgh > /sys/fs/bcache/register_quiet",
-            f"echo 0 > /sys/fs/bcache/{CSET}/congested_read_threshold_us",
-            f"echo 0 > /sys/fs/bcache/{CSET}/congested_write_threshold_us",
         ],
     ),
     (
@@ -108,6 +147,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "sequential_cutoff_bytes": 4194304,
         },
         [
+            f"echo 0 > /sys/fs/bcache/{CSET}/congested_read_threshold_us",
+            f"echo 0 > /sys/fs/bcache/{CSET}/congested_write_threshold_us",
             f"echo writethrough > {SYSFS}/cache_mode",
             f"echo 4194304 > {SYSFS}/sequential_cutoff",
             f"echo {CSET} > {SYSFS}/attach",
@@ -116,8 +157,26 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("bcache.detach", {**VOLUME, "cset_uuid": CSET}, [f"echo 1 > {SYSFS}/detach"]),
     (
         "bcache.set",
-        {**VOLUME, "cache_mode": "writeback", "sequential_cutoff_bytes": 0},
-        [f"echo writeback > {SYSFS}/cache_mode", f"echo 0 > {SYSFS}/sequential_cutoff"],
+        {
+            **VOLUME,
+            "cache_mode": "writeback",
+            "sequential_cutoff_bytes": 0,
+            "writeback_percent": 20,
+        },
+        [
+            f"echo writeback > {SYSFS}/cache_mode",
+            f"echo 0 > {SYSFS}/sequential_cutoff",
+            f"echo 20 > {SYSFS}/writeback_percent",
+        ],
+    ),
+    (
+        "bcache.flush",
+        {**VOLUME, "dirty_limit_bytes": 0, "writeback_percent": 10},
+        [
+            f"echo 0 > {SYSFS}/writeback_percent",
+            f"echo 1 > {SYSFS}/writeback_running",
+            f"echo 10 > {SYSFS}/writeback_percent",
+        ],
     ),
     ("bcache.stop", VOLUME, [f"echo 1 > {SYSFS}/stop"]),
 ]

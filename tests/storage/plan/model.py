@@ -202,6 +202,13 @@ def _bcache_detach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     return _change(_count(facts, args["cset_uuid"], -1), lv, bcache=backing)
 
 
+def _bcache_flush(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and lv.bcache is not None and lv.bcache.cset_uuid is not None
+    percent, left = args["writeback_percent"], args["dirty_limit_bytes"]
+    backing = dataclasses.replace(lv.bcache, writeback_percent=percent, dirty_bytes=left)
+    return _change(facts, lv, bcache=backing)
+
+
 def _bcache_set(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.bcache is not None
     fields = {key: value for key, value in args.items() if key not in ("vg", "lv")}
@@ -222,5 +229,6 @@ VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "bcache.format": _bcache_format,
     "bcache.attach": _bcache_attach,
     "bcache.detach": _bcache_detach,
+    "bcache.flush": _bcache_flush,
     "bcache.set": _bcache_set,
 }

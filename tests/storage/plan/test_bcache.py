@@ -165,10 +165,9 @@ def test_writeback_on_a_cache_set_outside_lvm_is_refused() -> None:
     assert refused(make.facts(lv, csets=(make.cset(None),)), lv, WRITEBACK) == "not_redundant"
 
 
-def test_another_cache_needs_the_old_one_gone() -> None:
+def test_the_same_cache_set_does_not_grow() -> None:
     lv, made = attached(), device()
     facts = make.facts(lv, made, csets=(make.cset(made.uuid, backing_count=1),))
-    assert refused(facts, lv, bcached(cset_uuid=OTHER_CSET)) == "unsupported"
     assert refused(facts, lv, bcached(size_bytes=3 * GIB)) == "unsupported"
 
 

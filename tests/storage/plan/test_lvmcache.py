@@ -178,12 +178,6 @@ def test_thresholds_below_8_chunks_are_settled(
     assert len(steps(make.facts(lv), lv, wish)) == steps_left
 
 
-@pytest.mark.parametrize("wish", [lvmcache(name=f"c-{OTHER}"), lvmcache(size_bytes=3 * GIB)])
-def test_another_cache_needs_the_old_one_gone(wish: Wish) -> None:
-    lv = cached()
-    assert refused(make.facts(lv), lv, wish) == "unsupported"
-
-
 @pytest.mark.parametrize("fault", [{"needs_check": True}, {"failed": True}])
 @pytest.mark.parametrize("wish", [PLAIN, lvmcache(), WRITEBACK])
 def test_a_broken_cache_is_repaired_first(fault: dict[str, bool], wish: Wish) -> None:
@@ -195,7 +189,7 @@ def test_a_cache_is_flushed_before_it_is_detached() -> None:
     dirty, clean = cached(mode="writeback", dirty_bytes=GIB), cached()
     assert verbs(make.facts(dirty), dirty, PLAIN) == ["cache.flush", "cache.detach"]
     (step,) = steps(make.facts(clean), clean, PLAIN)
-    assert step.verb == "cache.detach" and step.args["pool"] == POOL and step.polled
+    assert step.verb == "cache.detach" and step.args["pool"] == POOL and step.holds_vg
 
 
 @pytest.mark.parametrize("name", ["fastpool", "fastpool_cpool", "web12_cvol"])

@@ -1,0 +1,68 @@
+"""Dirty data is written to the slow disk and the cache goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from storage.facts import HostFacts, LogicalVolume
+from storage.wish import GIB, MIB
+from tests import make
+from tests.storage.plan.case import DEVICE, OURS, POOL, aim, bcached, lvmcache, ours, steps, verbs
+from tests.storage.plan.model import finish
+
+FLUSHED = dataclasses.replace(lvmcache(mode="writeback"), flushed=True)
+FLUSHED_SET = dataclasses.replace(bcached(cache_mode="writeback"), flushed=True)
+
+
+def dirty(dirty_bytes: int, policy: str = "smq") -> LogicalVolume:
+    cache = make.dm_cache(POOL, mode="writeback", dirty_bytes=dirty_bytes, policy=policy)
+    return ours(cache=cache)
+
+
+def dirty_bcache(dirty_bytes: int, percent: int = 10) -> tuple[HostFacts, LogicalVolume]:
+    backing = make.bcache(
+        cset_uuid=make.CSET_UUID,
+        state="dirty",
+        cache_mode="writeback",
+        dirty_bytes=dirty_bytes,
+        writeback_percent=percent,
+    )
+    lv = ours(bcache=backing)
+    device = make.lv(DEVICE, tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
+    csets = (make.cset(device.uuid, backing_count=1),)
+    return make.facts(lv, device, csets=csets), lv
+
+
+def test_a_flush_ends_with_the_policy_as_it_was() -> None:
+    lv = dirty(GIB)
+    flush, back = steps(make.facts(lv), lv, FLUSHED)
+    assert flush.verb == "cache.flush" and flush.polled and not flush.holds_vg
+    assert back.args == {"vg": "vg0", "lv": "web12", "policy": "smq"}
+    assert finish(make.facts(lv), aim(lv), FLUSHED)[1] == ["cache.flush", "cache.set"]
+
+
+def test_a_little_dirty_data_counts_as_flushed() -> None:
+    lv = dirty(64 * MIB)
+    assert verbs(make.facts(lv), lv, FLUSHED) == []
+    left_on = dirty(64 * MIB, policy="cleaner")
+    assert verbs(make.facts(left_on), left_on, FLUSHED) == ["cache.set"]
+
+
+def test_the_lasting_wish_flushes_nothing() -> None:
+    lv = dirty(GIB)
+    assert FLUSHED.lasting == lvmcache(mode="writeback")
+    assert verbs(make.facts(lv), lv, FLUSHED.lasting) == []
+
+
+def test_bcache_is_flushed_and_gets_its_writeback_percent_back() -> None:
+    facts, lv = dirty_bcache(GIB)
+    (flush,) = steps(facts, lv, FLUSHED_SET)
+    assert flush.verb == "bcache.flush" and flush.polled and not flush.holds_vg
+    assert flush.args["writeback_percent"] == 10
+    assert verbs(*dirty_bcache(64 * MIB), FLUSHED_SET) == []
+
+
+def test_a_flush_of_bcache_that_was_broken_off_leaves_no_trace() -> None:
+    facts, lv = dirty_bcache(MIB, percent=0)
+    (step,) = steps(facts, lv, FLUSHED_SET.lasting)
+    assert step.args == {"vg": "vg0", "lv": "web12", "writeback_percent": 10}
