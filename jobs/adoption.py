@@ -54,7 +54,11 @@ class Undone:
 
 
 def adopt_and_tag(
-    asks: Sequence[Ask], user: AbstractBaseUser, *, make_customers: bool
+    asks: Sequence[Ask],
+    user: AbstractBaseUser,
+    *,
+    make_customers: bool,
+    address: str | None = None,
 ) -> tuple[Adopted, ...]:
     """Adopt what can be adopted in one transaction; then a tag job for each volume of a group
     that root on the host allows. A refused job leaves the adoption as it is."""
@@ -69,14 +73,15 @@ def adopt_and_tag(
             results.append(Adopted(each, None, None))
             continue
         is_late = made >= TAGS_AT_ONCE and row.vg is not None and row.vg.allowed
-        tagging = Tagging(None, LATER) if is_late else tag(row, user)
+        tagging = Tagging(None, LATER) if is_late else tag(row, user, address)
         made += tagging.job is not None
         results.append(Adopted(each, row.volume, tagging))
     return tuple(results)
 
 
-def tag(row: VolumeRow, actor: AbstractBaseUser) -> Tagging:
-    """A job that tags the volume, where that is needed and allowed."""
+def tag(row: VolumeRow, actor: AbstractBaseUser, address: str | None = None) -> Tagging:
+    """A job that tags the volume, where that is needed and allowed; `address` is where the
+    request came from."""
     wish, group = row.wish, row.vg
     if row.volume.managed:
         return Tagging(None, TAGGED)
@@ -88,7 +93,9 @@ def tag(row: VolumeRow, actor: AbstractBaseUser) -> Tagging:
     try:
         if changed := beyond_tag(row, wish):
             return Tagging(None, f"Recorded, not tagged: that would also {changed}.")
-        job = submit(kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor)
+        job = submit(
+            kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor, address=address
+        )
     except Refused as refused:
         return Tagging(None, f"Recorded, not tagged: {refused.message}")
     except Busy as busy:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from jobs.address import address_of
 from jobs.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
 from storage.access import Right, staff_view
 from storage.adoption import last_batch
@@ -29,7 +30,9 @@ def confirm(request: HttpRequest) -> HttpResponse:
     except BadSignature:
         messages.error(request, "The preview is too old. Make it again; nothing was stored.")
         return redirect("adopt")
-    results = adopt_and_tag(asks, _person(request), make_customers=make_customers)
+    results = adopt_and_tag(
+        asks, _person(request), make_customers=make_customers, address=address_of(request)
+    )
     context = {
         "results": [(each, WORDS[each.judgement.verdict]) for each in results],
         "adopted_count": sum(each.volume is not None for each in results),
@@ -63,7 +66,7 @@ def tag_adopted(request: HttpRequest) -> HttpResponse:
     person, rows = _person(request), iter(untagged(_person(request)))
     count, refused = 0, []
     while count < TAGS_AT_ONCE and (row := next(rows, None)) is not None:
-        tagging = tag(row, person)
+        tagging = tag(row, person, address_of(request))
         count += tagging.job is not None
         if tagging.job is None:
             refused.append(f"{row.volume.label}: {tagging.note}")

@@ -6,17 +6,29 @@ holds), so two processes can never both believe they made it. All times are the 
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
-from jobs.models import OVER, Job, State
+from jobs import audit
+from jobs.failpoints import durable
+from jobs.models import OVER, Job, State, Step, StepState
 
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=float(os.environ.get("TIERCEL_LEASE_SECONDS", "60")))
 """Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
-before each: a lapsed lease means a dead worker."""
+before each: a lapsed lease means a dead worker. The fault suite shortens it."""
+
+CLAIMS_LIMIT = 5
+"""A job that so many workers took and never let go again kills its workers."""
+
+ABANDONED = {
+    "code": "unknown",
+    "message": "The job was ended before the host said what became of this step.",
+    "correction": "Look at the volume on the host.",
+}
 
 MOVES = frozenset(
     {
@@ -29,6 +41,7 @@ MOVES = frozenset(
         (State.RUNNING, State.NEEDS_ATTENTION),
         (State.WAITING, State.RUNNING),
         (State.WAITING, State.CANCELLED),
+        (State.NEEDS_ATTENTION, State.QUEUED),
         (State.NEEDS_ATTENTION, State.CANCELLED),
     }
 )
@@ -42,6 +55,7 @@ class LostLease(Exception):
     """Another process took the job over, or it ended: whoever sees this must stop at once."""
 
 
+@durable("move")
 def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
     """Move `job` and set `fields`, or return False and change nothing where it was not in `from_`
     (or, in `running`, not leased to `job.lease_owner` any more)."""
@@ -57,9 +71,14 @@ def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
     if not Job.objects.filter(where).update(state=to, **fields):
         return False
     job.refresh_from_db()
+    if to in OVER:
+        audit.close(job)
+        running = Step.objects.filter(job=job, state=StepState.RUNNING)
+        running.update(state=StepState.FAILED, error=ABANDONED, ended_at=Now())
     return True
 
 
+@durable("claim")
 def claim(job_id: int, owner: str) -> Job | None:
     """Take a job for `owner`: a queued one, a waiting one that is due, or one whose worker died.
 
@@ -74,6 +93,7 @@ def claim(job_id: int, owner: str) -> Job | None:
     )
     taken = Job.objects.filter(free, pk=job_id).update(
         state=State.RUNNING,
+        claims=F("claims") + 1,
         lease_owner=owner,
         lease_until=Now() + LEASE,
         started_at=Coalesce("started_at", Now()),
@@ -83,6 +103,7 @@ def claim(job_id: int, owner: str) -> Job | None:
     return Job.objects.select_related("host", "volume").get(pk=job_id)
 
 
+@durable("renew")
 def renew(job: Job, **fields: Any) -> None:
     """Heartbeat: prolong the lease and set `fields`; raises `LostLease` where it is gone."""
     held = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)

@@ -20,6 +20,7 @@ from jobs.replies import BadLine, decode_error, text
 from jobs.trouble import BadReply, TransportError
 from storage.plan import Refused, plan
 from storage.plan import Step as Planned
+from storage.plan.fingerprint import fingerprint
 from storage.wish import Wish
 
 NOTHING = "Nothing would have to be done: the volume is as wished."
@@ -85,6 +86,7 @@ def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]
             args=step.args,
             expect=step.expect,
             title=step.title[:300],
+            turns=step.turns,
             **answer,
         )
         for n, (step, answer) in enumerate(zip(planned, answers, strict=True), 1)
@@ -93,5 +95,6 @@ def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]
     if errors:
         fail(job, errors[0])
     else:
+        renew(job, fingerprint=fingerprint(planned))
         count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
         end(job, State.SUCCEEDED, explanation=f"Ready: {count} would run.")

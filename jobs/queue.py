@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
 from jobs import nudge
 from jobs.contact import target_of
-from jobs.models import Door, Job, Kind, State, StepState
+from jobs.fallback import touched
+from jobs.models import Door, Job, Kind, State
 from jobs.moves import move
 from jobs.reservations import reserved
 from storage.capacity import less_reserved, wanted_bytes
@@ -15,7 +18,7 @@ from storage.facts import HostFacts
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
-from storage.rows import facts_of
+from storage.rows import facts_of, rows_of
 from storage.templatetags.units import size
 from storage.wish import Wish
 
@@ -49,12 +52,18 @@ def submit(
     cache_plan: CachePlan | None = None,
     price_minor: int | None = None,
     currency: str = "",
+    address: str | None = None,
+    fingerprint: str = "",
+    not_before: datetime | None = None,
 ) -> Job:
     """Accept a job for `volume` to become `wish`, and tell a worker after commit.
 
-    `door` and `token` (the public part of an API token's name) say how it was asked for.
+    `door`, `token` (the public part of an API token's name) and `address` (the IP address of the
+    request) say how it was asked for.
     `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
-    and `currency` the price a month agreed on.
+    and `currency` the price a month agreed on. `fingerprint` is that of the preview a person
+    confirmed; no worker takes the job `not_before`. What the volume is now is kept as the job's
+    `fallback`, where a wish can say it.
 
     Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
     to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
@@ -85,6 +94,10 @@ def submit(
         "cache_plan": cache_plan,
         "price_minor": price_minor,
         "currency": currency,
+        "address": address,
+        "fingerprint": fingerprint,
+        "not_before": not_before,
+        "fallback": None if dry_run else _fallback(volume, wish),
     }
     try:
         with transaction.atomic():
@@ -101,22 +114,41 @@ def submit(
     return job
 
 
+@transaction.atomic
 def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
-    """Withdraw a job; True when it ended at once.
+    """Withdraw a job; True when it ended at once. Raises `Refused` (`turned`) once the point of
+    no return is passed.
 
-    A step that runs on the host is never killed: the job then ends before its next step. What is
-    done stays done. Only a job that needs attention ends with a step of unknown outcome.
+    A step that runs on the host is never killed: the job ends before its next step, after it has
+    undone what is done where it can. A step that takes long is asked to stop, where the host lets
+    it. Only a job that needs attention ends with a step of unknown outcome.
     """
+    # The runner sets `turned` under this lock, and reads there whether the job is cancelled.
+    now = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
+    job.state, job.turned = now.state, now.turned
+    if job.is_over:
+        return True
     who = f"cancelled by {actor}" if actor is not None else "cancelled"
-    untouched = not job.step_set.filter(state=StepState.RUNNING).exists()
     if job.state == State.NEEDS_ATTENTION:
         return move(job, State.NEEDS_ATTENTION, State.CANCELLED, explanation=who)
-    for state in (State.QUEUED, State.WAITING):
-        if untouched and job.state == state and move(job, state, State.CANCELLED, explanation=who):
-            return True
-    Job.objects.unfinished().filter(pk=job.pk).update(cancel_requested=True)
+    if job.turned:
+        raise Refused(
+            "turned",
+            f"{job} has passed its point of no return: it can only go forward.",
+            "Wait until it has ended.",
+        )
+    if job.state in (State.QUEUED, State.WAITING) and not touched(job):
+        return move(job, State(job.state), State.CANCELLED, explanation=who)
+    Job.objects.filter(pk=job.pk).update(cancel_requested=True, not_before=None)
     job.refresh_from_db()
-    return job.is_over
+    nudge.job(job.pk)
+    return False
+
+
+def _fallback(volume: Volume, wish: Wish) -> dict[str, object] | None:
+    """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
+    now = rows_of([volume])[0].wish
+    return now.to_json() if now is not None and now != wish else None
 
 
 def _contactable(host: Host) -> None:
@@ -149,11 +181,13 @@ def _demand_room(placement: Placement, wish: Wish) -> None:
     The host's row stays locked until the job is committed: of two who ask for the last free space
     the second one sees the first one's job. What the host says is read under the lock too.
     """
-    if wish.cache is None:
+    if wish.cache is None and wish.tier != "ssd":
         return
     host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
     facts = facts_of(host)
-    if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish):
+    if facts is None or not wanted_bytes(
+        facts, placement.vg_uuid, wish, placement.lv_uuid
+    ):
         return
     held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
     try:
@@ -165,6 +199,6 @@ def _demand_room(placement: Placement, wish: Wish) -> None:
         raise Refused(
             "no_space",
             f"{refused.message.rstrip('.')}{promised}.",
-            "Choose a smaller cache or free SSD space first. If space was freed just now, refresh "
+            "Choose a smaller size or free SSD space first. If space was freed just now, refresh "
             "the host.",
         ) from None

@@ -6,10 +6,13 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Coalesce, Now
 
+from jobs import audit, holds, turns
+from jobs.endings import lasting_error
+from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.moves import renew
 from jobs.outcome import Outcome
@@ -20,15 +23,31 @@ TRIES = 3
 STEPS_LIMIT = 50
 
 
-@transaction.atomic
 def intend(job: Job, planned: Planned) -> Step | None:
-    """Commit the intent to run a step under a fresh operation id, before anything is sent.
+    """Commit the intent to run a step under a fresh operation id and the next fence of its volume
+    group, before anything is sent.
 
-    None where the job is to be cancelled: this is the boundary at which it may end.
+    None where the job is to be cancelled: this is the boundary at which it may end. Raises `Held`
+    where no step may begin now, and `Taken` while another job changes the volume group.
     """
-    renew(job, explanation=planned.title[:500], attempts=0, error={})
-    if Job.objects.values_list("cancel_requested", flat=True).get(pk=job.pk):
+    try:
+        return _intend(job, planned)
+    except IntegrityError as error:
+        if turns.CONSTRAINT not in str(error):
+            raise
+        vg_uuid, vg_name = planned.expect["vg_uuid"], str(planned.args.get("vg", ""))
+        raise turns.taken(vg_uuid, vg_name) from None
+
+
+@durable("intend")
+def _intend(job: Job, planned: Planned) -> Step | None:
+    what = f"Rolling back: {planned.title}" if job.falls_back else planned.title
+    renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
+    if not job.falls_back and not job.turned and is_cancelled(job):
         return None
+    holds.demand_free(job.host_id)
+    if planned.turns and not job.falls_back:
+        renew(job, turned=True)
     step = job.step_set.filter(state=StepState.PLANNED).first()
     if step is None:
         last = job.step_set.aggregate(n=Max("n"))["n"] or 0
@@ -36,17 +55,26 @@ def intend(job: Job, planned: Planned) -> Step | None:
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
     step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
     step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
+    step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
+    step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
+    step.fence = turns.next_fence(step.vg_uuid) if step.vg_uuid else None
     step.ended_at = None
     step.save()
     Step.objects.filter(pk=step.pk).update(started_at=Coalesce("started_at", Now()))
     step.refresh_from_db()
+    audit.intent(job, step)
     return step
 
 
-@transaction.atomic
+def is_cancelled(job: Job) -> bool:
+    """Whether a person has asked meanwhile that the job end."""
+    return Job.objects.values_list("cancel_requested", flat=True).get(pk=job.pk)
+
+
+@durable("follow")
 def follow(job: Job, step: Step, outcome: Outcome) -> None:
     """Store what a poll brought: new output, commands, progress, and the end where it came."""
-    renew(job, attempts=0, error={})
+    renew(job, attempts=0, error=lasting_error(job))
     fresh = [(n, text) for n, text in outcome.lines if n > step.output_seen]
     if fresh:
         step.output_seen = max(n for n, _ in fresh)
@@ -54,28 +82,40 @@ def follow(job: Job, step: Step, outcome: Outcome) -> None:
     step.commands, step.progress = outcome.commands, outcome.progress
     step.save(update_fields=["output_seen", "commands", "progress"])
     if outcome.state == "done":
-        Step.objects.filter(pk=step.pk).update(state=StepState.DONE, ended_at=Now())
+        renew(job, claims=0)
+        Step.objects.filter(pk=step.pk).update(state=StepState.DONE, error={}, ended_at=Now())
         step.refresh_from_db()
+        audit.outcome(job, step)
 
 
-@transaction.atomic
+@durable("fail")
 def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     """The step ended badly, or never began; its stderr joins the output."""
     renew(job)
     add_lines(job, str(error.get("stderr") or "").splitlines())
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
+    audit.outcome(job, step, error)
 
 
-@transaction.atomic
+@durable("put_back")
 def put_back(job: Job, step: Step, error: dict[str, Any]) -> None:
     """Nothing was done because something else held the host's volume group: to be sent again."""
     renew(job)
+    audit.outcome(job, step, error)
     step.state, step.op_id, step.error = StepState.PLANNED, None, error
     step.save(update_fields=["state", "op_id", "error"])
 
 
 @transaction.atomic
+def mark_asked_to_stop(job: Job, step: Step, error: dict[str, Any]) -> None:
+    """The host was asked once to stop a running step; `error` is what it said to that."""
+    renew(job)
+    step.error = error
+    step.save(update_fields=["error"])
+
+
+@durable("note")
 def note(job: Job, text: str) -> None:
     """A line of our own among the output."""
     renew(job)
@@ -96,12 +136,15 @@ def add_lines(job: Job, texts: list[str]) -> None:
 
 def exhausted(job: Job, planned: Planned) -> dict[str, Any] | None:
     """Why this step must not be tried again, as a job's error; None while it may be."""
-    same = job.step_set.filter(verb=planned.verb, args=planned.args)
+    # What a person looked at and resumed starts counting anew.
+    tried = job.step_set.filter(started_at__gte=job.started_at)
+    same = tried.filter(verb=planned.verb, args=planned.args)
     failed = same.filter(state=StepState.FAILED)
+    limit = STEPS_LIMIT * (2 if job.falls_back else 1)
     if failed.count() >= TRIES:
         last = failed.order_by("-n").first()
         return dict(last.error) if last is not None else None
-    if same.filter(state=StepState.DONE).count() >= TRIES or job.step_set.count() >= STEPS_LIMIT:
+    if same.filter(state=StepState.DONE).count() >= TRIES or tried.count() >= limit:
         return {
             "code": "no_progress",
             "message": f"“{planned.title}” ended well and the host still does not show it.",

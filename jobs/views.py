@@ -7,11 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from jobs.decisions import no_way_back
+from jobs.estimate import estimate
 from jobs.models import Job, State
 from storage.access import staff_view
 from storage.changes import Change, changes
 from storage.models import Volume
-from storage.rows import rows_of
+from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
 
 PAGE_ROWS = 50
@@ -83,16 +85,30 @@ def _job(request: HttpRequest, key: str) -> Job:
 
 
 def _status(job: Job) -> dict[str, object]:
+    steps = list(job.step_set.all())
+    row = rows_of([job.volume])[0] if job.dry_run else None
     return {
         "job": job,
-        "steps": list(job.step_set.all()),
-        "changes": _changes(job) if job.dry_run else (),
+        "steps": steps,
+        "changes": _changes(job, row) if row is not None else (),
+        "cost": estimate(row, steps) if row is not None and job.state == State.SUCCEEDED else None,
         # The sentence of these states quotes the error; twice on one page reads like two errors.
         "said_in_sentence": job.state in (State.FAILED, State.NEEDS_ATTENTION),
         "can_apply": job.dry_run and job.state == State.SUCCEEDED,
-        "can_cancel": not job.is_over and not job.cancel_requested,
+        "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
+        "cancel_says": _cancel_says(job),
+        "no_way_back": no_way_back(job),
     }
 
 
-def _changes(job: Job) -> tuple[Change, ...]:
-    return changes(rows_of([job.volume])[0].wish, Wish.from_json(job.wish))
+def _changes(job: Job, row: VolumeRow) -> tuple[Change, ...]:
+    return changes(row.wish, Wish.from_json(job.wish))
+
+
+def _cancel_says(job: Job) -> str:
+    """What cancelling does to this job."""
+    if job.state == State.NEEDS_ATTENTION:
+        return "It ends as it is, without a look at the host: only where that is gone for good."
+    if job.fallback is None:
+        return "It stops before its next step; what is done stays done."
+    return "It stops before its next step; what is done is undone."

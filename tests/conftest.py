@@ -98,6 +98,7 @@ def django_db_setup(
         with connection.cursor() as cursor:
             # Only the tests empty tables, after those that need real transactions.
             cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO tiercel_app")
+            cursor.execute("ALTER TABLE jobs_auditentry DISABLE TRIGGER audit_no_truncate")
         become("app")
     yield
     with django_db_blocker.unblock():

@@ -1,15 +1,19 @@
+from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.job import OVER, Door, Job, JobQuerySet, Kind, State
 from jobs.models.step import Line, Step, StepState
 from jobs.models.turn import Halt, VgFence
 
 __all__ = [
     "OVER",
+    "AuditEntry",
+    "AuditQuerySet",
     "Door",
     "Halt",
     "Job",
     "JobQuerySet",
     "Kind",
     "Line",
+    "Phase",
     "State",
     "Step",
     "StepState",

@@ -19,26 +19,32 @@ SALT = "panel.api.cursor"
 
 
 def page(
-    request: Request, rows: QuerySet[M], name: str, *, newest_first: bool = False
+    request: Request,
+    rows: QuerySet[M],
+    name: str,
+    *,
+    newest_first: bool = False,
+    order: tuple[str, str] = ("created_at", "key"),
 ) -> tuple[list[M], str | None]:
     """`limit` rows after `cursor`, and the cursor of the next page (None at the end).
 
-    `rows` have `created_at` and `key`, which order them and are all that a cursor says; `name`
-    keeps the cursors of different lists apart.
+    `order` names a time and a field without repetitions, which order the rows and are all that a
+    cursor says; `name` keeps the cursors of different lists apart.
     """
+    time, unique = order
     limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
     if text := request.query_params.get("cursor"):
         at, key = _read(text, name)
         beyond = "lt" if newest_first else "gt"
         rows = rows.filter(
-            Q(**{f"created_at__{beyond}": at}) | Q(created_at=at, **{f"key__{beyond}": key})
+            Q(**{f"{time}__{beyond}": at}) | Q(**{time: at, f"{unique}__{beyond}": key})
         )
     sign = "-" if newest_first else ""
-    found = list(rows.order_by(f"{sign}created_at", f"{sign}key")[: limit + 1])
+    found = list(rows.order_by(f"{sign}{time}", f"{sign}{unique}")[: limit + 1])
     if len(found) <= limit:
         return found, None
     last: Any = found[limit - 1]
-    return found[:limit], _write(last.created_at, last.key, name)
+    return found[:limit], _write(getattr(last, time), getattr(last, unique), name)
 
 
 def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
@@ -46,11 +52,11 @@ def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
     return {"items": list(items), "next_cursor": cursor}
 
 
-def _write(at: datetime, key: str, name: str) -> str:
+def _write(at: datetime, key: str | int, name: str) -> str:
     return signing.dumps([at.isoformat(), key], salt=f"{SALT}.{name}")
 
 
-def _read(text: str, name: str) -> tuple[datetime, str]:
+def _read(text: str, name: str) -> tuple[datetime, str | int]:
     try:
         at, key = signing.loads(text, salt=f"{SALT}.{name}")
         return datetime.fromisoformat(at), key

@@ -1,0 +1,64 @@
+"""The audit trail: a page to look things up, and the whole of it as a file."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from jobs.models import AuditEntry, AuditQuerySet, Phase
+from jobs.trail import FILTERS, BadSince, csv_lines, deeds, json_lines, narrowed
+from storage.access import staff_view
+
+PAGE_ROWS = 50
+CHUNK_ROWS = 500
+BAD_REQUEST = 400
+FORMATS = {"csv": (csv_lines, "text/csv; charset=utf-8"), "json": (json_lines, "application/json")}
+
+
+@staff_view()
+@require_safe
+def audit(request: HttpRequest) -> HttpResponse:
+    """One line for each operation, newest first."""
+    filters = {name: request.GET.get(name, "").strip() for name in FILTERS}
+    error = ""
+    try:
+        found = _rows(request)
+    except BadSince as bad:
+        found, error = AuditEntry.objects.none(), str(bad)
+    page = Paginator(found.filter(phase=Phase.INTENT).newest_first(), PAGE_ROWS).get_page(
+        request.GET.get("page")
+    )
+    context = {
+        "page": page,
+        "deeds": deeds(page),
+        "filters": filters,
+        "is_filtered": any(filters.values()),
+        "error": error,
+    }
+    return render(request, "jobs/audit.html", context, status=BAD_REQUEST if error else 200)
+
+
+@staff_view()
+@require_safe
+def export(request: HttpRequest) -> HttpResponseBase:
+    """Every entry that matches the page's filters, oldest first, as `format` csv (default) or
+    json. It is read and sent in pieces, so its size does not matter."""
+    kind = request.GET.get("format", "csv")
+    if kind not in FORMATS:
+        return HttpResponse("format is csv or json.\n", "text/plain", BAD_REQUEST)
+    try:
+        rows = _rows(request).order_by("id")
+    except BadSince as bad:
+        return HttpResponse(f"{bad}\n", "text/plain", BAD_REQUEST)
+    lines, media_type = FORMATS[kind]
+    name = f"tiercel-audit-{timezone.now():%Y%m%d-%H%M%S}.{kind}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    streamed = lines(rows.iterator(CHUNK_ROWS))
+    return StreamingHttpResponse(streamed, content_type=media_type, headers=headers)
+
+
+def _rows(request: HttpRequest) -> AuditQuerySet:
+    return narrowed(AuditEntry.objects.all().visible_to(request.user), request.GET)

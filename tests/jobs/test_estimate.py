@@ -1,0 +1,76 @@
+"""What a preview's page and its answer over the API say that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job
+from storage.wish import GIB, MIB
+from tests import make
+from tests.panel.api.asking import staff
+from tests.scene import Scene, end, job, scene, step
+
+pytestmark = pytest.mark.django_db
+
+POOL = {"vg": "vg0", "name": "c-aaaa", "size_bytes": 2 * GIB, "pvs": ["md0"], "chunk_kib": 64}
+
+
+def preview(there: Scene, *steps: dict[str, Any]) -> Job:
+    """A preview that ended well, with these steps."""
+    made = job(there, dry_run=True)
+    for n, fields in enumerate(steps, 1):
+        step(made, n=n, **fields)
+    end(made)
+    return made
+
+
+def page(client: Client, of: Job) -> str:
+    client.force_login(make.staff_user())
+    return client.get(reverse("job", args=[of.key])).content.decode()
+
+
+def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Client) -> None:
+    there = scene(make.lv(cache=make.dm_cache("c-bbbb_cpool", dirty_bytes=192 * MIB)))
+    text = page(client, preview(there, {"verb": "pool.create", "args": POOL}))
+    assert "What it takes" in text
+    assert "192 MiB" in text
+    assert "2.0 GiB of 40 GiB free" in text
+    assert "yes, by another job" in text
+    assert "LVM locks the group" not in text, "nobody else is there to wait"
+
+
+def test_others_of_the_group_are_told_of(client: Client) -> None:
+    there = scene(more_lvs=(make.lv("db1"), make.lv("db2", open_count=0)))
+    text = page(client, preview(there, {"verb": "cache.attach"}))
+    assert "2, 1 in use" in text
+    assert "LVM locks the group vg0" in text
+
+
+@pytest.mark.parametrize(
+    ("turns", "words"),
+    [((False, True), "until step 2 begins"), ((True, True), "none once it has begun")],
+)
+def test_the_point_of_no_return_is_named(
+    client: Client, turns: tuple[bool, bool], words: str
+) -> None:
+    steps = [{"verb": "cache.set", "turns": turn} for turn in turns]
+    assert words in page(client, preview(scene(), *steps))
+
+
+def test_a_running_job_estimates_nothing(client: Client) -> None:
+    there = job(scene())
+    step(there)
+    assert "What it takes" not in page(client, there)
+
+
+def test_the_api_says_the_same_of_a_preview_and_nothing_of_a_job() -> None:
+    there = scene(more_lvs=(make.lv("db1"),))
+    asking = staff()
+    cost = asking.get(f"/jobs/{preview(there, {'verb': 'cache.attach'}).key}").json()["cost"]
+    assert (cost["wait_seconds"], cost["other_volumes"], cost["final_step"]) == (2, 1, None)
+    assert cost["ssd_bytes"] == 0
+    assert "cost" not in asking.get(f"/jobs/{job(there).key}").json()
