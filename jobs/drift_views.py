@@ -1,17 +1,23 @@
-"""A person's word on volumes that a host's inventory does not show any more."""
+"""Where hosts and records differ, and a person's word on it: accept, repair, gone for good."""
 
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from jobs.clock import database_now
-from jobs.models import Job
+from jobs.models import Job, Kind
+from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
+from storage.difference import drift_of_row, repair_refusal
 from storage.drift import settle
-from storage.models import Host
+from storage.models import Host, Volume
+from storage.plan import Refused
+from storage.reboot import after_restart, before_restart
+from storage.rows import VolumeRow, facts_of, rows_of
 
 
 @staff_view(Right.OPERATE)
@@ -23,3 +29,90 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
     count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
     messages.success(request, f"{count} volume{'s' if count != 1 else ''} taken off {host.name}.")
     return redirect("host", host.key)
+
+
+@staff_view()
+@require_safe
+def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
+    """How a volume differs from its record: the fragment its page loads. While a job changes the
+    volume there is nothing to say."""
+    row = row_of(request, key)
+    drift = None if _is_held(row.volume) else drift_of_row(row)
+    return render(request, "jobs/_drift.html", {"drift": drift, "volume": row.volume})
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
+    """What the host has becomes the record. Nothing on the host changes."""
+    with transaction.atomic():
+        found = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+        Volume.objects.select_for_update(no_key=True).get(pk=found.pk)
+        row = row_of(request, key)
+        refusal = _accept_refusal(row)
+        if refusal is None and row.wish is not None:
+            row.volume.wish = row.wish.to_json()
+            row.volume.save(update_fields=["wish"])
+    if refusal is not None:
+        return show_refusal(request, refusal, row.volume)
+    messages.success(request, f"What the host has is now the record of {row.volume.label}.")
+    return redirect("volume", row.volume.key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview the job that brings a volume back to its record."""
+    row = row_of(request, key)
+    recorded = row.volume.current_wish
+    refusal = repair_refusal(row)
+    if refusal is not None or recorded is None:
+        return show_refusal(request, refusal, row.volume)
+    return preview_of(request, Kind.REPAIR_VOLUME, row.volume, recorded.lasting)
+
+
+@staff_view()
+@require_safe
+def host_checks(request: HttpRequest, key: str) -> HttpResponse:
+    """What a host's page loads: volumes that differ from their records, and the checks before and
+    after a restart."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = facts_of(host)
+    if facts is None:
+        return HttpResponse()
+    jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
+    held = set(jobs.values_list("volume_id", flat=True))
+    rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host))
+    drifts = [
+        (row.volume, drift)
+        for row in rows
+        if row.volume.pk not in held and (drift := drift_of_row(row)) is not None
+    ]
+    context = {
+        "host": host,
+        "drifts": drifts,
+        "before": before_restart(host.hello, facts, rows, len(held)),
+        "after": after_restart(host.hello, facts, rows),
+    }
+    return render(request, "jobs/_host_checks.html", context)
+
+
+def _is_held(volume: Volume) -> bool:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
+
+
+def _accept_refusal(row: VolumeRow) -> Refused | None:
+    if _is_held(row.volume):
+        return Refused(
+            "busy", f"A job is changing {row.volume}.", "Wait until it has ended, then look again."
+        )
+    drift = drift_of_row(row)
+    if drift is None:
+        return Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
+    if not drift.can_accept:
+        return Refused(
+            "unsupported",
+            f"{row.volume} has a cache that Tiercel did not make and cannot describe.",
+            "Remove that cache on the host, then read the host again.",
+        )
+    return None

@@ -13,6 +13,7 @@ match_block=@MATCH_BLOCK@
 home=/var/lib/tiercel-account
 policy=/etc/tiercel/agent.json
 sudoers=/etc/sudoers.d/tiercel
+boot_unit=/etc/systemd/system/tiercel-boot.service
 
 say() { printf '%s\n' "tiercel: $*"; }
 die() { printf '%s\n' "tiercel: $*" >&2; exit 1; }
@@ -95,6 +96,38 @@ install_policy() {
     fi
 }
 
+install_boot() {
+    # Guests start after it: they find their caches as they were before the restart.
+    cat >"$boot_unit.new" <<UNIT
+[Unit]
+Description=Tiercel: caches of volumes and their settings, before guests start
+RequiresMountsFor=/var/lib/tiercel /etc/tiercel
+After=local-fs.target lvm2-activation.service systemd-udev-trigger.service
+Before=libvirtd.service virtqemud.service libvirt-guests.service
+Before=xendomains.service xen-init-dom0.service pve-guests.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=$agent boot
+KillSignal=SIGINT
+SendSIGKILL=no
+TimeoutStartSec=300
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+    chmod 644 "$boot_unit.new"
+    mv -f "$boot_unit.new" "$boot_unit"
+    systemctl daemon-reload
+    systemctl enable --quiet tiercel-boot.service || say "warning: tiercel-boot is not enabled"
+    if systemctl restart tiercel-boot.service; then
+        say "bcache volumes and their settings come back after a restart of this host"
+    else
+        say "warning: tiercel-boot failed; see: systemctl status tiercel-boot"
+    fi
+}
+
 check_sshd() {
     settings=$(sshd -T -C "user=$account,host=localhost,addr=127.0.0.1" 2>/dev/null) || {
         say "warning: sshd -T fails; check sshd_config"
@@ -143,6 +176,7 @@ main() {
     install_account
     install_sudoers
     install_policy
+    install_boot
     check_sshd
     report
 }

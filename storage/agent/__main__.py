@@ -1,5 +1,5 @@
 """`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
-policy. The agent's own units run `run-op ID`."""
+policy, boot. The agent's own units run `run-op ID` and, before guests start, `boot`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from . import admin, names
+from .boot import boot
 from .errors import Refusal
 from .execute import execute
 from .realhost import RealHost
 from .serve import serve
 
-USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | run-op ID]"
+USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot | run-op ID]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.allow_vg(host, rest[0]))
         elif command == "deny-vg" and len(rest) == 1:
             print(admin.deny_vg(host, rest[0]))
+        elif command == "boot" and not rest:
+            return _boot(host)
         elif command == "run-op" and len(rest) == 1:
             _run_op(host, names.request_id(rest[0]))
         else:
@@ -39,6 +42,14 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{error}{hint}", file=sys.stderr)
         return 1
     return 0
+
+
+def _boot(host: RealHost) -> int:
+    done, failed = boot(host)
+    print("\n".join(done) if done else "Nothing to bring back.")
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _run_op(host: RealHost, op: str) -> None:

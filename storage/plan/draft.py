@@ -175,7 +175,9 @@ def may_change(draft: Draft) -> None:
             f"The host lets Tiercel look at {vg.name}, but not change it.",
             f"As root on the host: /usr/lib/tiercel/agent.pyz allow-vg {vg.name}",
         )
-    if vg.missing_pv_count:
+    # A lost cache is given up while its disk is missing; that is all that may be done then.
+    drops = [step.verb for step in draft.steps] == ["cache.drop"]
+    if vg.missing_pv_count and not drops:
         raise Refused(
             "degraded",
             f"{vg.name} misses {vg.missing_pv_count} physical volume(s).",
@@ -188,7 +190,7 @@ def may_change(draft: Draft) -> None:
             f"A physical volume of {vg.name} is seen twice: {', '.join(doubles)}.",
             "Detach the copy, or exclude it by LVM's filter or devices file.",
         )
-    if lv is not None and (lv.suspended or lv.health):
+    if lv is not None and (lv.suspended or (lv.health and not drops)):
         raise Refused(
             "degraded",
             f"{vg.name}/{lv.name} is {'suspended' if lv.suspended else lv.health}.",

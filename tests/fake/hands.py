@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.fake import group
+from tests.fake import bcache, group, monitor, udev
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
 from tests.fake.parts import EXTENT, Load, Lv, Process, Run, Signature, Vg
@@ -84,9 +84,11 @@ class Hands:
         """A paused QEMU that holds `path` (/dev/VG/LV or /dev/bcacheN) open as its vda."""
         drive = f"file={path},if=virtio,format=raw"
         argv = ["qemu-system-x86_64", "-S", "-name", name, "-drive", drive]
+        argv += ["-qmp", f"unix:{monitor.path(name)},server=on,wait=off"]
         with self.host.changing() as machine:
             pid = 1000 + len(machine.processes) + machine.drawn
-            process = Process(pid, "qemu-system-x86", argv, [path])
+            sizes = {path: monitor.size_of(machine, path)}
+            process = Process(pid, "qemu-system-x86", argv, [path], sizes)
             machine.processes.append(process)
         return process
 
@@ -141,8 +143,9 @@ class Hands:
         with self.host.changing() as machine:
             next(each for each in _vg(machine, vg).pvs if each.device.name == pv).missing = True
 
-    def reboot(self) -> None:
-        """A new boot: guests are gone, kernel counters begin at nothing."""
+    def reboot(self, *, registers: bool = True) -> None:
+        """A new boot: guests are gone, kernel counters begin at nothing, bcache has forgotten its
+        settings. `registers`: the distribution's udev rule registered what it found."""
         with self.host.changing() as machine:
             machine.boot_id = machine.uuid4()
             machine.processes.clear()
@@ -150,6 +153,10 @@ class Hands:
             owners: list[Any] = [*machine.disks, *machine.arrays, *machine.lvs()]
             for each in [*owners, *machine.backings]:
                 each.counters = Counters()
+            for lv in machine.lvs():
+                lv.minor = None if lv.skipped else lv.minor
+            bcache.reboot(machine, registers=registers)
+            udev.coldplug(machine)
 
 
 def _vg(machine: Machine, name: str) -> Vg:

@@ -21,6 +21,8 @@ class Machine:
     locked: set[str] = field(default_factory=set)
     flush_bytes_per_second: float = 64 * MIB
     zero_bytes_per_second: float = 256 * MIB
+    move_bytes_per_second: float = 128 * MIB
+    domains: dict[tuple[str, str], int] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
@@ -29,6 +31,7 @@ class Machine:
     csets: list[CacheSet] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
     mounts: list[tuple[str, str]] = field(default_factory=list)
     missing_tools: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=lambda: {"dm_cache", "dm_cache_smq", "bcache"})

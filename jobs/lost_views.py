@@ -1,0 +1,41 @@
+"""A volume whose SSD is gone: what can be done about it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs.models import Kind
+from jobs.verbs import preview_of, row_of, show_refusal
+from storage.access import Right, staff_view
+from storage.loss import loss_of_row
+from storage.plan import Refused
+
+
+@staff_view()
+@require_safe
+def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
+    """What a volume's page loads: nothing, unless its SSD is gone."""
+    row = row_of(request, key)
+    context = {"loss": loss_of_row(row), "volume": row.volume, "row": row}
+    return render(request, "jobs/_lost.html", context)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview giving up a lost cache that held nothing but copies."""
+    row = row_of(request, key)
+    now, loss = row.wish, loss_of_row(row)
+    if now is None or loss is None or not loss.can_drop:
+        refusal = Refused(
+            "unsupported",
+            f"No lost cache of {row.volume} can be given up safely.",
+            "Look at the volume's page: it says what is lost and what to do by hand.",
+        )
+        return show_refusal(request, refusal, row.volume)
+    wish = dataclasses.replace(now, cache=None)
+    return preview_of(request, Kind.DROP_CACHE, row.volume, wish)

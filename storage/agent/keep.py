@@ -1,0 +1,133 @@
+"""What this host has to bring back after a restart: our bcache devices and their settings.
+
+bcache keeps its mode in the superblock and forgets everything else at each registration. The file
+is also the list of what may be registered at boot: a tenant who runs make-bcache inside a volume
+makes a superblock too, and that is never ours to touch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import names
+from .command import CONGESTION
+from .errors import Refusal
+from .host import Host
+from .protocol import Call
+from .view import Facts, View
+
+PATH = "/var/lib/tiercel/tunables.json"
+
+# Argument of bcache.attach and bcache.set -> its sysfs file.
+SETTINGS = {
+    "sequential_cutoff_bytes": "sequential_cutoff",
+    "writeback_percent": "writeback_percent",
+}
+_KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`kind` is "backing" or "cset", `uuid` what bcache itself calls it, `settings` sysfs file ->
+    value to be written."""
+
+    lv_uuid: str
+    vg_uuid: str
+    kind: str
+    uuid: str
+    settings: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lv_uuid": self.lv_uuid,
+            "vg_uuid": self.vg_uuid,
+            "kind": self.kind,
+            "uuid": self.uuid,
+            "settings": dict(self.settings),
+        }
+
+
+def load(host: Host) -> tuple[Kept, ...]:
+    """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that
+    cannot be understood: guessing would register what is not ours."""
+    data = host.read(PATH)
+    if data is None:
+        return ()
+    try:
+        return tuple(_kept(each) for each in json.loads(data.decode("utf-8"))["devices"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise Refusal(
+            "unsupported",
+            f"{PATH} cannot be used: {error}.",
+            f"Move the file away and run: agent.pyz boot. Then set each bcache volume's cache "
+            f"settings again in the panel, which writes {PATH} anew.",
+        ) from None
+
+
+def after(view: View, call: Call) -> None:
+    """Keep what a finished operation brought. Raises Refusal or OSError."""
+    if call.verb not in ("cset.create", "cset.remove", *_BACKING, "volume.destroy"):
+        return
+    before = load(view.host)
+    now = tuple(_alive(_changed(before, view, call), view.facts))
+    if now != before:
+        document = {"devices": [each.to_json() for each in now]}
+        view.host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
+
+
+_BACKING = ("bcache.format", "bcache.attach", "bcache.set")
+
+
+def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ...]:
+    args = call.args
+    if call.verb == "cset.create":
+        lv = view.lv(args["vg"], args["name"])
+        made = _new(lv, "cset", args["cset_uuid"], dict.fromkeys(CONGESTION, "0"))
+        return (*_without(before, lv["uuid"]), made)
+    if call.verb not in _BACKING:
+        return _without(before, str(call.expect.get("lv_uuid", "")))
+    lv = view.lv(args["vg"], args["lv"])
+    if lv["bcache"] is None:
+        return before
+    known = next((each for each in before if each.lv_uuid == lv["uuid"]), None)
+    settings = dict(known.settings) if known is not None else {}
+    settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})
+    return (
+        *_without(before, lv["uuid"]),
+        _new(lv, "backing", lv["bcache"]["uuid"], settings),
+    )
+
+
+def _new(lv: Facts, kind: str, uuid: str, settings: Mapping[str, str]) -> Kept:
+    return Kept(lv["uuid"], lv["vg_uuid"], kind, uuid, settings)
+
+
+def _without(kept: Iterable[Kept], lv_uuid: str) -> tuple[Kept, ...]:
+    return tuple(each for each in kept if each.lv_uuid != lv_uuid)
+
+
+def _alive(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
+    """Without volumes that are gone from a VG that is whole; a VG that is away may come back."""
+    whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]}
+    there = {lv["uuid"] for lv in facts["lvs"]}
+    return (each for each in kept if each.lv_uuid in there or each.vg_uuid not in whole)
+
+
+def _kept(document: Any) -> Kept:
+    if document["kind"] not in ("backing", "cset"):
+        raise ValueError(f"unknown kind {document['kind']!r:.40}")
+    settings = {}
+    for name, value in document["settings"].items():
+        if name not in _KNOWN or not isinstance(value, str) or not value.isdecimal():
+            raise ValueError(f"unknown setting {name!r:.40}")
+        settings[name] = value
+    return Kept(
+        names.lvm_uuid(document["lv_uuid"]),
+        names.lvm_uuid(document["vg_uuid"]),
+        document["kind"],
+        names.uuid(document["uuid"]),
+        settings,
+    )

@@ -1,0 +1,104 @@
+"""cache.drop: the cache of a volume whose SSD is gone, where nothing in it was needed."""
+
+from __future__ import annotations
+
+from .. import checks
+from ..errors import Refusal
+from ..protocol import Call
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from .base import NOTHING, Verb
+
+MISSING = "[unknown]"
+RUNBOOK = "Do not force it. The volume's page in the panel has the runbook."
+
+
+def _lv(view: View, call: Call) -> Facts:
+    return view.lv(call.args["vg"], call.args["lv"])
+
+
+def _refusal(call: Call, code: str, message: str, correction: str) -> Refusal:
+    return Refusal(code, message, correction, subject=lv_subject(call.args["vg"], call.args["lv"]))
+
+
+def _todo(view: View, call: Call) -> frozenset[str] | None:
+    return NOTHING if _lv(view, call)["cache"] is None else None
+
+
+def _right_pool(view: View, call: Call) -> Check:
+    def check() -> None:
+        pool = _lv(view, call)["cache"]["pool"]
+        if pool != call.args["pool"]:
+            message = f"The volume's cache is {pool}, not {call.args['pool']}."
+            raise _refusal(call, "stale", message, LOOK_AGAIN)
+
+    return check
+
+
+def _only_caches_lost(view: View, call: Call) -> Check:
+    """PVs are missing, this cache lies on one of them, and no data of any volume does."""
+
+    def check() -> None:
+        vg, found = view.vg(call.args["vg"]), _lv(view, call)
+        if not vg["missing_pv_count"] or MISSING not in found["cache"]["pvs"]:
+            raise _refusal(
+                call,
+                "unsupported",
+                f"No SSD under the cache {found['cache']['pool']} is missing.",
+                "Remove the cache in the ordinary way (cache.detach), which flushes it.",
+            )
+        for lv in view.facts["lvs"]:
+            same = lv["vg_uuid"] == vg["uuid"]
+            lost = any(MISSING in segment["pvs"] for segment in lv["segments"])
+            if same and lost and not is_cache_part(lv):
+                raise _refusal(
+                    call,
+                    "degraded",
+                    f"The missing PV also carried data of {lv['vg_name']}/{lv['name']}.",
+                    f"Bring the disk back. {RUNBOOK}",
+                )
+
+    return check
+
+
+def is_cache_part(lv: Facts) -> bool:
+    """A pool, its data or metadata, or the group's spare metadata: never a volume's own data."""
+    role = set(lv["role"])
+    part = "cache" in role and bool(role & {"data", "metadata"})
+    return part or "spare" in role or lv["layout"][:2] == ["cache", "pool"]
+
+
+def _nothing_in_it(view: View, call: Call) -> Check:
+    """`writethrough` alone does not prove it: a crash or a change of mode leaves dirty data."""
+
+    def check() -> None:
+        cache = _lv(view, call)["cache"]
+        name = f"The cache {cache['pool']}"
+        if cache["mode"] != "writethrough":
+            message = f"{name} was in mode {cache['mode']}: new data may be in it alone."
+            raise _refusal(call, "dirty", message, RUNBOOK)
+        if cache["failed"] or cache["needs_check"]:
+            message = f"{name} has failed: the kernel cannot tell whether it held unwritten data."
+            raise _refusal(call, "degraded", message, RUNBOOK)
+        if cache["dirty_bytes"]:
+            message = f"{name} held {cache['dirty_bytes']} bytes that are not on the disk."
+            raise _refusal(call, "dirty", message, RUNBOOK)
+
+    return check
+
+
+DROP = Verb(
+    identity=lambda view, call: [
+        checks.vg(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        checks.active_lv(view, call),
+    ],
+    todo=_todo,
+    state=lambda view, call: [
+        _right_pool(view, call),
+        _only_caches_lost(view, call),
+        _nothing_in_it(view, call),
+    ],
+    touches=lambda args: frozenset(
+        [lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"])]
+    ),
+)

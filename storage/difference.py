@@ -1,0 +1,144 @@
+"""Where a volume on its host differs from what is recorded of it. Pure, from a row to words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from storage.facts import LogicalVolume
+from storage.plan import Refused, Target, plan
+from storage.rows import VolumeRow
+from storage.templatetags.units import size
+from storage.wish import BUCKET_KIB, Bcache, LvmCache, Wish
+
+KIB = 1024
+CLEANER = "cleaner"
+RETIRED_PREFIX = "tiercel.retired="
+LEAST_THRESHOLD_CHUNKS = 8
+"""The kernel raises a lower migration_threshold to so many chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    what: str
+    recorded: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The differences of one volume. `refusal` is why no job could bring the record back, None
+    where one can; `can_accept` is False where no record could say what is there."""
+
+    differences: tuple[Difference, ...]
+    refusal: Refused | None
+    can_accept: bool
+
+
+def drift_of_row(row: VolumeRow) -> Drift | None:
+    """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
+    where there is nothing to compare with."""
+    recorded = row.volume.current_wish
+    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
+        return None
+    found = tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
+    if not found:
+        return None
+    return Drift(found, repair_refusal(row), row.wish is not None)
+
+
+def repair_refusal(row: VolumeRow) -> Refused | None:
+    """Why the volume cannot become what is recorded, as far as the last inventory tells."""
+    recorded, placement = row.volume.current_wish, row.placement
+    if recorded is None or placement is None or row.facts is None:
+        return Refused("not_found", "Nothing is recorded of it.", "Accept what is there.")
+    target = Target(
+        row.volume.key,
+        placement.vg_uuid,
+        placement.vg_name,
+        placement.lv_name,
+        placement.lv_uuid,
+    )
+    try:
+        steps = plan(row.facts, target, recorded.lasting)
+    except Refused as refused:
+        return refused
+    if steps:
+        return None
+    return Refused(
+        "unsupported",
+        "No job can undo this: volumes and caches are never made smaller in place.",
+        "Accept what is there, or change it on the host.",
+    )
+
+
+def _differences(
+    recorded: Wish, row: VolumeRow, lv: LogicalVolume, extent_bytes: int
+) -> Iterator[Difference]:
+    if any(tag.startswith(RETIRED_PREFIX) for tag in lv.tags):
+        yield Difference("State", "in use", "retired on the host")
+        return
+    if not row.volume.managed:
+        yield Difference("Management", "tagged as this volume", "the tag is gone")
+    if recorded.layout == "bcache" and lv.bcache is None:
+        yield Difference("bcache", "registered", "not registered: it has no device")
+        return
+    if not 0 <= lv.guest_size_bytes - recorded.size_bytes < extent_bytes:
+        yield Difference("Size", size(recorded.size_bytes), size(lv.guest_size_bytes))
+    now = row.wish
+    if now is None:
+        yield Difference("Cache", _named(recorded.cache), "one that Tiercel did not make")
+        return
+    if recorded.tier != now.tier:
+        yield Difference("Lies on", recorded.tier.upper(), now.tier.upper())
+    yield from _of_cache(recorded, now, extent_bytes)
+    if lv.cache is not None and lv.cache.policy == CLEANER:
+        yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
+
+
+def _of_cache(recorded: Wish, now: Wish, extent_bytes: int) -> Iterator[Difference]:
+    wanted, there = recorded.cache, now.cache
+    if wanted is None or there is None or wanted.name != there.name:
+        if wanted is not there:
+            yield Difference("Cache", _named(wanted), _named(there))
+        return
+    if isinstance(wanted, LvmCache) and isinstance(there, LvmCache):
+        whole = math.lcm(extent_bytes, there.chunk_kib * KIB)
+        if not 0 <= there.size_bytes - wanted.size_bytes < whole:
+            yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
+        if wanted.mode != there.mode:
+            yield Difference("Cache mode", wanted.mode, there.mode)
+        least = LEAST_THRESHOLD_CHUNKS * there.chunk_kib * 2
+        thresholds = wanted.migration_threshold_sectors, there.migration_threshold_sectors
+        if max(thresholds[0], least) != max(thresholds[1], least):
+            yield Difference("Data on the move", *(size(each * 512) for each in thresholds))
+    elif isinstance(wanted, Bcache) and isinstance(there, Bcache):
+        yield from _of_bcache(wanted, there, extent_bytes)
+
+
+def _of_bcache(wanted: Bcache, there: Bcache, extent_bytes: int) -> Iterator[Difference]:
+    bucket = BUCKET_KIB * KIB
+    if not -bucket <= there.size_bytes - wanted.size_bytes < extent_bytes:
+        yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
+    if wanted.cset_uuid != there.cset_uuid:
+        yield Difference("Cache set", wanted.cset_uuid, there.cset_uuid)
+    if wanted.cache_mode != there.cache_mode:
+        yield Difference("Cache mode", wanted.cache_mode, there.cache_mode)
+    if wanted.sequential_cutoff_bytes != there.sequential_cutoff_bytes:
+        yield Difference(
+            "Sequential cutoff",
+            size(wanted.sequential_cutoff_bytes),
+            size(there.sequential_cutoff_bytes),
+        )
+    if wanted.writeback_percent != there.writeback_percent:
+        yield Difference(
+            "Writeback percent", f"{wanted.writeback_percent} %", f"{there.writeback_percent} %"
+        )
+
+
+def _named(cache: LvmCache | Bcache | None) -> str:
+    if cache is None:
+        return "none"
+    technology = "lvmcache" if isinstance(cache, LvmCache) else "bcache"
+    return f"{technology} {cache.name}, {size(cache.size_bytes)}"

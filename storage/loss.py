@@ -1,0 +1,113 @@
+"""What a lost SSD means for one volume, in words and instructions. From a row and its samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.models import Sample, Volume
+from storage.naming import is_pool_name
+from storage.plan.lost import Loss, loss_of
+from storage.rows import VolumeRow
+from storage.runbook import Instruction, bcache_runbook, lvmcache_runbook
+from storage.wish import Bcache
+
+
+@dataclass(frozen=True, slots=True)
+class LostCache:
+    """`can_drop`: a job can give the cache up and nothing is lost. `may_lose_data` asks for the
+    loud words. `last_dirty` is the last sample that told how much was dirty: (when, bytes)."""
+
+    sentence: str
+    can_drop: bool
+    may_lose_data: bool
+    instructions: tuple[Instruction, ...]
+    last_dirty: tuple[datetime, int] | None
+
+
+def loss_of_row(row: VolumeRow) -> LostCache | None:
+    """None while no SSD of the volume is missing."""
+    if row.facts is None or row.lv is None:
+        return None
+    loss = loss_of(row.facts, row.lv)
+    if loss is not None:
+        return _lvmcache(row, loss)
+    return _bcache(row)
+
+
+def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
+    if row.lv is None:
+        return None
+    last = _last_dirty(row.volume)
+    was_dirty = last is not None and last[1] > 0
+    if loss.kind == "clean" and not was_dirty and is_pool_name(loss.cache):
+        return LostCache(
+            f"The SSD under the cache {loss.cache} is missing. The cache only held copies "
+            "(writethrough, 0 B dirty): giving it up loses nothing, and ends the guest's errors.",
+            True,
+            False,
+            (),
+            last,
+        )
+    if loss.kind == "mixed":
+        sentence = (
+            f"The missing disk carried the cache {loss.cache} and also data of "
+            f"{', '.join(loss.others)}."
+        )
+    elif loss.kind == "unknown":
+        sentence = (
+            f"The SSD under the cache {loss.cache} is missing, and the kernel cannot tell any more "
+            "whether the cache held data that is nowhere else."
+        )
+    elif loss.kind == "clean" and not was_dirty:
+        sentence = (
+            f"The SSD under the cache {loss.cache} is missing. Tiercel did not make this cache and "
+            "does not give it up by itself."
+        )
+    else:
+        sentence = (
+            f"The SSD under the cache {loss.cache} ({loss.mode}) is missing, and the cache held "
+            "new data that is not on the slow disk."
+        )
+    return LostCache(sentence, False, True, lvmcache_runbook(row.lv, loss), last)
+
+
+def _bcache(row: VolumeRow) -> LostCache | None:
+    recorded, lv = row.volume.current_wish, row.lv
+    if lv is None or row.facts is None or row.volume.layout != "bcache":
+        return None
+    had_cache = recorded is not None and isinstance(recorded.cache, Bcache)
+    last = _last_dirty(row.volume)
+    if lv.bcache is not None and lv.bcache.cset_uuid is None and lv.bcache.state == "no cache":
+        if not had_cache or row.vg is None or not row.vg.missing_pv_count:
+            return None
+        return LostCache(
+            "The SSD of its cache is missing. The cache was clean, so the volume goes on without "
+            "it and nothing is lost. Accept that it has no cache, or bring the SSD back.",
+            False,
+            False,
+            (),
+            last,
+        )
+    waits = lv.bcache is not None and (lv.bcache.state == "inconsistent" or not lv.bcache.device)
+    stopped = lv.bcache is None and had_cache and row.vg is not None and row.vg.missing_pv_count
+    if not waits and not stopped:
+        return None
+    return LostCache(
+        "The SSD of its cache is missing while the volume may have needed it: new data may be on "
+        "that SSD alone, and bcache keeps the volume stopped.",
+        False,
+        True,
+        bcache_runbook(row.facts, lv),
+        last,
+    )
+
+
+def _last_dirty(volume: Volume) -> tuple[datetime, int] | None:
+    found = (
+        Sample.objects.filter(volume=volume, dirty_bytes__isnull=False)
+        .order_by("-ts")
+        .values_list("ts", "dirty_bytes")
+        .first()
+    )
+    return None if found is None else (found[0], found[1])

@@ -1,0 +1,169 @@
+"""Before a host is restarted, and after: what must be so, and what to wait for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from storage.difference import drift_of_row
+from storage.facts import HostFacts
+from storage.rows import VolumeRow
+from storage.templatetags.units import size
+
+SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})
+AGENT = "/usr/lib/tiercel/agent.pyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """`text` says how it is, `correction` what to do or to wait for where it is not well."""
+
+    is_well: bool
+    text: str
+    correction: str = ""
+
+
+def before_restart(
+    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeRow], unfinished_jobs: int
+) -> tuple[Point, ...]:
+    """Whether the host may be restarted now, from its last inventory."""
+    return (_clean(facts), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
+
+
+def after_restart(
+    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeRow]
+) -> tuple[Point, ...]:
+    """Whether everything is back since the host was last started, from its last inventory."""
+    return (_ran(hello), _active(rows), _caches(rows), _settings(rows))
+
+
+def _clean(facts: HostFacts) -> Point:
+    dirty = {
+        f"{lv.vg_name}/{lv.name}": found
+        for lv in facts.public_lvs()
+        if (found := _dirty_bytes(lv.cache, lv.bcache))
+    }
+    if not dirty:
+        return Point(True, "No cache holds data that is not on the slow disks.")
+    most = sorted(dirty.items(), key=lambda each: -each[1])[:5]
+    names = ", ".join(f"{name} ({size(found)})" for name, found in most)
+    return Point(
+        False,
+        f"{size(sum(dirty.values()))} in {len(dirty)} cache(s) are not on the slow disks: {names}.",
+        "Flush these caches on their volumes' pages, and wait until 0 B are dirty.",
+    )
+
+
+def _dirty_bytes(cache: Any, backing: Any) -> int:
+    return sum(each.dirty_bytes for each in (cache, backing) if each is not None)
+
+
+def _idle(unfinished_jobs: int) -> Point:
+    if not unfinished_jobs:
+        return Point(True, "No job is at work on this host.")
+    return Point(
+        False,
+        f"{unfinished_jobs} job(s) have not ended on this host.",
+        "Wait until they end; maintenance keeps new ones from beginning.",
+    )
+
+
+def _unit(hello: dict[str, Any]) -> Point:
+    if hello.get("boot", {}).get("unit"):
+        return Point(True, "The boot unit is installed: it brings caches and settings back.")
+    return Point(
+        False,
+        "The boot unit is not installed: bcache settings do not come back by themselves.",
+        "Run a new enrolment line on the host; it upgrades what is there.",
+    )
+
+
+def _whole(facts: HostFacts) -> Point:
+    away = sorted({vg.name for vg in facts.vgs if vg.missing_pv_count})
+    if not away:
+        return Point(True, "No disk of a volume group is missing.")
+    return Point(
+        False,
+        f"A disk of {', '.join(away)} is missing: after a restart its cached volumes stay off.",
+        "Bring the disk back, or give up its caches, before you restart.",
+    )
+
+
+def _known(rows: Sequence[VolumeRow]) -> Point:
+    drifted = [row.volume.label for row in rows if drift_of_row(row) is not None]
+    if not drifted:
+        return Point(True, "Every volume is as recorded.")
+    return Point(
+        False,
+        f"{len(drifted)} volume(s) are not as recorded: {', '.join(drifted[:5])}.",
+        "Accept or repair them first, so that the check after the restart means something.",
+    )
+
+
+def _ran(hello: dict[str, Any]) -> Point:
+    booted = hello.get("boot", {})
+    failed = [str(line) for line in booted.get("failed", ())]
+    if failed:
+        return Point(False, " ".join(failed), f"When it is mended, as root: {AGENT} boot")
+    if booted.get("ran"):
+        return Point(True, "The boot unit ran since the last start, without failures.")
+    return Point(
+        False,
+        "The boot unit did not run since the last start.",
+        f"As root on the host: {AGENT} boot",
+    )
+
+
+def _active(rows: Sequence[VolumeRow]) -> Point:
+    managed = [row for row in rows if row.volume.managed and row.lv is not None]
+    off = [
+        f"{row.lv.vg_name}/{row.lv.name}"
+        for row in managed
+        if row.lv is not None and not row.lv.active and not _is_retired(row)
+    ]
+    if not off:
+        return Point(True, f"All {len(managed)} managed volumes are active.")
+    return Point(
+        False,
+        f"{len(off)} managed volume(s) are not active: {', '.join(off[:5])}.",
+        f"On the host: lvchange -ay {off[0]}",
+    )
+
+
+def _is_retired(row: VolumeRow) -> bool:
+    wish = row.volume.current_wish
+    return wish is not None and wish.life != "live"
+
+
+def _caches(rows: Sequence[VolumeRow]) -> Point:
+    wanted = [row for row in rows if _has_cache(row)]
+    gone = [row.volume.label for row in wanted if row.cache is None]
+    if not gone:
+        return Point(True, f"All {len(wanted)} recorded caches are attached.")
+    return Point(
+        False,
+        f"{len(gone)} recorded cache(s) are not attached: {', '.join(gone[:5])}.",
+        f"As root on the host: {AGENT} boot. What is missing then is shown as drift below.",
+    )
+
+
+def _has_cache(row: VolumeRow) -> bool:
+    wish = row.volume.current_wish
+    return wish is not None and wish.cache is not None and row.lv is not None
+
+
+def _settings(rows: Sequence[VolumeRow]) -> Point:
+    changed = [
+        row.volume.label
+        for row in rows
+        if (drift := drift_of_row(row)) is not None
+        and any(each.what in SETTINGS for each in drift.differences)
+    ]
+    if not changed:
+        return Point(True, "Every cache has its recorded settings.")
+    return Point(
+        False,
+        f"{len(changed)} cache(s) do not have their recorded settings: {', '.join(changed[:5])}.",
+        f"As root on the host: {AGENT} boot. Or repair these volumes.",
+    )

@@ -1,0 +1,126 @@
+"""Volumes that are not as recorded: shown, accepted, repaired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job, Kind
+from storage.models import Volume
+from storage.wish import GIB, LvmCache, Wish
+from tests import make
+from tests.scene import Scene, job, scene
+
+pytestmark = pytest.mark.django_db
+
+POOL = "c-aaaaaaaaaaaaaaaa"
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def page(client: Client, name: str, *args: str) -> str:
+    response = client.get(reverse(name, args=args))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def recorded(there: Scene, **cache: Any) -> Volume:
+    """The record says: with a writethrough cache of 2 GiB, or what `cache` says."""
+    wish = Wish(8 * GIB, cache=LvmCache(**{"name": POOL, "size_bytes": 2 * GIB, **cache}))
+    there.volume.wish = wish.to_json()
+    there.volume.save()
+    return there.volume
+
+
+def cached(**fields: Any) -> Scene:
+    return scene(make.lv(cache=make.dm_cache(POOL, **fields)))
+
+
+def test_a_volume_as_recorded_has_no_drift(staff: Client) -> None:
+    there = cached()
+    recorded(there)
+    assert page(staff, "volume-drift", there.volume.key).strip() == ""
+    assert "Not as recorded" not in page(staff, "host-checks", there.host.key)
+
+
+def test_a_changed_mode_is_shown_on_both_pages(staff: Client) -> None:
+    there = cached(mode="writeback")
+    recorded(there)
+    for text in (
+        page(staff, "volume-drift", there.volume.key),
+        page(staff, "host-checks", there.host.key),
+    ):
+        assert "Not as recorded" in text
+        assert "Cache mode" in text and "writethrough" in text and "writeback" in text
+
+
+def test_accepting_makes_what_is_there_the_record(staff: Client) -> None:
+    there = cached(mode="writeback")
+    volume = recorded(there)
+    response = staff.post(reverse("volume-drift-accept", args=[volume.key]))
+    assert response.status_code == 302
+    volume.refresh_from_db()
+    wish = volume.current_wish
+    assert wish is not None and isinstance(wish.cache, LvmCache)
+    assert wish.cache.mode == "writeback"
+    assert page(staff, "volume-drift", volume.key).strip() == ""
+    assert not Job.objects.exists()
+    assert staff.post(reverse("volume-drift-accept", args=[volume.key])).status_code == 422
+
+
+def test_repairing_previews_the_record(staff: Client) -> None:
+    there = cached(mode="writeback")
+    volume = recorded(there)
+    response = staff.post(reverse("volume-repair", args=[volume.key]))
+    assert response.status_code == 302
+    preview = Job.objects.get()
+    assert (preview.kind, preview.dry_run) == (Kind.REPAIR_VOLUME, True)
+    assert preview.wish == volume.wish
+
+
+def test_what_no_job_can_undo_says_so_and_can_be_accepted(staff: Client) -> None:
+    there = scene(make.lv(size_bytes=16 * GIB))
+    there.volume.wish = Wish(8 * GIB).to_json()
+    there.volume.save()
+    text = page(staff, "volume-drift", there.volume.key)
+    assert "Size" in text and "never made smaller" in text
+    assert staff.post(reverse("volume-repair", args=[there.volume.key])).status_code == 422
+
+
+def test_while_a_job_works_on_it_nothing_is_said_or_accepted(staff: Client) -> None:
+    there = cached(mode="writeback")
+    volume = recorded(there)
+    job(there)
+    assert page(staff, "volume-drift", volume.key).strip() == ""
+    assert staff.post(reverse("volume-drift-accept", args=[volume.key])).status_code == 422
+    volume.refresh_from_db()
+    assert volume.current_wish is not None
+    assert isinstance(volume.current_wish.cache, LvmCache)
+    assert volume.current_wish.cache.mode == "writethrough"
+
+
+def test_those_who_only_look_get_the_reason(client: Client) -> None:
+    client.force_login(make.staff_user(staff_role="read_only"))
+    there = cached(mode="writeback")
+    recorded(there)
+    text = page(client, "volume-drift", there.volume.key)
+    assert "Needs the role operator." in text
+    assert "<form" not in text
+
+
+def test_the_volumes_page_asks_for_it_and_shows_the_stable_path(staff: Client) -> None:
+    there = scene(host={"hello": {"policy": {"vgs": ["vg0"]}, "links": True}})
+    text = page(staff, "volume", there.volume.key)
+    assert reverse("volume-drift", args=[there.volume.key]) in text
+    assert f"/dev/tiercel/{there.volume.key}" in text
+
+
+def test_a_host_without_inventory_has_no_checks(staff: Client) -> None:
+    assert page(staff, "host-checks", make.host().key) == ""

@@ -1,0 +1,95 @@
+"""A volume whose SSD is gone: what its page says, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job, Kind
+from storage.wish import GIB, Bcache, Wish
+from tests import make
+from tests.scene import Scene, scene
+
+pytestmark = pytest.mark.django_db
+
+POOL = "c-aaaaaaaaaaaaaaaa"
+GONE = "[unknown]"
+PV_UUID = "GoneGo-0000-0000-0000-0000-0000-000001"
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def without_ssd(lv: Any = None, **fields: Any) -> Scene:
+    return scene(
+        lv,
+        pvs=(make.pv(), make.fast_pv(GONE, uuid=PV_UUID, missing=True)),
+        vgs=(make.vg(missing_pv_count=1),),
+        **fields,
+    )
+
+
+def lost(**cache: Any) -> Scene:
+    fields = {"pvs": (GONE,), **cache}
+    return without_ssd(make.lv(cache=make.dm_cache(POOL, **fields), health="partial"))
+
+
+def card(client: Client, there: Scene) -> str:
+    response = client.get(reverse("volume-loss", args=[there.volume.key]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_a_whole_host_shows_nothing(staff: Client) -> None:
+    assert card(staff, scene(make.lv(cache=make.dm_cache(POOL)))).strip() == ""
+
+
+def test_a_clean_lost_cache_is_dropped_by_a_job(staff: Client) -> None:
+    there = lost()
+    text = card(staff, there)
+    assert "Drop the lost cache" in text
+    assert "Data may be lost" not in text and "--force" not in text
+    response = staff.post(reverse("cache-drop", args=[there.volume.key]))
+    assert response.status_code == 302
+    preview = Job.objects.get()
+    assert (preview.kind, preview.dry_run) == (Kind.DROP_CACHE, True)
+    assert Wish.from_json(preview.wish).cache is None
+
+
+@pytest.mark.parametrize("cache", [{"mode": "writeback"}, {"dirty_bytes": 65536}, {"failed": True}])
+def test_a_cache_that_may_hold_data_gets_a_runbook_and_no_button(
+    staff: Client, cache: dict[str, Any]
+) -> None:
+    there = lost(**cache)
+    text = card(staff, there)
+    assert "Data may be lost" in text
+    for name in (PV_UUID, f"vg0/{there.lv.name}", there.host.name, "vgextend --restoremissing"):
+        assert name in text
+    assert "<form" not in text
+    assert staff.post(reverse("cache-drop", args=[there.volume.key])).status_code == 422
+    assert not Job.objects.exists()
+
+
+def test_a_clean_bcache_volume_goes_on_without_its_cache(staff: Client) -> None:
+    there = without_ssd(make.lv(bcache=make.bcache()), layout="bcache")
+    cache = Bcache("s-aaaaaaaaaaaaaaaa", make.CSET_UUID, 2 * GIB)
+    there.volume.wish = Wish(8 * GIB, layout="bcache", cache=cache).to_json()
+    there.volume.save()
+    text = card(staff, there)
+    assert "goes on without" in text and "Data may be lost" not in text
+
+
+@pytest.mark.parametrize("state", [{"state": "inconsistent"}, {"state": "dirty", "device": None}])
+def test_a_bcache_volume_that_waits_for_its_ssd_gets_a_runbook(
+    staff: Client, state: dict[str, Any]
+) -> None:
+    there = without_ssd(make.lv(bcache=make.bcache(**state)), layout="bcache")
+    text = card(staff, there)
+    assert "Data may be lost" in text
+    assert f"bcache-super-show /dev/vg0/{there.lv.name}" in text

@@ -1,0 +1,155 @@
+"""The boot unit on the fake host: what is registered, what is left alone, what is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from storage.agent import keep, links
+from storage.agent.boot import REPORT, boot, last
+from tests.contract.client import Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+from tests.fake.parts import Signature
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+@pytest.fixture
+def agent(host: FakeHost) -> Agent:
+    return Agent(FakeWorld(host))
+
+
+def cached(agent: Agent) -> tuple[str, str]:
+    volume = agent.backing()
+    name, uuid = agent.cset(volume)
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+    return volume, name
+
+
+def test_a_cache_is_back_after_a_restart_where_nobody_else_registers_it(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume, _ = cached(agent)
+    before = agent.lv(volume)["bcache"]
+    host.root.reboot(registers=False)
+    assert agent.lv(volume)["bcache"] is None
+    done, failed = boot(host)
+    assert failed == []
+    assert [line for line in done if "register" in line]
+    assert agent.lv(volume)["bcache"] == before
+    again, failed = boot(host)
+    assert (again, failed) == ([], [])
+
+
+def test_the_cache_sets_thresholds_are_back_too(host: FakeHost, agent: Agent) -> None:
+    cached(agent)
+    host.root.reboot()
+    (cset,) = host.machine.csets
+    assert cset.congested_us["congested_read_threshold_us"] == 2000
+    boot(host)
+    assert set(host.machine.csets[0].congested_us.values()) == {0}
+
+
+def test_a_superblock_that_a_tenant_made_is_not_registered(host: FakeHost, agent: Agent) -> None:
+    ours, _ = cached(agent)
+    plain = agent.volume()
+    host.root.reboot(registers=False)
+    with host.changing():
+        host.root.lv(plain).signature = host.root.lv(ours).signature
+    boot(host)
+    assert agent.lv(plain)["bcache"] is None
+    assert agent.lv(ours)["bcache"] is not None
+
+
+def test_another_superblock_than_ours_is_not_registered_and_said(
+    host: FakeHost, agent: Agent
+) -> None:
+    ours, cache_device = cached(agent)
+    host.root.reboot(registers=False)
+    with host.changing():
+        host.root.lv(ours).signature = Signature("bcache", host.machine.uuid4())
+    _, failed = boot(host)
+    assert any("does not carry the bcache superblock" in line for line in failed)
+    assert agent.lv(ours)["bcache"] is None
+    problems = {problem["code"] for problem in agent.data("hello")["problems"]}
+    assert "boot_incomplete" in problems
+    assert agent.lv(cache_device)["active"]
+
+
+@pytest.mark.parametrize("why", ["tag", "policy"])
+def test_what_is_not_ours_any_more_is_left_alone(host: FakeHost, agent: Agent, why: str) -> None:
+    ours, _ = cached(agent)
+    host.root.reboot(registers=False)
+    with host.changing():
+        for lv in host.machine.lvs() if why == "tag" else ():
+            lv.tags = []
+    if why == "policy":
+        host.save("/etc/tiercel/agent.json", json.dumps({"vgs": []}).encode())
+    done, failed = boot(host)
+    assert failed == [] and any("left alone" in line for line in done)
+    assert agent.lv(ours)["bcache"] is None
+
+
+def test_a_volume_that_is_off_is_waited_for_and_named(host: FakeHost, agent: Agent) -> None:
+    ours, _ = cached(agent)
+    host.root.reboot(registers=False)
+    with host.changing():
+        host.root.lv(ours).minor = None
+    _, failed = boot(host)
+    assert [line for line in failed if f"vg0/{ours} is not active" in line]
+
+
+def test_a_file_that_cannot_be_read_stops_it_and_registers_nothing(
+    host: FakeHost, agent: Agent
+) -> None:
+    ours, _ = cached(agent)
+    host.root.reboot(registers=False)
+    host.save(keep.PATH, b'{"devices": [{"kind": "anything"}]}')
+    _, failed = boot(host)
+    assert failed and keep.PATH in failed[0]
+    assert agent.lv(ours)["bcache"] is None
+
+
+def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
+    assert last(host)["ran"] is False
+    boot(host)
+    assert last(host) == {"unit": True, "ran": True, "failed": []}
+    host.root.reboot()
+    assert last(host)["ran"] is False
+    host.save(REPORT, b"not json")
+    assert last(host)["failed"]
+
+
+def test_a_removed_cache_is_forgotten(host: FakeHost, agent: Agent) -> None:
+    volume, name = cached(agent)
+    uuid = agent.lv(volume)["bcache"]["cset_uuid"]
+    assert {each.kind for each in keep.load(host)} == {"backing", "cset"}
+    agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
+    agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
+    assert [each.kind for each in keep.load(host)] == ["backing"]
+
+
+def test_a_key_that_two_volumes_carry_leads_nowhere(host: FakeHost, agent: Agent) -> None:
+    volume = agent.volume()
+    key = volume[2:]
+    assert f"tiercel/{key}" in host.machine.files[links.PATH].decode()
+    host.root.add_lv("copy", 64 << 20, tags=["tiercel", f"tiercel.volume={key}"])
+    boot(host)
+    assert f"tiercel/{key}" not in host.machine.files[links.PATH].decode()
+
+
+def test_the_path_of_a_bcache_volume_never_leads_below_it(host: FakeHost, agent: Agent) -> None:
+    volume, _ = cached(agent)
+    host.root.reboot(registers=False)
+    assert host.real(f"/dev/tiercel/{volume[2:]}") is None
+    boot(host)
+    real = host.real(f"/dev/tiercel/{volume[2:]}")
+    assert real == f"/dev/{agent.lv(volume)['bcache']['device']}"

@@ -1,0 +1,79 @@
+"""cache.drop on a host whose SSD is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.contract.client import MIB, Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+@pytest.fixture
+def agent(host: FakeHost) -> Agent:
+    return Agent(FakeWorld(host))
+
+
+def test_a_clean_cache_is_given_up_while_the_guest_runs(host: FakeHost, agent: Agent) -> None:
+    volume, pool = agent.cached()
+    before = agent.lv(volume)
+    host.root.guest("web12", f"/dev/vg0/{volume}")
+    host.root.lose_pv("md0")
+    assert agent.lv(volume)["health"] == "partial"
+    detach = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
+    assert agent.refused("cache.detach", detach) == "degraded"
+    args, expect = agent.call("cache.drop", {"lv": volume, "pool": pool})
+    (step,) = agent.preview(("cache.drop", args, expect))
+    assert step["error"] is None
+    outcome = agent.do("cache.drop", args)
+    argv = ["lvconvert", "-y", "--uncache", f"vg0/{volume}"]
+    assert [each["argv"] for each in outcome["commands"]] == [argv]
+    after = agent.lv(volume)
+    assert (after["uuid"], after["cache"], after["health"]) == (before["uuid"], None, "")
+    assert agent.do("cache.drop", args)["commands"] == []
+    problems = {problem["code"] for problem in agent.data("hello")["problems"]}
+    assert "pv_missing" in problems
+
+
+def test_writeback_dirty_or_failed_is_never_given_up(host: FakeHost, agent: Agent) -> None:
+    back, back_pool = agent.cached("writeback")
+    dirty, dirty_pool = agent.cached()
+    failed, failed_pool = agent.cached()
+    host.root.dirty(dirty, 16 * MIB)
+    host.root.lose_pv("md0")
+    with host.changing():
+        cache = host.root.lv(failed).cache
+        assert cache is not None
+        cache.needs_check = True
+    with agent.unchanged():
+        for volume, pool, code in (
+            (back, back_pool, "dirty"),
+            (dirty, dirty_pool, "dirty"),
+            (failed, failed_pool, "degraded"),
+        ):
+            assert agent.refused("cache.drop", {"lv": volume, "pool": pool}) == code
+
+
+def test_a_disk_that_carried_a_volumes_own_data_is_a_case_for_people(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume, pool = agent.cached()
+    host.root.add_lv("on-ssd", 64 * MIB, "md0")
+    host.root.lose_pv("md0")
+    with agent.unchanged():
+        assert agent.refused("cache.drop", {"lv": volume, "pool": pool}) == "degraded"
+
+
+def test_another_pool_than_was_meant_is_stale(host: FakeHost, agent: Agent) -> None:
+    volume, _ = agent.cached()
+    host.root.lose_pv("md0")
+    with agent.unchanged():
+        assert agent.refused("cache.drop", {"lv": volume, "pool": "c-aaaaaaaa"}) == "stale"

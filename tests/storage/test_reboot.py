@@ -1,0 +1,67 @@
+"""Whether a host may be restarted, and whether all is back since."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from storage.facts import HostFacts, LogicalVolume
+from storage.models import Volume
+from storage.reboot import Point, after_restart, before_restart
+from storage.rows import VolumeRow
+from storage.wish import GIB, LvmCache, Wish
+from tests import make
+
+POOL = "c-aaaaaaaaaaaaaaaa"
+WELL = {"boot": {"unit": True, "ran": True, "failed": []}}
+
+
+def row(lv: LogicalVolume, wish: Wish | None = None) -> VolumeRow:
+    volume = Volume(
+        key="aaaaaaaaaaaaaaaa", label=lv.name, managed=True, size_bytes=lv.size_bytes,
+        wish=wish.to_json() if wish is not None else {},
+    )  # fmt: skip
+    return VolumeRow(volume, None, make.facts(lv), lv, None, None)
+
+
+def failing(points: tuple[Point, ...]) -> list[str]:
+    assert all(point.correction for point in points if not point.is_well)
+    return [point.text for point in points if not point.is_well]
+
+
+def before(facts: HostFacts, jobs: int = 0, hello: dict[str, Any] = WELL) -> list[str]:
+    return failing(before_restart(hello, facts, [], jobs))
+
+
+def test_an_idle_clean_host_may_be_restarted() -> None:
+    assert before(make.facts(make.lv(cache=make.dm_cache(POOL)))) == []
+
+
+def test_dirty_data_is_named_with_its_volume() -> None:
+    dirty = make.lv("db1", cache=make.dm_cache(POOL, dirty_bytes=GIB))
+    (text,) = before(make.facts(dirty))
+    assert "vg0/db1 (1 GiB)" in text
+    (text,) = before(make.facts(make.lv("web", bcache=make.bcache(dirty_bytes=512))))
+    assert "512 B" in text
+
+
+def test_jobs_a_missing_unit_and_a_missing_disk_are_waited_for() -> None:
+    facts = make.facts(vgs=(make.vg(missing_pv_count=1),))
+    assert len(before(facts, jobs=2, hello={})) == 3
+
+
+def test_after_a_good_start_all_is_back() -> None:
+    assert failing(after_restart(WELL, make.facts(), [row(make.lv())])) == []
+
+
+def test_what_is_not_back_is_named() -> None:
+    off = dataclasses.replace(make.lv("web12"), active=False)
+    cached = Wish(8 * GIB, cache=LvmCache(POOL, 2 * GIB))
+    bare = make.lv("db1")
+    texts = failing(after_restart({}, make.facts(), [row(off), row(bare, cached)]))
+    assert len(texts) == 3
+    assert "did not run" in texts[0]
+    assert "vg0/web12" in texts[1]
+    assert "db1" in texts[2]
+    failed = {"boot": {"unit": True, "ran": True, "failed": ["vg0/x: stuck."]}}
+    assert failing(after_restart(failed, make.facts(), []))[0] == "vg0/x: stuck."
