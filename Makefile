@@ -14,12 +14,14 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo lab lab-ssh \
-	openapi test lint format clean
+	openapi test faults bench-jobs lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
+	@echo "make faults    every fault of docs/faults.md, played and written"
+	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
@@ -53,7 +55,8 @@ debian: $(STAMPS)/venv
 
 # Compiles the pinned and hashed requirement files (UPGRADE=--upgrade takes new versions).
 requirements: $(STAMPS)/venv
-	@for name in requirements requirements-embedded requirements-test requirements-node; do \
+	@for name in requirements requirements-embedded requirements-test requirements-node \
+		requirements-bench; do \
 		$(VENV)/uv pip compile --quiet --no-config --universal --generate-hashes \
 			--python-version 3.11 --custom-compile-command "make requirements" $(UPGRADE) \
 			$$name.in -o $$name.txt || exit 1; \
@@ -105,6 +108,20 @@ lint: secrets node
 	@$(VENV)/mypy
 	@TIERCEL_DB_ROLE=app $(MANAGE) check
 
+# Every fault of docs/faults.md, which it writes. Ends with the line FAULTS {json}.
+faults: secrets
+	@exec $(VENV)/python -m tests.faults
+
+# Dispatch of jobs, beside Ansible in a venv of its own. Ends with the line BENCH {json}.
+bench-jobs: secrets $(STAMPS)/bench
+	@exec $(VENV)/python -m tests.bench.jobs
+
+$(STAMPS)/bench: requirements-bench.txt | $(STAMPS)/venv
+	@$(PYTHON) -m venv --clear .venv-bench
+	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-bench.txt
+	@touch $@
+
 format: $(STAMPS)/venv
 	@$(VENV)/ruff check --fix --quiet || true
 	@$(VENV)/ruff format --quiet
@@ -113,7 +130,7 @@ format: $(STAMPS)/venv
 # The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
 clean:
 	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
-	rm -rf .venv .stamps node_modules var/lab var/log var/static .mypy_cache .ruff_cache \
+	rm -rf .venv .venv-bench .stamps node_modules var/lab var/log var/static .mypy_cache .ruff_cache \
 		.pytest_cache .hypothesis .import_linter_cache test-results
 	@if [ -d var ]; then echo "Kept: $$(ls -d var/*) (the data and secrets of make up)"; fi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs import hosts
+from jobs import failpoints, hosts
 from jobs.clock import database_now
 from jobs.models import Job
 from jobs.trouble import AgentFailed, BadReply
@@ -15,7 +15,9 @@ from storage.records import apply_facts
 def read_facts(host: Host) -> HostFacts:
     """Ask for an inventory and store it; raises `TransportError`."""
     at = database_now()
+    failpoints.reach("read.before")
     reply = hosts.ask(host, "inventory")
+    failpoints.reach("read.after")
     if reply.error is not None:
         raise AgentFailed(host.name, reply.error)
     try:

@@ -16,7 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("panel", "storage", "jobs")
 SOURCE_LINES = 300
 TEST_LINES = 400
-REQUIREMENTS = ("requirements", "requirements-embedded", "requirements-test", "requirements-node")
+REQUIREMENTS = (
+    "requirements",
+    "requirements-embedded",
+    "requirements-test",
+    "requirements-node",
+    "requirements-bench",
+)
 BANNED_NAMES = {"utils", "helpers", "services", "managers", "signals", "misc", "common"}
 
 

@@ -1,0 +1,43 @@
+"""Named points around each commit, send and receipt of a job's runner.
+
+They do nothing by themselves. The fault suite (tests/faults) sets `hook` in the processes it
+starts, to end, fail or halt one exactly there. Neither the environment nor a setting can do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.db import transaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+hook: Callable[[str], None] | None = None
+
+
+def reach(name: str) -> None:
+    """Say that the program is at the point `name`."""
+    if hook is not None:
+        hook(name)
+
+
+def durable(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function one transaction with three points: `name.before`, `name.commit` (all is
+    written, nothing is committed) and `name.after`."""
+
+    def made(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> T:
+            reach(f"{name}.before")
+            with transaction.atomic():
+                result = function(*args, **kwargs)
+                reach(f"{name}.commit")
+            reach(f"{name}.after")
+            return result
+
+        return run
+
+    return made

@@ -1,0 +1,1 @@
+"""Measurements that are published, with what they are compared with."""

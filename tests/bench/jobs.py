@@ -1,0 +1,202 @@
+"""`make bench-jobs`: how fast an accepted request becomes a command on the host, and how many jobs
+that find nothing to do go through the whole engine, beside Ansible on the same SSH server.
+
+The engine is the real one: PostgreSQL, Redis, a Celery worker, SSH, the agent's code; the host is
+simulated, so that no disk is measured. Ansible gets its best case: `raw` (no Python is copied to
+the host), connections kept open, and all jobs in one run with as many forks as the worker has
+threads. The last line is `BENCH {json}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import asyncssh
+from django.db import connection
+
+from tests.faults.cluster import cluster
+
+FIRST_COMMANDS = 30
+VOLUMES, ROUNDS = 40, 5
+SINGLE_RUNS, ALIASES, FORKS = 5, 40, 16
+PATIENCE_SECONDS = 120.0
+POLL_SECONDS = 0.005
+
+
+def main() -> int:
+    with cluster() as (folder, _):
+        from tests.integration.running import REDIS, Running
+
+        panel = Running(os.environ, folder)
+        try:
+            panel.start(REDIS)
+            # The panel's own processes and this one speak to the same Redis.
+            os.environ["REDIS_URL"] = panel.environment["REDIS_URL"]
+            panel.start("worker")
+            result = measure(panel.environment["REDIS_URL"], folder)
+        finally:
+            connection.close()
+            panel.stop_all()
+    print(f"BENCH {json.dumps(result)}")
+    return 0
+
+
+def measure(redis_url: str, folder: Path) -> dict[str, object]:
+    from django.conf import settings
+
+    from jobs import nudge, operation
+    from panel.celery import app
+    from panel.databases import broker
+    from tests.faults.operations import BY_NAME
+    from tests.faults.stage import Stage
+
+    app.conf.broker_url = settings.CELERY_BROKER_URL = broker(redis_url)
+    told = nudge.send
+    with Stage(_Nobody(), BY_NAME["create"]) as stage:  # type: ignore[arg-type]
+        operation.POLL_SECONDS = (0.01, 0.05)
+        nudge.send = lambda task, *args: True
+        volumes = []
+        for _ in range(VOLUMES):
+            volume, wish = stage.another()
+            stage.bring(volume, wish)
+            volumes.append((volume, wish))
+        nudge.send = told
+        # Warm: the worker has its connections.
+        _rounds(stage, volumes[:5], 1)
+        first = _first_commands(stage)
+        seconds = _rounds(stage, volumes, ROUNDS)
+        ansible = _ansible(stage, folder)
+    ours = VOLUMES * ROUNDS / seconds
+    best = max(ansible["single_jobs_per_s"], ansible["many_jobs_per_s"])
+    return {
+        "first_command_ms_median": round(1000 * statistics.median(first), 1),
+        "first_command_ms_max": round(1000 * max(first), 1),
+        "noop_jobs_per_s": round(ours, 1),
+        "ansible": ansible,
+        "times_ansible_single": round(ours / ansible["single_jobs_per_s"], 1),
+        "times_ansible_best": round(ours / best, 1),
+        "cpus": os.cpu_count(),
+        "load_1min": round(os.getloadavg()[0], 1),
+    }
+
+
+class _Nobody:
+    """The bench forks no workers: its worker is Celery's."""
+
+
+def _first_commands(stage) -> list[float]:  # type: ignore[no-untyped-def]
+    """Seconds from the commit of a job to the first command that changes the host."""
+    found = []
+    for _ in range(FIRST_COMMANDS):
+        volume, wish = stage.another()
+        begun = len(stage.fake.ran)
+        job = stage.submit(volume, wish)
+        accepted = time.monotonic()
+        stage.rest(job)
+        if len(stage.fake.ran) == begun:
+            raise AssertionError(f"no command ran: {job.state} {job.error} {job.explanation}")
+        found.append(stage.fake.ran[begun].began - accepted)
+    return found
+
+
+def _rounds(stage, volumes, rounds: int) -> float:  # type: ignore[no-untyped-def]
+    """Seconds for jobs whose wish is already true, from the first request to the last end."""
+    from jobs.models import Job, State
+
+    began = time.monotonic()
+    for _ in range(rounds):
+        keys = [stage.submit(volume, wish).pk for volume, wish in volumes]
+        left = Job.objects.filter(pk__in=keys).exclude(state=State.SUCCEEDED)
+        while left.exists():
+            if time.monotonic() - began > PATIENCE_SECONDS:
+                raise AssertionError(f"jobs hang: {list(left.values('state', 'error'))[:3]}")
+            time.sleep(POLL_SECONDS)
+    return time.monotonic() - began
+
+
+def _ansible(stage, folder: Path) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """The same SSH server lets a key in whose sessions run what they are told, for Ansible."""
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key_file = folder / "bench-key"
+    key_file.write_bytes(key.export_private_key())
+    key_file.chmod(0o600)
+    stage.server.authorize(key.export_public_key().decode())
+    arrivals = _let_run(stage.server)
+    program = Path(".venv-bench/bin/ansible").absolute()
+    hosts = folder / "inventory"
+    common = (
+        f"ansible_host=127.0.0.1 ansible_port={stage.server.port} ansible_user=tiercel "
+        f"ansible_ssh_private_key_file={key_file}"
+    )
+    hosts.write_text("".join(f"h{number} {common}\n" for number in range(ALIASES)))
+    environment = os.environ | {
+        "ANSIBLE_HOST_KEY_CHECKING": "False",
+        "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=60s",
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": tempfile.mkdtemp(prefix="cp-"),
+        "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
+        "ANSIBLE_HOME": str(folder / "ansible-home"),
+        "ANSIBLE_DEPRECATION_WARNINGS": "False",
+    }
+
+    def run(pattern: str) -> float:
+        began = time.monotonic()
+        done = subprocess.run(
+            [str(program), "-i", str(hosts), pattern, "-f", str(FORKS), "-m", "raw", "-a", "true"],
+            env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise AssertionError(done.stdout[-2000:] + done.stderr[-2000:])
+        return time.monotonic() - began
+
+    run("h0")
+    arrivals.clear()
+    firsts, singles = [], []
+    for _ in range(SINGLE_RUNS):
+        began = time.monotonic()
+        singles.append(run("h0"))
+        firsts.append(arrivals[-1] - began)
+    run("all")
+    many = run("all")
+    return {
+        "first_command_ms_median": round(1000 * statistics.median(firsts), 1),
+        "single_jobs_per_s": round(1 / statistics.mean(singles), 2),
+        "many_jobs_per_s": round(ALIASES / many, 2),
+    }
+
+
+def _let_run(server) -> list[float]:  # type: ignore[no-untyped-def]
+    """From now on sessions that ask for another program than the agent's run it; the times (s) at
+    which they asked."""
+    arrivals: list[float] = []
+    agent = server._session
+
+    async def session(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        command = process.command or ""
+        if "agent.pyz" in command:
+            await agent(process)
+            return
+        arrivals.append(time.monotonic())
+        child = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await child.communicate()
+        process.stdout.write(out)
+        process.stderr.write(err)
+        process.exit(child.returncode or 0)
+
+    server._session = session
+    server.serve_again()
+    return arrivals
+
+
+if __name__ == "__main__":
+    sys.exit(main())

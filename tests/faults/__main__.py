@@ -1,0 +1,79 @@
+"""`make faults`: a PostgreSQL of its own, every fault, docs/faults.md, and the line `FAULTS {…}`.
+
+`python -m tests.faults [WORD…]` plays only faults whose name or id contains a word, and writes
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from panel.embedded.postgres import Postgres
+from tests.faults.cluster import cluster
+
+AT_ONCE = int(os.environ.get("FAULTS_AT_ONCE", "6"))
+"""Most of a fault is waiting for a lease to lapse."""
+
+
+def main() -> int:
+    with cluster() as (folder, postgres):
+        return play(folder, postgres, sys.argv[1:])
+
+
+def play(folder: Path, postgres: Postgres, words: list[str]) -> int:
+    """Play all; 0 where every fault was survived and every mutation was noticed."""
+    from tests.faults import mutation, named, report, sweep
+    from tests.faults.fault import Fault, Outcome, endure
+    from tests.faults.operations import OPERATIONS, Operation
+    from tests.faults.stage import quicken
+    from tests.faults.workers import Workers
+
+    def wanted(fault: Fault) -> bool:
+        return not words or any(word in f"{fault.id} {fault.name}" for word in words)
+
+    def swept(operation: Operation) -> bool:
+        return not words or any(word.startswith(operation.name) for word in words)
+
+    quicken()
+    mutation.mutate_agent()
+    outcomes: list[Outcome] = []
+
+    def note(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if outcome.reached:
+            mark = "ok  " if outcome.survived else "LOST"
+            name = f"{outcome.fault.id} {outcome.fault.name}".strip()
+            print(f"{mark} {name}: {outcome.happened} ({outcome.recovery_s:.1f} s)", flush=True)
+            for problem in outcome.problems:
+                print(f"       {problem}", flush=True)
+
+    with Workers(os.environ, folder / "workers.log") as workers:
+        faults = list(named.faults(postgres))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for found in pool.map(
+                lambda operation: sweep.faults(operation, *sweep.unharmed(operation, workers)),
+                [each for each in OPERATIONS if swept(each)],
+            ):
+                faults += found
+            chosen = [fault for fault in faults if wanted(fault)]
+            together = [fault for fault in chosen if not fault.alone]
+            print(f"{len(chosen)} faults", flush=True)
+            for outcome in pool.map(lambda fault: endure(fault, workers), together):
+                note(outcome)
+        for fault in chosen:
+            if fault.alone:
+                note(endure(fault, workers))
+        red = {} if words else named.mutations(workers)
+    if words:
+        return 0 if all(outcome.survived for outcome in outcomes) else 1
+    summary = report.write(outcomes, red, named.NOT_PLAYED)
+    print(report.last_line(summary))
+    survived = summary["survived"] == summary["total"]
+    return 0 if survived and summary["mutation_red"] == len(mutation.MUTATIONS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

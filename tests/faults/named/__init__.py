@@ -1,0 +1,27 @@
+"""The faults of the published list, by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from panel.embedded.postgres import Postgres
+from tests.faults.fault import Fault
+from tests.faults.named import hands, machine, panel, wire, workers
+from tests.faults.named.guards import mutations
+
+__all__ = ["NOT_PLAYED", "faults", "mutations"]
+
+NOT_PLAYED = {
+    "F24, F26, F27, F37 to F41, F44": "need a kernel: they are tests on the lab host "
+    "(tests/faults/test_lab.py), run by `make test`",
+    "S22": "needs a real sshd: tests/jobs/test_lab.py and tests/faults/test_lab.py",
+}
+
+
+def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
+    """Every named fault; those that stop PostgreSQL only with a server of the suite's own."""
+    yield from workers.faults()
+    yield from wire.faults()
+    yield from machine.faults()
+    yield from hands.faults()
+    yield from panel.faults(postgres)

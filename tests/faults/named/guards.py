@@ -1,0 +1,65 @@
+"""Each guard taken out in turn: the suite must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jobs.models import Job
+from tests.faults import oracle
+from tests.faults.operations import BY_NAME
+from tests.faults.stage import Stage
+from tests.faults.workers import Worker, Workers
+
+
+def mutations(workers: Workers) -> dict[str, list[str]]:
+    """Name of the guard -> what broke without it; [] where nobody noticed. Each scene also runs
+    with the guard in place, and then nothing may break."""
+    found = {}
+    for name, scene in SCENES.items():
+        sound = scene(workers, "")
+        if sound:
+            raise AssertionError(f"{name}: broken even with the guard in place: {sound}")
+        found[name] = scene(workers, name)
+    return found
+
+
+def _fence(workers: Workers, mutation: str) -> list[str]:
+    """A worker that slept past its turn sends its request late."""
+    with Stage(workers, BY_NAME["set lvmcache mode"], mutation=mutation) as stage:
+        job = stage.submit()
+        first = stage.start(job, arm="send.before:1:pause")
+        first.acted.wait(20)
+        second = stage.start(job)
+        return _judged(stage, job, first, second)
+
+
+def _dedup(workers: Workers, mutation: str) -> list[str]:
+    """The agent dies after it has started an operation; the request reaches the next one again."""
+    with Stage(workers, BY_NAME["add lvmcache"], mutation=mutation) as stage:
+        stage.fake.arm("start.after", 1, "kill")
+        job = stage.submit()
+        worker = stage.start(job)
+        return _judged(stage, job, worker)
+
+
+def _postcondition(workers: Workers, mutation: str) -> list[str]:
+    """A command says that all went well, and did nothing."""
+    with Stage(workers, BY_NAME["set lvmcache mode"], mutation=mutation) as stage:
+        stage.fake.lie_next("lvchange")
+        job = stage.submit()
+        worker = stage.start(job)
+        return _judged(stage, job, worker)
+
+
+def _judged(stage: Stage, job: Job, *workers: Worker) -> list[str]:
+    stage.rest(job)
+    for worker in workers:
+        worker.wait(20)
+    return oracle.problems(stage, job)
+
+
+SCENES: dict[str, Callable[[Workers, str], list[str]]] = {
+    "fence": _fence,
+    "dedup": _dedup,
+    "postcondition": _postcondition,
+}

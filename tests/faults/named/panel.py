@@ -1,0 +1,177 @@
+"""PostgreSQL and Redis that die, and the panel's own processes being replaced."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+from celery import Celery
+from django.db import connection
+
+from jobs.models import Job, Kind, State
+from jobs.queue import submit
+from panel.databases import broker
+from panel.embedded.postgres import Postgres, disguise, installed
+from tests.faults.fault import Fault, NotReached, Play, Played
+from tests.faults.operations import BY_NAME
+from tests.faults.stage import Stage
+from tests.faults.sweep import finished
+from tests.faults.workers import Workers
+from tests.integration.running import REDIS, Running
+
+COMMITS = ("claim", "intend", "follow", "arrive", "move")
+REAL, PREVIEWS = 20, 180
+RESTARTED = 50
+BACKLOG_SECONDS = 400.0
+REDIS_DOWN_SECONDS = 60.0
+
+
+def faults(postgres: Postgres | None) -> Iterator[Fault]:
+    if postgres is not None:
+        for point in COMMITS:
+            yield Fault(f"add lvmcache: PostgreSQL is killed at the commit of {point}",
+                        "connects again; what the host did is asked for",
+                        _crash(postgres, f"{point}.commit"), "F14", alone=True)  # fmt: skip
+    yield Fault(f"Redis loses {REAL + PREVIEWS} messages at once (FLUSHALL)",
+                "the sweeper tells again; all done, each once", _flushed, "F10",
+                alone=True)  # fmt: skip
+    yield Fault("Redis is killed while jobs are announced, and comes back empty",
+                "all accepted jobs are done, each once", _redis_killed, "F11",
+                alone=True)  # fmt: skip
+    yield Fault(f"Redis is down for {REDIS_DOWN_SECONDS:.0f} s",
+                "workers ask PostgreSQL; jobs are done meanwhile", _redis_down, "F12",
+                alone=True)  # fmt: skip
+    yield Fault(f"the worker is replaced twice (SIGTERM) under {RESTARTED} jobs",
+                "none fails, none runs twice", _replaced, "F47", alone=True)  # fmt: skip
+
+
+def _crash(postgres: Postgres, point: str) -> Play:
+    def play(workers: Workers) -> Played:
+        with Stage(workers, BY_NAME["add lvmcache"]) as stage:
+            job = stage.submit()
+            first = stage.start(job, arm=f"{point}:1:pause")
+            if not first.acted.wait(20):
+                raise NotReached
+            program = [*disguise(), str(installed() / "pg_ctl")]
+            subprocess.run(
+                [*program, "stop", "-m", "immediate", "-w", "-s", "-D", str(postgres.data)],
+                check=True,
+            )
+            connection.close()
+            postgres.start()
+            since = time.time()
+            second = stage.start(job)
+            return finished(stage, since, job, waits=(first, second))
+
+    return play
+
+
+@contextmanager
+def _panel() -> Iterator[tuple[Running, Celery]]:
+    """Redis, worker and beat as in production, and an app that speaks to that Redis."""
+    with tempfile.TemporaryDirectory(prefix="tiercel-faults-") as folder:
+        panel = Running(os.environ, Path(folder))
+        try:
+            panel.start(REDIS)
+            panel.start("beat")
+            app = Celery("faults", set_as_current=False)
+            app.config_from_object("django.conf:settings", namespace="CELERY")
+            app.conf.broker_url = broker(panel.environment["REDIS_URL"])
+            yield panel, app
+        finally:
+            panel.stop_all()
+
+
+def _ask(stage: Stage, count: int) -> list[Job]:
+    """So many volumes are to be made."""
+    jobs = []
+    for _ in range(count):
+        volume, wish = stage.another()
+        jobs.append(submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None))
+    return jobs
+
+
+def _announce(app: Celery, jobs: list[Job]) -> None:
+    for job in jobs:
+        try:
+            app.send_task("jobs.tasks.run_job", args=[job.pk], expires=60, retry=False)
+        except Exception as error:
+            # As the panel does it: what was accepted stays accepted (jobs.nudge).
+            print(f"not announced: {error}")
+            return
+
+
+def _all_done(stage: Stage, since: float, jobs: list[Job]) -> Played:
+    stage.rest(*jobs, seconds=BACKLOG_SECONDS)
+    played = finished(stage, since, *jobs)
+    bad = [job for job in jobs if job.state != State.SUCCEEDED]
+    if bad:
+        played.problems.append(f"{len(bad)} of {len(jobs)} jobs did not succeed: {bad[0].error}")
+    # A backlog takes its time; nothing of it waits for a lease.
+    return Played(f"{len(jobs)} {played.happened}", played.problems, min(60.0, played.recovery_s))
+
+
+def _flushed(workers: Workers) -> Played:
+    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+        stage.bring(stage.volume, stage.wish)
+        jobs = _ask(stage, REAL)
+        for _ in range(PREVIEWS):
+            jobs.append(submit(kind=Kind.SET_CACHE, volume=stage.volume, wish=stage.wish,
+                               actor=None, dry_run=True))  # fmt: skip
+        _announce(app, jobs)
+        client = redis.Redis.from_url(panel.environment["REDIS_URL"])
+        client.flushall()
+        since = time.time()
+        panel.start("worker")
+        return _all_done(stage, since, jobs)
+
+
+def _redis_killed(workers: Workers) -> Played:
+    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+        panel.start("worker")
+        jobs = _ask(stage, REAL)
+        _announce(app, jobs[: REAL // 2])
+        panel.kill(REDIS)
+        since = time.time()
+        panel.start(REDIS)
+        _announce(app, jobs[REAL // 2 :])
+        return _all_done(stage, since, jobs)
+
+
+def _redis_down(workers: Workers) -> Played:
+    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+        panel.start("worker")
+        # One job by message shows that the worker is up.
+        first = _ask(stage, 1)
+        _announce(app, first)
+        stage.rest(*first)
+        panel.kill(REDIS)
+        since = time.time()
+        jobs = _ask(stage, 3)
+        done = stage.rest(*jobs, seconds=REDIS_DOWN_SECONDS)
+        took = time.time() - since
+        time.sleep(max(0.0, REDIS_DOWN_SECONDS - took))
+        panel.start(REDIS)
+        played = _all_done(stage, since, [*first, *jobs])
+        if not done:
+            played.problems.append("nothing was done while Redis was away")
+        return Played(played.happened, played.problems, took)
+
+
+def _replaced(workers: Workers) -> Played:
+    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+        panel.start("worker")
+        jobs = _ask(stage, RESTARTED)
+        _announce(app, jobs)
+        since = time.time()
+        for _ in range(2):
+            time.sleep(4)
+            panel.stop("worker")
+            panel.start("worker")
+        return _all_done(stage, since, jobs)

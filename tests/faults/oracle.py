@@ -1,0 +1,118 @@
+"""What must hold after every fault, whatever it was. Each check names what does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from jobs.contact import target_of
+from jobs.models import AuditEntry, Job, Phase, State
+from storage.models import Placement
+from storage.naming import is_cache_device_name, is_pool_name
+from storage.plan import Refused, plan
+from storage.wish import Wish
+from tests.faults.stage import Stage
+
+
+def problems(stage: Stage, *jobs: Job) -> list[str]:
+    """Every broken invariant; [] means the fault was survived."""
+    stage.fake.wait_for_ops()
+    for job in jobs:
+        job.refresh_from_db()
+    return [
+        *_ended(jobs),
+        *_once(stage),
+        *_in_turn(stage),
+        *_unharmed(stage),
+        *_as_wished(stage, jobs),
+        *_audited(stage, jobs),
+        *(f"the fake host does not know: {gap}" for gap in stage.fake.gaps),
+    ]
+
+
+def _ended(jobs: Sequence[Job]) -> Iterator[str]:
+    """Every accepted job comes to rest."""
+    for job in jobs:
+        if not job.is_over and job.state != State.NEEDS_ATTENTION:
+            yield f"job {job.key} is still {job.state}: {job.explanation}"
+
+
+def _once(stage: Stage) -> Iterator[str]:
+    """An operation id is executed once, and none of its commands twice."""
+    for op, times in stage.fake.starts.items():
+        if times > 1:
+            yield f"operation {op} was started {times} times"
+    commands = Counter((ran.op, ran.argv) for ran in stage.fake.ran)
+    for (op, argv), times in commands.items():
+        if times > 1:
+            yield f"operation {op} ran {' '.join(argv)} {times} times"
+
+
+def _in_turn(stage: Stage) -> Iterator[str]:
+    """No two LVM commands change one group at once; later turns have higher numbers."""
+    at_work = sorted(
+        (ran for ran in stage.fake.ran if ran.argv[0].startswith("lv")), key=lambda ran: ran.began
+    )
+    for first, second in pairwise(at_work):
+        if second.began < first.ended and second.op != first.op:
+            yield f"{first.argv[0]} and {second.argv[0]} ran at the same time"
+    highest: dict[str, int] = {}
+    for each in stage.fake.accepted:
+        if each.fence is None:
+            continue
+        if each.fence <= highest.get(each.vg, 0):
+            yield f"{each.verb} was accepted with turn {each.fence} after {highest[each.vg]}"
+        highest[each.vg] = max(each.fence, highest.get(each.vg, 0))
+
+
+def _unharmed(stage: Stage) -> Iterator[str]:
+    """Strangers' volumes, and a guest's data, are what they were."""
+    now = stage.fingerprints()
+    for name, digest in stage.strangers.items():
+        if now.get(name) != digest:
+            yield f"{name} changed"
+
+
+def _as_wished(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+    """Success means that the host shows it and that nothing is left over."""
+    facts = stage.facts()
+    if not facts.consistent:
+        yield "the inventory is not consistent"
+    for job in jobs:
+        if job.state != State.SUCCEEDED or job.dry_run:
+            continue
+        placement = Placement.objects.select_related("volume").get(volume=job.volume, until=None)
+        try:
+            left = plan(facts, target_of(placement), Wish.from_json(job.wish))
+        except Refused as refused:
+            yield f"job {job.key} succeeded and cannot be planned: {refused.message}"
+            continue
+        if left:
+            yield f"job {job.key} succeeded without: {', '.join(step.title for step in left)}"
+    if all(job.state == State.SUCCEEDED for job in jobs):
+        wanted = {_cache_name(job) for job in jobs}
+        for lv in facts.lvs:
+            ours = is_pool_name(lv.name) or is_cache_device_name(lv.name)
+            if ours and lv.name not in wanted:
+                yield f"{lv.name} was left over"
+
+
+def _cache_name(job: Job) -> str:
+    wish = Wish.from_json(job.wish)
+    return "" if wish.cache is None else wish.cache.name
+
+
+def _audited(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+    """What the host accepted was intended first; what was intended has one outcome."""
+    keys = [job.key for job in jobs]
+    trail = AuditEntry.objects.filter(job_key__in=keys).values_list("op_id", "phase")
+    intents = Counter(str(op) for op, phase in trail if phase == Phase.INTENT)
+    outcomes = Counter(str(op) for op, phase in trail if phase == Phase.OUTCOME)
+    for accepted in stage.fake.accepted:
+        if intents[accepted.op] != 1:
+            yield f"{accepted.verb} was accepted with {intents[accepted.op]} intents in the trail"
+    if all(job.is_over for job in jobs):
+        for op in intents:
+            if outcomes[op] != 1:
+                yield f"operation {op} has {outcomes[op]} outcomes in the trail"
