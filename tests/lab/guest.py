@@ -15,7 +15,8 @@ systemd-run --quiet --unit=guest-{name} --service-type=exec -- \
     qemu-system-x86_64 -S -name {name} -nodefaults -no-user-config -display none \
     -machine pc,accel=tcg -m 32 \
     -drive file={device},format=raw,if=none,id=disk0,cache=none,aio=native \
-    -device virtio-blk-pci,drive=disk0
+    -device virtio-blk-pci,drive=disk0 \
+    -qmp unix:/run/guest-{name}.qmp,server=on,wait=off
 pid=$(systemctl show --property=MainPID --value guest-{name}.service)
 real=$(realpath {device})
 for _ in $(seq 100); do
@@ -51,3 +52,23 @@ def start(lab: Lab, name: str, device: str) -> Guest:
         raise ValueError(f"{name!r} is no guest name")
     done = lab.run(START.replace("{name}", name).replace("{device}", device))
     return Guest(lab, name, int(done.stdout))
+
+
+SEES = """
+import json, socket
+channel = socket.socket(socket.AF_UNIX)
+channel.connect("/run/guest-{name}.qmp")
+lines = channel.makefile("rw")
+lines.readline()
+for command in ("qmp_capabilities", "query-block"):
+    lines.write(json.dumps({"execute": command}) + "\\n")
+    lines.flush()
+    answer = json.loads(lines.readline())
+print(answer["return"][0]["inserted"]["image"]["virtual-size"])
+"""
+
+
+def sees(lab: Lab, name: str) -> int:
+    """The size in bytes of a guest's disk, as its QEMU has it."""
+    done = lab.run(["python3", "-c", SEES.replace("{name}", name)])
+    return int(done.stdout)

@@ -1,0 +1,50 @@
+"""The physical extents of an LV as LVM's commands take them: /dev/sdc:0-9:20-29."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from . import lvm
+from .errors import Refusal
+from .host import Host
+
+_DEVICE = re.compile(r"(/dev/.+)\((\d+)\)")
+_WORD = re.compile(r"<extents of ([^/>]+)/([^>]+)>")
+
+
+def of(host: Host, vg: str, lv: str) -> tuple[str, ...]:
+    """One word for each PV. Raises Refusal(not_found | unsupported), and what lvm.read raises."""
+    report = lvm.read(host, allow_stale=False)
+    size = {row["vg_name"]: lvm.number(row["vg_extent_size"]) for row in report.vgs}.get(vg, 0)
+    rows = [row for row in report.segments if (row["vg_name"], row["lv_name"]) == (vg, lv)]
+    if not rows or not size:
+        raise Refusal("not_found", f"There is no volume {vg}/{lv}.", "Plan anew.")
+    ranges: dict[str, list[str]] = {}
+    for row in rows:
+        match = _DEVICE.fullmatch(row["devices"])
+        if match is None:
+            raise Refusal(
+                "unsupported",
+                f"{vg}/{lv} does not lie on physical volumes alone ({row['devices']}).",
+                f"Look at it on the host: lvs -o +devices {vg}/{lv}",
+            )
+        first = int(match.group(2))
+        last = first + lvm.number(row["seg_size"]) // size - 1
+        ranges.setdefault(match.group(1), []).append(f"{first}-{last}")
+    return tuple(":".join((path, *each)) for path, each in ranges.items())
+
+
+def filled(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """`argv` with each word of growth.extents_of replaced by the extents in `known`, which are by
+    name of the LV. Raises Refusal(stale) for an LV that is not there."""
+    words: list[str] = []
+    for word in argv:
+        match = _WORD.fullmatch(word)
+        if match is None:
+            words.append(word)
+        elif match.group(2) in known:
+            words += known[match.group(2)]
+        else:
+            raise Refusal("stale", f"Nobody knows the {word[1:-1]}.", "Plan anew.")
+    return tuple(words)

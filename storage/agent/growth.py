@@ -1,0 +1,91 @@
+"""volume.extend, guest.resize, volume.move and move.abort as commands. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Callable
+
+from .command import OURS, WIPE, ZERO_STEP, ZEROING, Args, Command, device, run, tags, volume_tag
+
+# On a volume that is larger than its guest was told.
+GROWN = "tiercel.grown"
+# LVM would discard what it removes, and a disk may give back anything for discarded blocks.
+KEEP_ZEROS = ("--config", "devices/issue_discards=0")
+POLL_SECONDS = "2"
+
+
+def room_name(args: Args) -> str:
+    """The LV that holds the room for a volume to grow into, while that is zeroed."""
+    return f"x-{args['volume_key']}"
+
+
+def extents_of(vg: str, lv: str) -> str:
+    """One word for the physical extents of an LV: which they are, is known when it runs."""
+    return f"<extents of {vg}/{lv}>"
+
+
+def volume_extend(args: Args) -> tuple[Command, ...]:
+    """The room is zeroed as a volume of its own, so that no guest can read or write it before;
+    then the volume grows onto exactly its extents. Without growth only left room is removed."""
+    vg, room = args["vg"], room_name(args)
+    name, held = f"{vg}/{args['lv']}", f"{vg}/{room}"
+    more = args["size_bytes"] - args["from_bytes"]
+    if more <= 0:
+        return (run("remove", "lvremove", "-y", held),)
+    tagged = tags(OURS, volume_tag(args["volume_key"]), ZEROING)
+    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, room))
+    give = ("lvremove", "-y", *KEEP_ZEROS, held)
+    extend = ("lvextend", "-L", f"{args['size_bytes']}b", name, extents_of(vg, room))
+    return (
+        run(
+            "reserve",
+            *("lvcreate", "-y", *WIPE, "-n", room, "-L", f"{more}b", *tagged, vg),
+            *(f"/dev/{pv}" for pv in args["pvs"]),
+        ),
+        run("zero", *zero, watch="room_zeroed", locked=False),
+        run("zeroed", "lvchange", "--deltag", ZEROING, held),
+        run("mark", "lvchange", "--addtag", GROWN, name),
+        Command("give", give, shlex.join(give), gives=room),
+        Command("extend", extend, " ".join(extend)),
+    )
+
+
+def guest_resize(args: Args) -> tuple[Command, ...]:
+    """Tell the guest that holds the volume; without one it sees the size at its next start."""
+    name, size = f"{args['vg']}/{args['lv']}", args["size_bytes"]
+    told = run("told", "lvchange", "--deltag", GROWN, name)
+    if args.get("hypervisor") == "libvirt":
+        virsh = ("virsh", "blockresize", args["guest"], args["disk"], f"{size}B")
+        return (run("resize", *virsh), told)
+    if args.get("hypervisor") == "qemu":
+        shell = f"QMP of guest {args['guest']}: block_resize {name} to {size} bytes"
+        return (Command("resize", ("qmp", "block_resize", name, str(size)), shell), told)
+    return (told,)
+
+
+def volume_move(args: Args) -> tuple[Command, ...]:
+    """One pvmove for each PV the volume is to leave, of its extents only. All of them move or,
+    where it is aborted, none (`--atomic`)."""
+    to = [f"/dev/{pv}" for pv in args["to_pvs"]]
+    words = ("pvmove", "-i", POLL_SECONDS, "--atomic", "-n", f"{args['vg']}/{args['lv']}")
+    return tuple(
+        run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False)
+        for pv in args["from_pvs"]
+    )
+
+
+def move_name(pv: str) -> str:
+    return f"move {pv}"
+
+
+def move_abort(args: Args) -> tuple[Command, ...]:
+    return (run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),)
+
+
+BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
+    "volume.extend": volume_extend,
+    "guest.resize": guest_resize,
+    "volume.move": volume_move,
+    "move.abort": move_abort,
+}

@@ -1,0 +1,148 @@
+"""volume.extend and guest.resize: a volume grows, then its guest is told."""
+
+from __future__ import annotations
+
+from .. import checks, room
+from ..command import FORMAT_BCACHE, OURS, ZEROING, Args, volume_tag
+from ..errors import Refusal
+from ..growth import GROWN, room_name
+from ..protocol import Call
+from ..usage import unused
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from .base import NOTHING, Verb
+
+GIVE = frozenset(("mark", "give", "extend"))
+
+
+def _identity(view: View, call: Call) -> list[Check]:
+    return [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        checks.active_lv(view, call),
+        _room_is_ours(view, call),
+    ]
+
+
+def _lv(view: View, call: Call) -> Facts:
+    return view.lv(call.args["vg"], call.args["lv"])
+
+
+def _room(view: View, call: Call) -> Facts | None:
+    return view.find_lv(call.args["vg"], room_name(call.args))
+
+
+def _room_is_ours(view: View, call: Call) -> Check:
+    """What an earlier try left, and nothing else: it will be zeroed and removed."""
+
+    def check() -> None:
+        found = _room(view, call)
+        if found is None:
+            return
+        tags = {OURS, volume_tag(call.args["volume_key"])}
+        more = call.args["size_bytes"] - call.args["from_bytes"]
+        if not tags <= set(found["tags"]) or (more > 0 and found["size_bytes"] != more):
+            raise Refusal(
+                "already_exists",
+                f"{found['vg_name']}/{found['name']} exists and is not the room asked for.",
+                "Plan anew; if it stays, look at it on the host: it holds no guest's data unless "
+                "somebody put it there.",
+                subject=lv_subject(call.args["vg"], found["name"]),
+            )
+
+    return check
+
+
+def _extend_todo(view: View, call: Call) -> frozenset[str] | None:
+    found, left = _lv(view, call), _room(view, call)
+    if call.args["size_bytes"] <= call.args["from_bytes"]:
+        return NOTHING if left is None else frozenset(("remove",))
+    if found["size_bytes"] >= call.args["size_bytes"]:
+        return NOTHING
+    if left is None:
+        return None
+    return GIVE | {"zero", "zeroed"} if ZEROING in left["tags"] else GIVE
+
+
+def _extend_state(view: View, call: Call) -> list[Check]:
+    left = _room(view, call)
+    if left is not None:
+        found = [unused(view, Call(call.verb, {**call.args, "lv": left["name"]}, {}))]
+        if call.args["size_bytes"] <= call.args["from_bytes"]:
+            return found
+        return [_grows(view, call), *found]
+    more = call.args["size_bytes"] - call.args["from_bytes"]
+    needed = Call(call.verb, {**call.args, "size_bytes": more}, {})
+    return [_grows(view, call), room.whole_extents(view, call), room.space(view, needed)]
+
+
+def _grows(view: View, call: Call) -> Check:
+    """A plain or cached volume of the size that was meant."""
+
+    def check() -> None:
+        found = _lv(view, call)
+        name = f"{found['vg_name']}/{found['name']}"
+        subject = lv_subject(found["vg_name"], found["name"])
+        checks.moves_freely(view, found)
+        if found["size_bytes"] != call.args["from_bytes"]:
+            raise Refusal(
+                "stale",
+                f"{name} has {found['size_bytes']} bytes, not {call.args['from_bytes']}.",
+                LOOK_AGAIN,
+                subject=subject,
+            )
+        if found["bcache"] is not None or FORMAT_BCACHE in found["tags"]:
+            raise Refusal(
+                "needs_guest_off",
+                f"{name} is a bcache volume: its device keeps its size as long as it is there.",
+                "Stop the guest and the bcache device first, then extend and register it anew.",
+                subject=subject,
+            )
+
+    return check
+
+
+EXTEND = Verb(
+    identity=_identity,
+    todo=_extend_todo,
+    state=_extend_state,
+    touches=lambda args: frozenset(
+        (lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], room_name(args)))
+    ),
+)
+
+
+def _resize_todo(view: View, call: Call) -> frozenset[str] | None:
+    return None if GROWN in _lv(view, call)["tags"] else NOTHING
+
+
+def _resize_state(view: View, call: Call) -> list[Check]:
+    def check() -> None:
+        found = _lv(view, call)
+        if found["size_bytes"] != call.args["size_bytes"] or found["bcache"] is not None:
+            raise Refusal(
+                "stale",
+                f"{found['name']} has {found['size_bytes']} bytes, not "
+                f"{call.args['size_bytes']}, or is a bcache volume now.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return [check]
+
+
+def _resize_touches(args: Args) -> frozenset[str]:
+    return frozenset([lv_subject(args["vg"], args["lv"])])
+
+
+RESIZE = Verb(
+    identity=lambda view, call: [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        checks.active_lv(view, call),
+    ],
+    todo=_resize_todo,
+    state=_resize_state,
+    touches=_resize_touches,
+)

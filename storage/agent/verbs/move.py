@@ -1,0 +1,152 @@
+"""volume.move and move.abort: the extents of one volume go to other PVs, and back."""
+
+from __future__ import annotations
+
+from .. import checks
+from ..command import FORMAT_BCACHE, ZEROING, Args
+from ..errors import Refusal
+from ..growth import move_name
+from ..protocol import Call
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from .base import NOTHING, Verb
+
+MIB = 1 << 20
+
+
+def _identity(view: View, call: Call) -> list[Check]:
+    return [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        checks.active_lv(view, call),
+    ]
+
+
+def _lv(view: View, call: Call) -> Facts:
+    return view.lv(call.args["vg"], call.args["lv"])
+
+
+def _todo(view: View, call: Call) -> frozenset[str] | None:
+    under = view.pvs_under(_lv(view, call))
+    return frozenset(move_name(pv) for pv in call.args["from_pvs"] if pv in under)
+
+
+def _movable(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = _lv(view, call)
+        subject = lv_subject(call.args["vg"], call.args["lv"])
+        if found["layout"] == ["cache"]:
+            raise Refusal(
+                "unsupported",
+                f"{found['name']} has a cache.",
+                "Detach the cache first (cache.detach), then move the volume.",
+                subject=subject,
+            )
+        if not checks.is_moving(found):
+            checks.moves_freely(view, found)
+        if ZEROING in found["tags"] or FORMAT_BCACHE in found["tags"]:
+            raise Refusal(
+                "not_fresh",
+                f"{found['name']} is not finished yet.",
+                "Finish its creation first.",
+                subject=subject,
+            )
+
+    return check
+
+
+def _places(view: View, call: Call) -> Check:
+    """Both sides are PVs of the VG, apart from each other, with the same sectors; no pvmove of
+    another volume is at work on a source, because pvmove would join that one instead."""
+
+    def check() -> None:
+        vg, args = call.args["vg"], call.args
+        source, target = view.pvs(vg, args["from_pvs"]), view.pvs(vg, args["to_pvs"])
+        both = set(args["from_pvs"]) & set(args["to_pvs"])
+        if both:
+            raise Refusal("bad_request", f"{min(both)} is on both sides.", LOOK_AGAIN)
+        if len({pv["logical_sector_bytes"] for pv in [*source, *target]}) > 1:
+            raise Refusal(
+                "unsupported",
+                "The devices have different logical sector sizes: file systems inside the volume "
+                "would no longer fit.",
+                "Move it to a device with the same logical sector size.",
+            )
+        if checks.is_moving(_lv(view, call)):
+            return
+        for lv in view.facts["lvs"]:
+            under = set(view.pvs_under(lv)) & set(args["from_pvs"])
+            same_vg = lv["vg_uuid"] == view.vg(vg)["uuid"]
+            if same_vg and lv["name"].startswith("pvmove") and under:
+                raise Refusal(
+                    "busy",
+                    f"Another volume is being moved away from {', '.join(sorted(under))}.",
+                    "Wait until that move ends; then try again.",
+                )
+
+    return check
+
+
+def _fits(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = _lv(view, call)
+        if checks.is_moving(found):
+            return
+        source = set(call.args["from_pvs"])
+        needed = sum(
+            segment["size_bytes"] for segment in found["segments"] if source & set(segment["pvs"])
+        )
+        free = sum(pv["free_bytes"] for pv in view.pvs(call.args["vg"], call.args["to_pvs"]))
+        if free < needed:
+            raise Refusal(
+                "no_space",
+                f"{needed / MIB:.0f} MiB are needed on {', '.join(call.args['to_pvs'])}, "
+                f"{free / MIB:.0f} MiB are free.",
+                "Free space there, or add a device to the VG.",
+                subject=space_subject(call.args["vg"]),
+            )
+
+    return check
+
+
+def _touches(args: Args) -> frozenset[str]:
+    return frozenset((lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])))
+
+
+MOVE = Verb(
+    identity=_identity,
+    todo=_todo,
+    state=lambda view, call: [
+        _movable(view, call),
+        _places(view, call),
+        _fits(view, call),
+    ],
+    touches=_touches,
+)
+
+
+def _abort_todo(view: View, call: Call) -> frozenset[str] | None:
+    return None if checks.is_moving(_lv(view, call)) else NOTHING
+
+
+def _source(view: View, call: Call) -> Check:
+    """pvmove --abort names a PV: it must be this volume's move that it ends."""
+
+    def check() -> None:
+        if call.args["pv"] not in view.pvs_under(_lv(view, call)):
+            raise Refusal(
+                "stale",
+                f"{call.args['lv']} is not being moved away from {call.args['pv']}.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
+
+
+ABORT = Verb(
+    identity=_identity,
+    todo=_abort_todo,
+    state=lambda view, call: [_source(view, call)],
+    touches=_touches,
+)

@@ -1,0 +1,113 @@
+"""What a page offers to a volume that exists: more space, or the other tier; or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from storage.caches import free_bytes
+from storage.plan import Refused
+from storage.plan.growth import TIERS
+from storage.rows import VolumeRow
+from storage.templatetags.units import size
+from storage.wish import GIB, MIB, BadWish, Tier, Wish
+
+UNITS = {"GiB": GIB, "MiB": MIB}
+
+
+class ExtendForm(forms.Form):
+    """The whole new size of a volume. `row` must have a wish (`VolumeRow.wish`)."""
+
+    size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size, in all")
+    unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS], initial="GiB")
+
+    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.row = row
+        self.wish: Wish | None = None
+        whole = row.volume.size_bytes % GIB == 0
+        self.fields["unit"].initial = "GiB" if whole else "MiB"
+        self.fields["size"].initial = row.volume.size_bytes // (GIB if whole else MIB)
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            data = self.cleaned_data
+            try:
+                self.wish = larger(self.row, data["size"] * UNITS[data["unit"]])
+            except BadWish as error:
+                raise ValidationError(str(error), code="too_small") from error
+        return self.cleaned_data
+
+
+def larger(row: VolumeRow, size_bytes: int) -> Wish:
+    """The volume as it is, with `size_bytes`; raises `BadWish` where that is not more than now."""
+    now = row.wish
+    if now is None:
+        raise BadWish("Nobody knows what the volume is now.")
+    if size_bytes <= now.size_bytes:
+        raise BadWish(f"It has {size(now.size_bytes)} already; a volume can only be made larger.")
+    return replace(now, size_bytes=size_bytes, flushed=False)
+
+
+def on_tier(row: VolumeRow, tier: Tier) -> Wish | None:
+    """The volume as it is, on `tier`. On SSD it has no cache: it would gain nothing from one."""
+    now = row.wish
+    if now is None:
+        return None
+    cache = None if tier == "ssd" else now.cache
+    return replace(now, tier=tier, cache=cache, flushed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthOffers:
+    """`extend` and `move` say why not, None where it can be done. `tier` is the one it would move
+    to, `room_bytes` and `tier_room_bytes` what is free where it lies and there."""
+
+    form: ExtendForm | None
+    extend: Refused | None
+    move: Refused | None
+    tier: Tier
+    room_bytes: int
+    tier_room_bytes: int
+
+
+def growth_offers(row: VolumeRow) -> GrowthOffers:
+    """What can be done as far as the last inventory tells; the host looks again."""
+    now = row.wish
+    here: Tier = now.tier if now is not None else "hdd"
+    there: Tier = "ssd" if here == "hdd" else "hdd"
+    refusal = extend_refusal(row)
+    return GrowthOffers(
+        form=ExtendForm(row) if refusal is None else None,
+        extend=refusal,
+        move=move_refusal(row, there),
+        tier=there,
+        room_bytes=_free(row, here),
+        tier_room_bytes=_free(row, there),
+    )
+
+
+def extend_refusal(row: VolumeRow) -> Refused | None:
+    """Why the volume cannot have one extent more."""
+    now = row.wish
+    if now is None or row.vg is None:
+        return row.refusal(now)
+    return row.refusal(larger(row, now.size_bytes + row.vg.extent_bytes))
+
+
+def move_refusal(row: VolumeRow, tier: Tier) -> Refused | None:
+    """Why the volume cannot go to `tier`."""
+    now = row.wish
+    if now is not None and now.tier == tier:
+        where = "SSD" if tier == "ssd" else "HDD"
+        return Refused("already_so", f"The volume lies on {where}.", "There is nothing to move.")
+    return row.refusal(on_tier(row, tier))
+
+
+def _free(row: VolumeRow, tier: Tier) -> int:
+    if row.facts is None or row.placement is None:
+        return 0
+    return free_bytes(row.facts, row.placement.vg_uuid, TIERS[tier])

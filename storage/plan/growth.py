@@ -1,0 +1,214 @@
+"""A volume that grows, and one that goes to the other tier: online, on plain linear volumes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from storage.agent.names import disk as disk_name
+from storage.agent.names import guest as guest_name
+from storage.facts import HostFacts, LogicalVolume, Segment, VolumeUser
+from storage.naming import GROWN_TAG, MANAGED_TAG, room_name, tagged_volume_key
+from storage.plan.draft import Draft, Refused
+from storage.plan.ssd import same_sectors
+from storage.space import choose
+from storage.wish import MIB, Tier
+
+TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
+QEMU_KINDS = ("qemu", "proxmox")
+SIMPLE = (("linear",), ("cache",))
+SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
+
+
+def tier_of(facts: HostFacts, lv: LogicalVolume) -> Tier:
+    """The tier a volume is on: SSD where all of it lies on fast disks and no cache is in front."""
+    fast = {pv.name for pv in facts.pvs_of(lv.vg_uuid, "fast")}
+    cached = lv.cache is not None or (lv.bcache is not None and lv.bcache.cset_uuid is not None)
+    return "ssd" if lv.pvs and fast.issuperset(lv.pvs) and not cached else "hdd"
+
+
+def room(draft: Draft, tier: Tier, needed_bytes: int, near: Iterable[str] = ()) -> tuple[str, ...]:
+    """Names of the physical volumes of a tier to allocate from, one of `near` where it has room.
+    Raises `Refused`."""
+    pvs = tuple(
+        dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
+        for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[tier])
+    )
+    close = [pv for pv in pvs if pv.name in near and pv.free_bytes >= needed_bytes]
+    names = choose(close or pvs, needed_bytes)
+    if not names:
+        free_bytes = sum(pv.free_bytes for pv in pvs)
+        raise Refused(
+            "no_space",
+            f"{draft.vg.name} has {free_bytes // MIB} MiB free on {TIERS[tier]} disks; "
+            f"the volume needs {needed_bytes // MIB} MiB.",
+            "Choose a smaller size, another volume group, or add a disk to the group.",
+        )
+    return names
+
+
+def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
+    """Make the LV `size_bytes` large, where it is smaller, and tell the guest that holds it; take
+    away what a broken attempt left."""
+    more = size_bytes - lv.size_bytes
+    left = draft.facts.lv_named(draft.vg.uuid, room_name(draft.target.volume_key))
+    if left is not None and (more <= 0 or left.size_bytes != more):
+        _tidy(draft, lv, left)
+    if more > 0:
+        _extend(draft, lv, size_bytes, left)
+    if (more > 0 or GROWN_TAG in lv.tags) and lv.bcache is None:
+        _tell(draft, lv, max(size_bytes, lv.size_bytes))
+
+
+def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
+    _simple(draft, lv)
+    if draft.wish.layout == "bcache":
+        raise _guest_off(draft, lv, size_bytes)
+    more = size_bytes - lv.size_bytes
+    kept = left is not None and left.size_bytes == more
+    pvs = (
+        left.pvs
+        if left is not None and kept
+        else room(draft, tier_of(draft.facts, lv), more, lv.pvs)
+    )
+    same_sectors(draft, pvs)
+    draft.add(
+        "volume.extend",
+        "Extend the volume; the new space is zeroed first",
+        polled=True,
+        from_bytes=lv.size_bytes,
+        size_bytes=size_bytes,
+        pvs=list(pvs),
+        volume_key=draft.target.volume_key,
+    )
+
+
+def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
+    if MANAGED_TAG not in left.tags or tagged_volume_key(left.tags) != draft.target.volume_key:
+        raise Refused(
+            "already_exists",
+            f"{left.vg_name}/{left.name} exists and was not made by Tiercel.",
+            "Rename or remove it on the host.",
+        )
+    draft.add(
+        "volume.extend",
+        f"Remove {left.name}, which an earlier attempt left",
+        from_bytes=lv.size_bytes,
+        size_bytes=lv.size_bytes,
+        pvs=list(left.pvs),
+        volume_key=draft.target.volume_key,
+    )
+    draft.free(left)
+
+
+def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
+    """libvirt and QEMU are told; Xen's back end looks by itself; a guest that is off needs
+    nothing."""
+    told: dict[str, str] = {}
+    user = next((user for user in lv.users if _reachable(user)), None)
+    if user is not None:
+        hypervisor = "qemu" if user.kind in QEMU_KINDS else "libvirt"
+        told = {"hypervisor": hypervisor, "guest": user.name}
+        if hypervisor == "libvirt":
+            told["disk"] = user.disk
+    title = "Tell the guest the new size" if told else "No guest has to be told the new size"
+    draft.add("guest.resize", title, turns=True, size_bytes=size_bytes, **told)
+
+
+def _reachable(user: VolumeUser) -> bool:
+    """A guest that runs and whose names a command can take."""
+    if user.pid is None or user.kind not in (*QEMU_KINDS, "libvirt"):
+        return False
+    try:
+        guest_name(user.name)
+        return user.kind in QEMU_KINDS or bool(disk_name(user.disk))
+    except ValueError:
+        return False
+
+
+def move(draft: Draft) -> None:
+    """Bring the volume to the wished tier of its own volume group. A cache goes first."""
+    lv, wish = draft.lv, draft.wish
+    if lv is None or wish.cache is not None or (wish.tier == "hdd" and lv.cache is not None):
+        return
+    moving = _moving(draft, lv)
+    wrong = {pv.name for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[_other(wish.tier)])}
+    if moving is not None:
+        _finish(draft, moving, wrong)
+        return
+    leave = tuple(pv for pv in lv.pvs if pv in wrong)
+    if not leave or (wish.tier == "hdd" and not wrong.issuperset(lv.pvs)):
+        return
+    _simple(draft, lv)
+    needed_bytes = sum(
+        segment.size_bytes for segment in lv.segments if wrong.intersection(segment.pvs)
+    )
+    to = room(draft, wish.tier, needed_bytes)
+    same_sectors(draft, to)
+    _move(draft, leave, to)
+
+
+def _finish(draft: Draft, moving: Segment, wrong: set[str]) -> None:
+    """A move is at work, watched by nobody: it goes on, or back where it goes the wrong way."""
+    source, *to = moving.pvs
+    if source in wrong:
+        _move(draft, (source,), tuple(to))
+    else:
+        draft.add("move.abort", "Stop the move: all of it stays where it was", pv=source)
+
+
+def _move(draft: Draft, leave: tuple[str, ...], to: tuple[str, ...]) -> None:
+    where = "SSD" if draft.wish.tier == "ssd" else "HDD"
+    draft.add(
+        "volume.move",
+        f"Move the volume to {where} ({', '.join(to)}), online",
+        polled=True,
+        from_pvs=list(leave),
+        to_pvs=list(to),
+    )
+
+
+def _moving(draft: Draft, lv: LogicalVolume) -> Segment | None:
+    """The segment that a pvmove is at work on: it lies on the old and the new disk."""
+    mirrors = [
+        other
+        for other in draft.facts.lvs
+        if other.vg_uuid == lv.vg_uuid and other.name.startswith("pvmove") and not other.is_public
+    ]
+    both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
+    return next(both, None) if mirrors else None
+
+
+def _other(tier: Tier) -> Tier:
+    return "hdd" if tier == "ssd" else "ssd"
+
+
+def _simple(draft: Draft, lv: LogicalVolume) -> None:
+    name = f"{draft.vg.name}/{lv.name}"
+    if tuple(lv.layout) not in SIMPLE:
+        raise Refused(
+            "unsupported",
+            f"{name} is {', '.join(lv.layout)}; Tiercel extends and moves linear volumes.",
+            "Do it on the host by hand (lvextend, pvmove), with its stripes or mirrors in mind.",
+        )
+    if SNAPSHOTS & set(lv.role):
+        raise Refused(
+            "unsupported",
+            f"{name} has classic snapshots: LVM neither grows nor moves it while they are there.",
+            "Wait until the snapshots are removed, or remove them.",
+        )
+
+
+def _guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int) -> Refused:
+    name = f"{draft.vg.name}/{lv.name}"
+    device = lv.bcache.device if lv.bcache is not None and lv.bcache.device else "bcacheN"
+    more = size_bytes - lv.size_bytes
+    return Refused(
+        "needs_guest_off",
+        f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
+        "off.",
+        "Remove the cache and stop the guest; then on the host: "
+        f"echo 1 > /sys/block/{device}/bcache/stop; lvextend -L {size_bytes}b {name}; "
+        f"blkdiscard --zeroout --offset {lv.size_bytes} --length {more} /dev/{name}; "
+        f"echo /dev/{name} > /sys/fs/bcache/register; then start the guest and refresh the host.",
+    )

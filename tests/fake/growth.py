@@ -1,0 +1,196 @@
+"""lvextend onto given extents, pvmove of one volume, and telling guests their disk's size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from storage.agent.host import Result
+from tests.fake.argv import Line, failed, parse, said
+from tests.fake.group import Steps, find, not_found, refuses_change, writer
+from tests.fake.machine import Machine
+from tests.fake.parts import EXTENT, SECTOR, Lv, ModelGap, Move, Pv, Run, Vg
+
+POLL_SECONDS = 0.5
+_PLACE = re.compile(r"(/dev/[^:]+)((?::\d+-\d+)+)")
+_SIZE = re.compile(r"(\d+)[bB]")
+
+
+def _bytes(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ModelGap(f"a size that is not in bytes: {text}")
+    return int(match.group(1))
+
+
+def _lvextend(machine: Machine, vg: Vg, line: Line) -> Steps:
+    refusal = refuses_change(vg)
+    if refusal is not None:
+        return refusal
+    operand, *places = line.operands
+    lv = find(vg, operand)
+    if lv is None:
+        return not_found(operand)
+    more = _bytes(line.one("-L")) // EXTENT - lv.size_bytes // EXTENT
+    if lv.move is not None:
+        return failed(f"Can't resize locked logical volume {operand}.")
+    if more <= 0:
+        return failed("New size given is not larger than existing size.")
+    runs = [run for place in places for run in _runs(vg, place)]
+    if sum(run.count for run in runs) != more:
+        raise ModelGap(f"{more} extents on places that have others: {places}")
+    for run in runs:
+        if set(range(run.first, run.first + run.count)) & vg.taken(run.pv):
+            return failed(f"Insufficient suitable allocatable extents for logical volume {lv.name}")
+    lv.bottom.runs = [*lv.bottom.runs, *runs]
+    for each in {lv, lv.bottom}:
+        each.size_bytes += more * EXTENT
+    if lv.cache is not None:
+        lv.cache.reload()
+    machine.changed(vg)
+    yield 0.2
+    return said(
+        f"Size of logical volume {operand} changed.",
+        f"Logical volume {operand} successfully resized.",
+    )
+
+
+def _runs(vg: Vg, place: str) -> list[Run]:
+    match = _PLACE.fullmatch(place)
+    pv = None if match is None else _pv(vg, match.group(1))
+    if match is None or pv is None:
+        raise ModelGap(f"lvextend onto {place}")
+    ranges = [piece.split("-") for piece in match.group(2)[1:].split(":")]
+    return [Run(pv, int(first), int(last) - int(first) + 1) for first, last in ranges]
+
+
+def _pv(vg: Vg, path: str) -> Pv | None:
+    return next((pv for pv in vg.pvs if pv.path == path), None)
+
+
+lvextend = writer(_lvextend)
+
+
+def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
+    """It holds the group's lock only to begin and to end, and may be left at any time: the move
+    stays, and another pvmove takes it up."""
+    line = parse(argv, ("--abort", "--atomic"), ("-i", "-n"))
+    source = line.operands[0]
+    if line.has("--abort"):
+        for moving in _moving(machine, source):
+            _forget(machine, moving)
+        yield 0.1
+        return said()
+    if not line.has("--atomic") or not line.all("-i"):
+        raise ModelGap(" ".join(argv))
+    vg_name, name = line.one("-n").split("/")
+    vg = machine.vg(vg_name)
+    lv = None if vg is None else vg.lv(name)
+    if vg is None or lv is None:
+        return not_found(line.one("-n"))
+    while vg_name in machine.locked:
+        yield 0.1
+    at_work = _moving(machine, source)
+    if at_work:
+        lv = at_work[0]
+    else:
+        refusal = refuses_change(vg) or _begin(machine, vg, lv, source, line.operands[1:])
+        if refusal is not None:
+            return refusal
+    move = lv.move
+    words = []
+    while move is not None and lv.move is move and move.done_bytes < move.mirror.size_bytes:
+        yield POLL_SECONDS
+        move.done_bytes += POLL_SECONDS * machine.move_bytes_per_second
+        words.append(f"{source}: Moved: {move.percent:.2f}%")
+    if move is None or lv.move is not move:
+        return failed("ABORTING: Mirror percentage check failed.")
+    _finish(machine, vg, lv, move)
+    return said(*words)
+
+
+def _moving(machine: Machine, source: str) -> list[Lv]:
+    return [lv for lv in machine.lvs() if lv.move is not None and lv.move.source.path == source]
+
+
+def _begin(
+    machine: Machine, vg: Vg, lv: Lv, source_path: str, targets: Sequence[str]
+) -> Result | None:
+    source = _pv(vg, source_path)
+    on = [pv for pv in vg.pvs if pv.path in targets]
+    if source is None or len(on) != len(targets):
+        return failed(f'Physical Volume "{source_path}" not found.')
+    if lv.cache is not None or lv.layout != "linear":
+        raise ModelGap(f"pvmove of {lv.layout}")
+    from_runs = [run for run in lv.runs if run.pv is source]
+    count = sum(run.count for run in from_runs)
+    if not count:
+        return failed(f"No data to move for {vg.name}.")
+    to_runs = machine.place(vg, count, on)
+    if to_runs is None:
+        return failed(f"Insufficient suitable allocatable extents for logical volume : {count}")
+    mirror = Lv(
+        vg, machine.lvm_uuid(), "pvmove0", count * EXTENT, to_runs,
+        layout="mirror", role="private,pvmove", minor=machine.free_minor(),
+    )  # fmt: skip
+    first = 0
+    for run in from_runs:
+        run.through, first = f"pvmove0({first})", first + run.count
+    begin = from_runs[0].first
+    for run in to_runs:
+        run.through = f"{source.path}({begin}),{run.pv.path}({run.first})"
+        begin += run.count
+    vg.lvs.append(mirror)
+    lv.move = Move(mirror, source)
+    machine.changed(vg, commits=2)
+    return None
+
+
+def _forget(machine: Machine, lv: Lv) -> None:
+    move, lv.move = lv.move, None
+    if move is not None:
+        lv.vg.lvs.remove(move.mirror)
+    for run in lv.runs:
+        run.through = ""
+    machine.changed(lv.vg, commits=2)
+
+
+def _finish(machine: Machine, vg: Vg, lv: Lv, move: Move) -> None:
+    old = [run for run in lv.runs if run.pv is move.source]
+    for (pv, extent), (new_pv, new_extent) in zip(
+        _extents(old), _extents(move.mirror.runs), strict=True
+    ):
+        (new_pv.stale.add if extent in pv.stale else new_pv.stale.discard)(new_extent)
+    _forget(machine, lv)
+    at = min(lv.runs.index(run) for run in old)
+    kept = [run for run in lv.runs if run not in old]
+    lv.runs = [*kept[:at], *move.mirror.runs, *kept[at:]]
+    for run in lv.runs:
+        run.through = ""
+    machine.changed(vg)
+
+
+def _extents(runs: Sequence[Run]) -> list[tuple[Pv, int]]:
+    return [(run.pv, run.first + n) for run in runs for n in range(run.count)]
+
+
+def mirror_status(machine: Machine) -> Result:
+    """`dmsetup status --noflush --target mirror`: one line for each pvmove at work."""
+    lines = []
+    for lv in machine.lvs():
+        if lv.move is not None:
+            sectors = lv.move.mirror.size_bytes // SECTOR
+            regions = max(1, sectors // 1024)
+            done = int(regions * lv.move.percent / 100)
+            name = lv.move.mirror.dm_name
+            lines.append(f"{name}: 0 {sectors} mirror 2 8:32 9:0 {done}/{regions} 1 AA 1 core\n")
+    return Result(0, "".join(lines))
+
+
+def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
+    command, domain, disk, size = argv[1:]
+    if command != "blockresize":
+        raise ModelGap(" ".join(argv))
+    yield 0.1
+    machine.domains[domain, disk] = _bytes(size)
+    return Result(0, f"Block device '{disk}' is resized\n\n")

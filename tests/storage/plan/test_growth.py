@@ -1,0 +1,144 @@
+"""Volumes that grow, and volumes that go to the other tier."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from storage.facts import LogicalVolume, VolumeUser
+from storage.naming import GROWN_TAG, room_name
+from storage.plan.growth import tier_of
+from storage.wish import GIB, MIB, Wish
+from tests import make
+from tests.storage.plan.case import KEY, OURS, PLAIN, READY, aim, ours, refused, steps, verbs
+from tests.storage.plan.model import finish
+
+LARGER = Wish(9 * GIB)
+ON_SSD = Wish(8 * GIB, "ssd")
+
+
+def room(**fields: Any) -> LogicalVolume:
+    return make.lv(room_name(KEY), **{"tags": OURS, "size_bytes": GIB, **fields})
+
+
+def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
+    lv = ours(users=(VolumeUser("qemu", "web12", "vda", 4711),))
+    pvs = (make.pv("sdb", free_bytes=99 * GIB), make.pv("sdc"), make.fast_pv())
+    facts = make.facts(lv, pvs=pvs)
+    extend, tell = steps(facts, lv, Wish(8 * GIB + 1))
+    assert extend.verb == "volume.extend" and extend.polled and not extend.holds_vg
+    assert extend.args == {
+        "vg": "vg0",
+        "lv": "web12",
+        "from_bytes": 8 * GIB,
+        "size_bytes": 8 * GIB + 4 * MIB,
+        "pvs": ["sdc"],
+        "volume_key": KEY,
+    }
+    assert tell.verb == "guest.resize" and tell.turns
+    assert tell.args["hypervisor"] == "qemu" and tell.args["size_bytes"] == 8 * GIB + 4 * MIB
+    after, done = finish(facts, aim(lv), LARGER)
+    assert done == ["volume.extend", "guest.resize"]
+    assert after.public_lvs()[0].size_bytes == 9 * GIB
+
+
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [
+        (VolumeUser("libvirt", "web12", "vda", 7), {"libvirt", "web12", "vda"}),
+        (VolumeUser("proxmox", "web12", "scsi0", 7), {"qemu", "web12"}),
+        (VolumeUser("libvirt", "web12", "vda", None), set()),
+        (VolumeUser("libvirt", "-c evil", "vda", 7), set()),
+        (VolumeUser("libvirt", "web12", "", 7), set()),
+        (VolumeUser("xen", "web12", "xvda", None), set()),
+    ],
+)
+def test_a_guest_is_told_in_its_own_way(user: VolumeUser, told: set[str]) -> None:
+    lv = ours(users=(user,), tags=(*OURS, GROWN_TAG))
+    (tell,) = steps(make.facts(lv), lv, PLAIN)
+    assert {tell.args.get(name) for name in ("hypervisor", "guest", "disk")} - {None} == told
+
+
+def test_what_a_broken_extension_left_is_used_or_removed() -> None:
+    lv = ours()
+    left = room(pvs=("sdd",))
+    extend, _ = steps(make.facts(lv, left), lv, LARGER)
+    assert extend.args["pvs"] == ["sdd"]
+    (tidy,) = steps(make.facts(lv, left), lv, PLAIN)
+    assert tidy.args["size_bytes"] == tidy.args["from_bytes"] == 8 * GIB
+    assert verbs(make.facts(lv, left), lv, Wish(10 * GIB))[:2] == ["volume.extend"] * 2
+    for wish in (PLAIN, LARGER, Wish(10 * GIB)):
+        after, _ = finish(make.facts(lv, left), aim(lv), wish)
+        assert len(after.lvs) == 1 and after.lvs[0].size_bytes == wish.size_bytes
+    stranger = room(tags=(), size_bytes=2 * GIB)
+    assert refused(make.facts(lv, stranger), lv, LARGER) == "already_exists"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"layout": ("raid", "raid1")}, "unsupported"),
+        ({"role": ("public", "origin", "thickorigin")}, "unsupported"),
+        ({"layout": ("thin", "sparse")}, "unsupported"),
+    ],
+)
+def test_what_lvm_could_not_do_online_is_refused(fields: dict[str, Any], code: str) -> None:
+    lv = ours(**fields)
+    assert refused(make.facts(lv), lv, LARGER) == code
+    assert refused(make.facts(lv), lv, ON_SSD) == code
+
+
+def test_a_bcache_volume_grows_only_while_its_guest_is_off() -> None:
+    lv = ours(bcache=make.bcache(size_bytes=8 * GIB - 4 * MIB))
+    assert refused(make.facts(lv), lv, dataclasses.replace(READY, size_bytes=9 * GIB)) == (
+        "needs_guest_off"
+    )
+
+
+def test_a_full_disk_is_told() -> None:
+    lv = ours()
+    assert refused(make.facts(lv), lv, Wish(99 * GIB)) == "no_space"
+    assert refused(make.facts(lv, pvs=(make.pv(),)), lv, ON_SSD) == "no_space"
+
+
+def test_a_volume_goes_to_ssd_and_back() -> None:
+    lv = ours()
+    (move,) = steps(make.facts(lv), lv, ON_SSD)
+    assert move.verb == "volume.move" and move.polled and not move.turns
+    assert (move.args["from_pvs"], move.args["to_pvs"]) == (["sdc"], ["md0"])
+    facts, done = finish(make.facts(lv), aim(lv), ON_SSD)
+    assert done == ["volume.move"] and tier_of(facts, facts.lvs[0]) == "ssd"
+    (back,) = steps(facts, facts.lvs[0], PLAIN)
+    assert (back.args["from_pvs"], back.args["to_pvs"]) == (["md0"], ["sdc"])
+
+
+def test_a_cache_goes_before_its_volume_goes_to_ssd() -> None:
+    lv = ours(cache=make.dm_cache(f"c-{KEY}_cpool"), layout=("cache",))
+    assert verbs(make.facts(lv), lv, ON_SSD) == ["cache.detach", "volume.move"]
+    assert tier_of(make.facts(lv), lv) == "hdd"
+
+
+def test_a_volume_partly_on_ssd_stays_where_it_is_unless_ssd_is_wished() -> None:
+    lv = ours(segments=(make.segment("sdc"), make.segment("md0", size_bytes=GIB)))
+    assert tier_of(make.facts(lv), lv) == "hdd"
+    assert verbs(make.facts(lv), lv, PLAIN) == []
+    (move,) = steps(make.facts(lv), lv, ON_SSD)
+    assert move.args["from_pvs"] == ["sdc"]
+
+
+def test_a_move_at_work_goes_on_or_back() -> None:
+    lv = ours(segments=(make.segment("sdc", "md0"),))
+    mirror = make.lv("pvmove0", role=("private", "pvmove"), pvs=("sdc", "md0"))
+    facts = make.facts(lv, mirror)
+    (on,) = steps(facts, lv, ON_SSD)
+    assert (on.verb, on.args["from_pvs"], on.args["to_pvs"]) == ("volume.move", ["sdc"], ["md0"])
+    (back,) = steps(facts, lv, PLAIN)
+    assert (back.verb, back.args["pv"]) == ("move.abort", "sdc")
+
+
+def test_a_device_with_other_sectors_takes_no_part() -> None:
+    lv = ours()
+    pvs = (make.pv(), make.fast_pv(logical_sector_bytes=4096))
+    assert refused(make.facts(lv, pvs=pvs), lv, ON_SSD) == "unsupported"
