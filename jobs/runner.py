@@ -2,7 +2,8 @@
 
 A job is done when the plan against facts just read is empty. An exit code is not success, and a
 lost connection is not failure: the operation has an id, and the host is asked for it until it
-answers. A retry is a new plan, so finished steps vanish from it.
+answers. A retry is a new plan, so finished steps vanish from it. A job that cannot go on goes back
+(`jobs.fallback`), or waits for a person.
 """
 
 from __future__ import annotations
@@ -10,20 +11,30 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 import uuid
+from datetime import timedelta
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
 
-from jobs import preview, steps
+from jobs import decisions, fallback, preview, steps
+from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts, target_of
-from jobs.endings import REST_SECONDS, TRIES, end, fail, refuse, wait, wait_for_contact
+from jobs.endings import REST_SECONDS, TRIES, end, fail, wait, wait_for_contact
+from jobs.failpoints import durable
+from jobs.holds import Held, demand_free
 from jobs.models import Door, Job, State, Step, StepState
-from jobs.moves import LostLease, claim, move, renew
+from jobs.moves import CLAIMS_LIMIT, LostLease, claim, move, renew
 from jobs.operation import send, watch
 from jobs.trouble import TransportError
+from jobs.turns import Taken
+from storage import life
 from storage.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.plan import Refused, plan
+from storage.plan import Step as Planned
+from storage.plan.fingerprint import fingerprint
 from storage.wish import Wish
 
 log = logging.getLogger(__name__)
@@ -31,22 +42,42 @@ log = logging.getLogger(__name__)
 HOLD_SECONDS = 15.0
 """So long a worker stays with an operation it sent; after that the job waits without one."""
 
+HAND_BACK_TRIES = 5
+HAND_BACK_SECONDS = 1.0
+
+POISON = {
+    "code": "poison",
+    "message": f"{CLAIMS_LIMIT} workers took this job and died with it.",
+    "correction": "Look at the workers' logs and memory before you resume it.",
+}
+STALE = {
+    "code": "stale",
+    "message": "What would be done has changed since you saw it.",
+    "correction": "Make a new preview; nothing was changed.",
+}
+
 
 def run(job_id: int) -> None:
     """Take a job and bring it as far as it goes now; return at once where there is nothing to do.
 
-    Whatever is unforeseen fails the job, with a trace in the log: it must not come back for ever.
+    Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
+    must not come back for ever. Without its database the panel only hands the job back.
     """
     job = claim(job_id, f"{socket.gethostname()[:24]}:{os.getpid()}:{uuid.uuid4().hex[:12]}")
     if job is None:
         return
     try:
-        if job.dry_run:
+        if job.claims > CLAIMS_LIMIT:
+            end(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)
+        elif job.dry_run:
             preview.fill(job)
         else:
             advance(job)
     except LostLease:
         log.warning("job %s was taken over by another worker", job.key)
+    except (OperationalError, InterfaceError):
+        log.exception("job %s: the database went away", job.key)
+        _hand_back(job)
     except Exception:
         log.exception("job %s", job.key)
         internal = {
@@ -54,13 +85,16 @@ def run(job_id: int) -> None:
             "message": "The panel itself failed while it ran this job.",
             "correction": "See the worker's log, then ask again: a new job starts from what is.",
         }
-        # While an operation may run on the host, the volume stays locked.
-        to = State.FAILED if job.running_step is None else State.NEEDS_ATTENTION
+        # While an operation may run on the host, or the work is half done, the volume stays locked.
+        to = State.NEEDS_ATTENTION if fallback.touched(job) else State.FAILED
         move(job, State.RUNNING, to, error=internal)
 
 
 def advance(job: Job) -> None:
     """One claim's worth of work; raises `LostLease`."""
+    if "resolve" in job.error:
+        decisions.settle(job)
+        return
     step = job.running_step
     if step is not None and not watch(job, step, hold_seconds=0):
         return
@@ -73,45 +107,112 @@ def advance(job: Job) -> None:
 
 def _next_step(job: Job) -> Step | None:
     """The first step of a plan on fresh facts, intended; None where the job was let go."""
-    renew(job, explanation="Reading what is on the host")
     try:
-        facts = read_facts(job.host)
-        placement = placement_of(job)
-        planned = plan(facts, target_of(placement), Wish.from_json(job.wish))
-    except TransportError as error:
-        wait_for_contact(job, error)
-        return None
-    except Refused as refused:
-        if refused.code == "inconsistent" and job.attempts + 1 < TRIES:
-            wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
+        while (planned := _first_planned(job)) is not None:
+            if (step := steps.intend(job, planned)) is not None:
+                return step
+            if not _cancelled(job, planned):
+                return None
+    except Held as held:
+        if steps.is_cancelled(job) and not fallback.touched(job):
+            end(job, State.CANCELLED, explanation="cancelled before its first step")
+            return None
+        seconds = (held.again_at - database_now()).total_seconds()
+        wait(job, max(REST_SECONDS, int(seconds)), held.sentence)
+    except Taken as taken:
+        wait(job, REST_SECONDS, taken.sentence)
+    return None
+
+
+def _first_planned(job: Job) -> Planned | None:
+    """What comes next, on facts read now; None where the job was let go."""
+    while True:
+        if not fallback.touched(job):
+            demand_free(job.host_id)
+        renew(job, explanation="Reading what is on the host")
+        try:
+            facts = read_facts(job.host)
+            placement = placement_of(job)
+            planned = plan(facts, target_of(placement), fallback.aim(job))
+        except TransportError as error:
+            wait_for_contact(job, error)
+            return None
+        except Refused as refused:
+            if refused.code == "inconsistent" and job.attempts + 1 < TRIES:
+                wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
+                return None
+            error_now: dict[str, object] | None = {
+                "code": refused.code,
+                "message": refused.message,
+                "correction": refused.correction,
+            }
         else:
-            refuse(job, refused)
-        return None
-    if not planned:
-        _succeed(job, facts, placement)
-        return None
-    if (error_now := steps.exhausted(job, planned[0])) is not None:
-        fail(job, error_now)
-        return None
-    step = steps.intend(job, planned[0])
-    if step is None:
-        end(job, State.CANCELLED, explanation=f"Cancelled before: {planned[0].title}"[:500])
-    return step
+            if not planned:
+                _arrive(job, facts, placement)
+                return None
+            if _is_stale(job, planned):
+                fail(job, STALE)
+                return None
+            error_now = steps.exhausted(job, planned[0])
+            if error_now is None:
+                return planned[0]
+        if not fallback.give_up(job, error_now):
+            return None
 
 
-@transaction.atomic
-def _succeed(job: Job, facts: HostFacts, placement: Placement) -> None:
-    """The records follow in the same transaction as the move."""
+def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
+    """Whether a person confirmed other steps than those that would begin now."""
+    if not job.fingerprint or job.step_set.exists():
+        return False
+    return fingerprint(planned) != job.fingerprint
+
+
+def _cancelled(job: Job, planned: Planned) -> bool:
+    """A person asked for the end before `planned`: True where the way back comes first."""
+    if fallback.touched(job) and fallback.may_turn_back(job):
+        fallback.turn_back(job, {})
+        return True
+    end(job, State.CANCELLED, explanation=f"cancelled before: {planned.title}"[:500])
+    return False
+
+
+@durable("arrive")
+def _arrive(job: Job, facts: HostFacts, placement: Placement) -> None:
+    """Nothing is left to do. The records follow in the same transaction as the move."""
+    _record(job, facts, placement, fallback.aim(job))
+    if job.falls_back:
+        fallback.end_turned_back(job)
+        return
+    if job.door == Door.PORTAL:
+        Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
+    changed = job.step_set.filter(state=StepState.DONE).exists()
+    explanation = "" if changed else "It was so already; nothing had to be done."
+    end(job, State.SUCCEEDED, explanation=explanation, error={})
+
+
+def _record(job: Job, facts: HostFacts, placement: Placement, wish: Wish) -> None:
+    """The volume's records say what the host says now."""
+    if wish.life != "live":
+        life.follow(placement, wish, database_now())
+        return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
     if lv is None:
         raise RuntimeError(f"the plan for {placement} is empty without its volume")
     Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
     Volume.objects.filter(pk=job.volume_id).update(
-        wish=job.wish, size_bytes=lv.guest_size_bytes, managed=True
+        wish=wish.lasting.to_json(), size_bytes=lv.guest_size_bytes, managed=True
     )
-    if job.door == Door.PORTAL:
-        Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
-    changed = job.step_set.filter(state=StepState.DONE).exists()
-    explanation = "" if changed else "It was so already; nothing had to be done."
-    end(job, State.SUCCEEDED, explanation=explanation, error={})
+
+
+def _hand_back(job: Job) -> None:
+    """Let another worker have the job soon; where the database stays away, the lease lapses."""
+    for _ in range(HAND_BACK_TRIES):
+        time.sleep(HAND_BACK_SECONDS)
+        connection.close()
+        try:
+            not_before = Now() + timedelta(seconds=REST_SECONDS)
+            move(job, State.RUNNING, State.WAITING, not_before=not_before)
+        except (OperationalError, InterfaceError):
+            continue
+        return

@@ -33,6 +33,48 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         ["lvchange --addtag tiercel --addtag tiercel.volume=abcdefgh vg0/v-abcdefgh"],
     ),
     (
+        "volume.extend",
+        {
+            **VOLUME,
+            "from_bytes": 1 << 30,
+            "size_bytes": 3 << 30,
+            "pvs": ("sdc",),
+            "volume_key": "abcdefgh",
+        },
+        [
+            "lvcreate -y -Wy -Zy -n x-abcdefgh -L 2147483648b --addtag tiercel "
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.zeroing vg0 /dev/sdc",
+            "blkdiscard --zeroout --step 16MiB /dev/vg0/x-abcdefgh",
+            "lvchange --deltag tiercel.zeroing vg0/x-abcdefgh",
+            "lvchange --addtag tiercel.grown vg0/v-abcdefgh",
+            "lvremove -y --config devices/issue_discards=0 vg0/x-abcdefgh",
+            "lvextend -L 3221225472b vg0/v-abcdefgh <extents of vg0/x-abcdefgh>",
+        ],
+    ),
+    (
+        "guest.resize",
+        {
+            **VOLUME,
+            "size_bytes": 3 << 30,
+            "hypervisor": "libvirt",
+            "guest": "web12",
+            "disk": "vda",
+        },
+        [
+            "virsh blockresize web12 vda 3221225472B",
+            "lvchange --deltag tiercel.grown vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "volume.move",
+        {**VOLUME, "from_pvs": ("sdc", "sdd"), "to_pvs": ("md0",)},
+        [
+            "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdc /dev/md0",
+            "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdd /dev/md0",
+        ],
+    ),
+    ("move.abort", {**VOLUME, "pv": "sdc"}, ["pvmove --abort /dev/sdc"]),
+    (
         "volume.retire",
         {**LIFE},
         [
