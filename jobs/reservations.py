@@ -15,7 +15,7 @@ from storage.wish import Wish
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.
 
-    Unfinished jobs on `host` whose cache is not in `facts` count, except those of `but_for`.
+    Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of `but_for`.
     """
     found = Job.objects.unfinished().filter(host=host, dry_run=False)
     if but_for is not None:
@@ -23,8 +23,9 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     wishes = dict(found.values_list("volume_id", "wish"))
     places = Placement.objects.filter(volume_id__in=wishes, host=host, until=None)
     total: Counter[str] = Counter()
-    for volume_id, vg_uuid in places.values_list("volume_id", "vg_uuid"):
-        total[vg_uuid] += wanted_bytes(facts, vg_uuid, Wish.from_json(wishes[volume_id]))
+    for volume_id, vg_uuid, lv_uuid in places.values_list("volume_id", "vg_uuid", "lv_uuid"):
+        wish = Wish.from_json(wishes[volume_id])
+        total[vg_uuid] += wanted_bytes(facts, vg_uuid, wish, lv_uuid)
     return {vg_uuid: size_bytes for vg_uuid, size_bytes in total.items() if size_bytes}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from storage.caches import cache_of, needed_bytes, technology_of
 from storage.facts import HostFacts, PhysicalVolume
 from storage.plan.lvmcache import SUB_LV_SUFFIX
+from storage.space import volume_bytes
 from storage.wish import Wish
 
 
@@ -70,12 +71,26 @@ def _sold_bytes(facts: HostFacts, vg_uuid: str, sold_lv_uuids: Collection[str]) 
     return sum(cache.size_bytes or 0 for cache in caches if cache is not None)
 
 
-def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish) -> int:
-    """The new SSD space that `wish` takes: 0 without a cache, or where its cache exists."""
+def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, lv_uuid: str | None = None) -> int:
+    """The new SSD space that `wish` takes, for a volume on SSD (the LV `lv_uuid` once it exists) or
+    for a cache on SSD: 0 for what is there already."""
     vg = facts.vg(vg_uuid)
-    if vg is None or wish.cache is None or cache_exists(facts, vg_uuid, wish):
+    if vg is None or wish.life != "live":
+        return 0
+    if wish.tier == "ssd":
+        size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
+        return max(0, size_bytes - _fast_bytes(facts, vg_uuid, lv_uuid))
+    if wish.cache is None or cache_exists(facts, vg_uuid, wish):
         return 0
     return needed_bytes(facts, vg, technology_of(wish.layout), wish.cache.size_bytes)
+
+
+def _fast_bytes(facts: HostFacts, vg_uuid: str, lv_uuid: str | None) -> int:
+    """How much of an LV lies on SSD."""
+    lv = facts.lv(lv_uuid) if lv_uuid is not None else None
+    fast = {pv.name for pv in facts.pvs_of(vg_uuid, "fast")}
+    segments = lv.segments if lv is not None else ()
+    return sum(each.size_bytes for each in segments if fast.intersection(each.pvs))
 
 
 def cache_exists(facts: HostFacts, vg_uuid: str, wish: Wish) -> bool:

@@ -19,12 +19,18 @@ PACKAGES = {
     "lvchange": "lvm2",
     "lvconvert": "lvm2",
     "lvremove": "lvm2",
+    "lvrename": "lvm2",
+    "lvextend": "lvm2",
+    "pvmove": "lvm2",
+    "virsh": "libvirt-clients",
     "make-bcache": "bcache-tools",
     "blkdiscard": "util-linux",
     "wipefs": "util-linux",
     "modprobe": "kmod",
     "cache_check": "thin-provisioning-tools",
 }
+# What the agent does by itself, without a program.
+INSIDE = ("write", "qmp")
 # lvconvert and lvcreate run it to check a pool's metadata, and go on without it if they must.
 NEEDS_CACHE_CHECK = frozenset(("pool.create", "cache.attach"))
 
@@ -45,7 +51,7 @@ def assess(view: View, call: Call) -> tuple[Command, ...]:
 
 def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
     """Raises Refusal(missing_tool) unless every program that will be run is installed."""
-    needed = [command.argv[0] for command in remaining if command.argv[0] != "write"]
+    needed = [command.argv[0] for command in remaining if command.argv[0] not in INSIDE]
     if call.verb in NEEDS_CACHE_CHECK:
         needed.append("cache_check")
     for tool in needed:

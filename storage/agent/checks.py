@@ -208,3 +208,44 @@ def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> N
                 LOOK_AGAIN,
                 subject=subject,
             )
+
+
+def is_moving(lv: Mapping[str, Any]) -> bool:
+    """A pvmove is at work on it: then its segments lie on the old and the new PV."""
+    return any(seg["type"] == "linear" and len(seg["pvs"]) > 1 for seg in lv["segments"])
+
+
+def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
+    """Raises Refusal unless the volume may grow or move: linear, or a cache over a linear one,
+    finished, without classic snapshots, and no pvmove at work on it."""
+    name = f"{lv['vg_name']}/{lv['name']}"
+    subject = lv_subject(lv["vg_name"], lv["name"])
+    bottom = view.find_lv(lv["vg_name"], f"{lv['name']}_corig") if lv["cache"] else lv
+    if bottom is None or any(seg["type"] != "linear" for seg in bottom["segments"]):
+        raise Refusal(
+            "unsupported",
+            f"{name} is {', '.join(lv['layout'])}, not linear.",
+            "Do it on the host by hand, with the stripes or mirrors in mind.",
+            subject=subject,
+        )
+    if {"origin", "snapshot", "thickorigin"} & set(lv["role"]):
+        raise Refusal(
+            "unsupported",
+            f"{name} has classic snapshots: LVM neither grows nor moves it while they are there.",
+            "Wait until they are removed, or remove them.",
+            subject=subject,
+        )
+    if ZEROING in lv["tags"]:
+        raise Refusal(
+            "not_fresh",
+            f"{name} is not zeroed to its end yet.",
+            "Finish volume.create first: repeat it.",
+            subject=subject,
+        )
+    if is_moving(lv):
+        raise Refusal(
+            "busy",
+            f"{name} is being moved to another device.",
+            "Wait until the move has ended; then try again.",
+            subject=subject,
+        )

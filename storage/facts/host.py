@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.naming import MANAGED_TAG, is_cache_device_name, is_pool_name
+from storage.naming import MANAGED_TAG, is_cache_device_name, is_pool_name, is_room_name
 
 UUID_LIMIT = 38
 """LVM writes its uuids as 32 letters in 7 groups."""
@@ -235,7 +235,8 @@ class HostFacts:
 
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
         """Volumes a guest or a person may use; not what caches are made of. A cache device that
-        is not registered yet, or no more, is told by the name and the tag that we gave it."""
+        is not registered yet, or no more, and the room a volume grows into are told by the name and
+        the tag that we gave them."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv
@@ -243,6 +244,10 @@ class HostFacts:
             if lv.is_public
             and lv.uuid not in cache_devices
             and not (
-                MANAGED_TAG in lv.tags and (is_pool_name(lv.name) or is_cache_device_name(lv.name))
+                MANAGED_TAG in lv.tags
+                and any(
+                    is_made(lv.name)
+                    for is_made in (is_pool_name, is_cache_device_name, is_room_name)
+                )
             )
         )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import errno
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +15,7 @@ from tests.fake import bcache, dmstats, growth, load, lvm, monitor, report, shap
 from tests.fake.clock import Clock
 from tests.fake.group import Steps
 from tests.fake.hands import Hands
+from tests.fake.journal import Journal
 from tests.fake.machine import Machine
 from tests.fake.parts import ModelGap
 
@@ -44,6 +42,10 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "systemd-run", "mdadm")
 
 
+class Killed(BaseException):
+    """SIGKILL: nothing that would follow in the unit of an operation happens."""
+
+
 class Pause:
     """A command that stands still before it begins. Wait for `reached`, then `resume()`."""
 
@@ -59,7 +61,7 @@ class Pause:
         self._go.wait()
 
 
-class FakeHost:
+class FakeHost(Journal):
     """A storage host in memory; `shape.machine` says what may differ (`split_vgs=True`, …).
 
     Each gap in the model is raised and kept in `gaps`: the fixtures fail a test that left one.
@@ -68,6 +70,7 @@ class FakeHost:
     """
 
     def __init__(self, seed: str = "1", *, real_time: bool = False, **variation: Any) -> None:
+        super().__init__()
         self.machine = shape.machine(seed, **variation)
         self.clock = Clock(real=real_time)
         self.root = Hands(self)
@@ -79,13 +82,10 @@ class FakeHost:
         self._failures: dict[str, list[Result]] = {}
         self._pauses: dict[str, list[Pause]] = {}
         self._locks: dict[str, threading.Lock] = {}
-        self._ops: dict[str, dict[str, Any]] = {}
-        self._logs: dict[str, list[str]] = {}
-        self._marks: set[tuple[str, str]] = set()
         self._threads: dict[str, threading.Thread] = {}
         self._hanging: list[str] = []
+        self._kills: list[str] = []
         self._stuck: Reader | None = None
-        self.journal_full = False
         self.failed_units: list[str] = []
 
     # What a test does.
@@ -99,6 +99,10 @@ class FakeHost:
         pause = Pause()
         self._pauses.setdefault(program, []).append(pause)
         return pause
+
+    def kill_next(self, program: str) -> None:
+        """The unit that runs `program` next is killed when that has ended, before it notes so."""
+        self._kills.append(program)
 
     def hang_next(self, program: str) -> None:
         """The next run of `program` that only reads hangs in the kernel, until `unhang()`."""
@@ -173,7 +177,11 @@ class FakeHost:
                 self._settle()
                 locked = next(iter(sorted(self.machine.locked)), None)
                 return report.run(self.machine, argv, locked)
-        return self._drive(COMMANDS[program](self.machine, argv), tick, stop)
+        result = self._drive(COMMANDS[program](self.machine, argv), tick, stop)
+        if timeout is None and program in self._kills:
+            self._kills.remove(program)
+            raise Killed(program)
+        return result
 
     def _drive(
         self,
@@ -224,7 +232,7 @@ class FakeHost:
 
     def save(self, path: str, data: bytes) -> None:
         if path.startswith("/var/lib/tiercel/"):
-            self._room()
+            self.room()
         with self._guard:
             self.machine.files[path] = data
             self.machine.changed()
@@ -301,7 +309,7 @@ class FakeHost:
         """What `agent.pyz run-op` does: it ends with an exit code where the journal fails it."""
         try:
             execute(self, op)
-        except (Refusal, OSError):
+        except (Refusal, OSError, Killed):
             self.failed_units.append(op)
 
     def op_alive(self, op: str) -> bool:
@@ -310,54 +318,7 @@ class FakeHost:
     def stopping(self) -> bool:
         return False
 
-    def op_load(self, op: str) -> dict[str, Any] | None:
-        with self._guard:
-            return copy.deepcopy(self._ops.get(op))
-
-    def op_save(self, op: str, record: dict[str, Any]) -> None:
-        self._room()
-        with self._guard:
-            self._ops[op] = copy.deepcopy(record)
-
-    def op_create(self, op: str, record: dict[str, Any]) -> bool:
-        with self._guard:
-            if op in self._ops:
-                return False
-            self.op_save(op, record)
-            return True
-
-    def op_mark(self, op: str, mark: str) -> bool:
-        self._room()
-        with self._guard:
-            new = (op, mark) not in self._marks
-            self._marks.add((op, mark))
-            return new
-
-    def op_marked(self, op: str, mark: str) -> bool:
-        return (op, mark) in self._marks
-
-    def op_remove(self, op: str) -> None:
-        with self._guard:
-            del self._ops[op]
-            self._logs.pop(op, None)
-            self._marks = {each for each in self._marks if each[0] != op}
-
-    def op_ids(self) -> Sequence[str]:
-        return sorted(self._ops)
-
-    def op_log(self, op: str, text: str) -> None:
-        self._room()
-        with self._guard:
-            self._logs.setdefault(op, []).append(text)
-
-    def op_lines(self, op: str) -> Sequence[str]:
-        return tuple(self._logs.get(op, ()))
-
     # The rest.
-
-    def _room(self) -> None:
-        if self.journal_full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _settle(self) -> None:
         now = self.clock.boottime_ns()

@@ -199,7 +199,8 @@ def _segments(lv: Lv) -> list[dict[str, str]]:
         size = run.count * EXTENT
         rows.append(
             blank | {
-                "seg_start": str(start), "seg_size": str(size), "devices": f"{name}({run.first})"
+                "seg_start": str(start), "seg_size": str(size),
+                "devices": run.through or f"{name}({run.first})",
             }
         )  # fmt: skip
         start += size

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from storage.agent.host import Result
+from tests.fake import growth
 from tests.fake.argv import parse
 from tests.fake.group import Steps
 from tests.fake.machine import Machine
@@ -115,9 +116,14 @@ def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:
 
 
 def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
-    if list(argv) != ["dmsetup", "status", "--noflush", "--target", "cache"]:
+    target = argv[-1]
+    if list(argv) != ["dmsetup", "status", "--noflush", "--target", target]:
         raise ModelGap(" ".join(argv))
     yield 0.0
+    if target == "mirror":
+        return growth.mirror_status(machine)
+    if target != "cache":
+        raise ModelGap(" ".join(argv))
     cached = [lv for lv in machine.lvs() if lv.cache is not None and lv.minor is not None]
     return Result(0, "".join(_status(lv) for lv in cached))
 

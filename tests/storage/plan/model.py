@@ -14,7 +14,15 @@ from typing import Any
 
 from storage.agent import protocol
 from storage.facts import HostFacts, LogicalVolume
-from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key, volume_tag
+from storage.naming import (
+    FORMAT_TAG,
+    GROWN_TAG,
+    MANAGED_TAG,
+    ZEROING_TAG,
+    room_name,
+    tagged_volume_key,
+    volume_tag,
+)
 from storage.plan import Step, Target, plan
 from storage.wish import MIB, Wish
 from tests import make
@@ -215,9 +223,36 @@ def _bcache_set(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     return _change(facts, lv, bcache=dataclasses.replace(lv.bcache, **fields))
 
 
+def _volume_extend(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and args["from_bytes"] == lv.size_bytes
+    left = facts.lv_named(make.VG_UUID, room_name(args["volume_key"]))
+    more = args["size_bytes"] - lv.size_bytes
+    facts = _with(facts, without=left) if left is not None else facts
+    if not more:
+        return facts
+    grown = (*lv.segments, make.segment(*args["pvs"], size_bytes=more))
+    return _change(
+        facts, lv, size_bytes=args["size_bytes"], segments=grown, tags=(*lv.tags, GROWN_TAG)
+    )
+
+
+def _guest_resize(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and args["size_bytes"] == lv.size_bytes
+    return _change(facts, lv, tags=_without_tag(lv, GROWN_TAG))
+
+
+def _volume_move(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and lv.cache is None
+    assert set(args["from_pvs"]) <= set(lv.pvs)
+    return _change(facts, lv, segments=(make.segment(*args["to_pvs"], size_bytes=lv.size_bytes),))
+
+
 VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "volume.create": _volume_create,
     "volume.tag": _volume_tag,
+    "volume.extend": _volume_extend,
+    "volume.move": _volume_move,
+    "guest.resize": _guest_resize,
     "pool.create": _pool_create,
     "pool.remove": _remove,
     "cache.attach": _cache_attach,

@@ -97,11 +97,6 @@ def test_a_volume_as_wished_needs_nothing() -> None:
     assert verbs(make.facts(lv), lv, Wish(GIB)) == []
 
 
-def test_a_volume_does_not_grow_in_this_version() -> None:
-    lv = ours()
-    assert refused(make.facts(lv), lv, Wish(8 * GIB + 1)) == "unsupported"
-
-
 def test_a_volume_waiting_for_its_format_is_not_a_plain_one() -> None:
     lv = ours(tags=(*OURS, FORMAT_TAG))
     assert refused(make.facts(lv), lv, PLAIN) == "unsupported"
