@@ -51,8 +51,8 @@ def test_denying_the_last_volume_group_is_observe_only_again() -> None:
 
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
-    document = {"vgs": [], "fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
-    document |= {"destroy_per_hour": 1, "undo_hours": 72}
+    pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
+    document = {"vgs": [], **pvs, "destroy_per_hour": 1, "undo_hours": 72}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     assert saved(host) == {**document, "vgs": ["vg0"]}

@@ -33,9 +33,9 @@ def agent(host: FakeHost) -> Agent:
     return Agent(FakeWorld(host))
 
 
-def creation(agent: Agent) -> Call:
-    args, expect = agent.call("volume.create", agent.volume_args())
-    return Call("volume.create", args, expect)
+def creation(agent: Agent, args: dict[str, Any] | None = None) -> Call:
+    named, expect = agent.call("volume.create", args or agent.volume_args())
+    return Call("volume.create", named, expect)
 
 
 def runs(host: FakeHost, program: str) -> int:
@@ -118,6 +118,26 @@ def test_an_operation_whose_host_was_restarted_was_interrupted(
     began = [each["started_ns"] is not None for each in found["commands"]]
     assert began == [True, True, False], "the journal says how far it came"
     pause.resume()
+
+
+def test_a_unit_that_was_killed_left_its_intent_and_nothing_is_done_twice(
+    host: FakeHost, agent: Agent
+) -> None:
+    args = agent.volume_args()
+    host.kill_next("lvcreate")
+    op = agent.start("volume.create", args)
+    host.wait_for_ops()
+    assert host.failed_units == [op]
+    host.advance(16)
+    found = get(host, op, 0)
+    assert (found["state"], found["error"]["code"]) == ("interrupted", "interrupted")
+    first = found["commands"][0]
+    assert first["started_ns"] is not None and first["ended_ns"] is first["rc"] is None
+    execute(host, op)
+    accept(host, op, creation(agent, args))
+    assert runs(host, "lvcreate") == 1
+    agent.do("volume.create", args)
+    assert (runs(host, "lvcreate"), runs(host, "blkdiscard")) == (1, 1)
 
 
 def test_a_journal_that_fills_up_stops_before_the_next_command(
