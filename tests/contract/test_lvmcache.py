@@ -64,12 +64,13 @@ def test_a_writethrough_cache_comes_and_goes_while_a_guest_holds_the_volume(
         assert (after["uuid"], after["dev"]) == (before["uuid"], before["dev"])
 
 
-def test_writeback_is_set_flushed_and_left_while_a_guest_holds_the_volume(
+def test_writeback_is_attached_flushed_and_left_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:
-    volume, pool = agent.cached()
+    volume, pool = agent.cached("writeback")
+    assert agent.lv(volume)["cache"]["mode"] == "writeback", "at once, on a redundant array"
     with world.guest("web12", volume):
-        agent.do("cache.set", {"lv": volume, "mode": "writeback", "migration_threshold": 4096})
+        agent.do("cache.set", {"lv": volume, "migration_threshold": 4096})
         cache = agent.lv(volume)["cache"]
         assert (cache["mode"], cache["migration_threshold_sectors"]) == ("writeback", 4096)
         detach = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
@@ -121,10 +122,3 @@ def test_a_bigger_cache_takes_over_while_a_guest_holds_the_volume(
         assert (cache["pool"], cache["mode"], cache["policy"]) == (made["name"], "writeback", "smq")
         assert cache["size_bytes"] == 2 * POOL_BYTES
     assert not [name for name in agent.names() if name.startswith(old)]
-
-
-def test_writeback_is_attached_at_once_on_a_redundant_array(agent: Agent) -> None:
-    volume, pool = agent.cached("writeback")
-    assert agent.lv(volume)["cache"]["mode"] == "writeback"
-    agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
-    assert agent.names() == {volume}

@@ -12,7 +12,7 @@ from tests.contract.client import MIB, Agent, pool_args
 from tests.contract.lab_world import LabWorld
 from tests.lab import load
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab-contract")]
 
 SECONDS_BETWEEN = 2.0
 
