@@ -42,8 +42,13 @@ def refuse(job: Job, refused: Refused) -> None:
 
 def wait(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
     """Go on in `seconds`, without a worker until then."""
-    not_before = Now() + timedelta(seconds=seconds)
-    end(job, State.WAITING, not_before=not_before, explanation=explanation[:500], **fields)
+    fields = {"not_before": Now() + timedelta(seconds=seconds), "claims": 0} | fields
+    end(job, State.WAITING, explanation=explanation[:500], **fields)
+
+
+def lasting_error(job: Job) -> dict[str, Any]:
+    """What of the job's error outlives its next step: why it rolls back, who resolved it."""
+    return job.error if job.falls_back or "resolve" in job.error else {}
 
 
 def wait_for_contact(job: Job, error: TransportError) -> None:
@@ -51,6 +56,7 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
     nothing has changed. Once work has begun, the volume stays locked and the host is asked until
     it answers, or, after long, until a person decides."""
     attempts = job.attempts + 1
+    kept = lasting_error(job)
     has_begun = job.step_set.filter(state__in=(StepState.RUNNING, StepState.DONE)).exists()
     if not has_begun and (attempts >= TRIES or not isinstance(error, PASSING)):
         fail(job, error.to_json())
@@ -63,8 +69,8 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
             job,
             State.NEEDS_ATTENTION,
             attempts=attempts,
-            error=error.to_json() | {"correction": f"{error.correction} {unknown}"},
+            error=kept | error.to_json() | {"correction": f"{error.correction} {unknown}"},
         )
     else:
         seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
-        wait(job, seconds, error.message, attempts=attempts, error=error.to_json())
+        wait(job, seconds, error.message, attempts=attempts, error=kept or error.to_json())

@@ -1,11 +1,63 @@
-"""Forms about trust in hosts."""
+"""Forms about trust in hosts, and about when jobs may begin."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django import forms
+from django.utils import timezone
+
+LATEST = timedelta(days=366)
 
 
 class AcceptForm(forms.Form):
     """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts` decides."""
 
     fingerprint = forms.CharField(max_length=100)
+
+
+class ConfirmForm(forms.Form):
+    """A preview is confirmed: at once, or for later (UTC)."""
+
+    not_before = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M"])
+
+    def clean_not_before(self) -> datetime | None:
+        """None for at once, also where the time has come meanwhile."""
+        at: datetime | None = self.cleaned_data["not_before"]
+        now = timezone.now()
+        if at is not None and at > now + LATEST:
+            raise forms.ValidationError("A job begins within a year.")
+        return at if at is not None and at > now else None
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the time, in one sentence."""
+        return " ".join(str(error) for error in self.errors.get("not_before", ()))
+
+
+class MaintenanceForm(forms.Form):
+    """Why jobs are held back, for those who wait for them."""
+
+    reason = forms.CharField(max_length=200, required=False)
+
+
+class WindowForm(forms.Form):
+    """When steps may begin on a host, every day, in UTC; both empty for at any time."""
+
+    window_start = forms.TimeField(required=False, input_formats=["%H:%M", "%H:%M:%S"])
+    window_end = forms.TimeField(required=False, input_formats=["%H:%M", "%H:%M:%S"])
+
+    def clean(self) -> dict[str, object]:
+        """Both or neither, and not the same."""
+        start, end = self.cleaned_data.get("window_start"), self.cleaned_data.get("window_end")
+        if (start is None) != (end is None):
+            raise forms.ValidationError("Give both times, or none.")
+        if start is not None and start == end:
+            raise forms.ValidationError("A window from a time to the same time is no window.")
+        return self.cleaned_data
+
+
+class ResolveForm(forms.Form):
+    """What a person did about a job that needs attention."""
+
+    why = forms.CharField(max_length=200)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime, time, timedelta
 
+from django.db.models.functions import Now
+
+from jobs import nudge
 from jobs.clock import database_now
-from jobs.models import Halt
+from jobs.models import Halt, Job, JobQuerySet, State
 from storage.models import Host
 
 LOOK_AGAIN = timedelta(seconds=10)
@@ -51,6 +54,42 @@ def next_opening(start: time, end: time, now: datetime) -> datetime | None:
         return None
     opening = datetime.combine(now.date(), start, now.tzinfo)
     return opening if opening > now else opening + timedelta(days=1)
+
+
+def begin_maintenance(host: Host, reason: str) -> None:
+    """No step begins on the host from now on; repeated, only the reason changes."""
+    Host.objects.filter(pk=host.pk, maintenance_since=None).update(maintenance_since=Now())
+    Host.objects.filter(pk=host.pk).update(maintenance_reason=reason)
+
+
+def end_maintenance(host: Host) -> None:
+    """Its jobs are looked at again at once."""
+    Host.objects.filter(pk=host.pk).update(maintenance_since=None, maintenance_reason="")
+    _look_again(Job.objects.filter(host=host))
+
+
+def set_window(host: Host, start: time | None, end: time | None) -> None:
+    """Both None for at any time; jobs that wait are looked at again at once."""
+    Host.objects.filter(pk=host.pk).update(window_start=start, window_end=end)
+    _look_again(Job.objects.filter(host=host))
+
+
+def stop_all(actor_id: int | None, reason: str) -> None:
+    """The global stop; whoever stops first is named."""
+    Halt.objects.get_or_create(pk=True, defaults={"reason": reason, "actor_id": actor_id})
+
+
+def let_go_on() -> None:
+    """The end of the global stop: all that waits is looked at again."""
+    Halt.objects.all().delete()
+    _look_again(Job.objects.all())
+
+
+def _look_again(jobs: JobQuerySet) -> None:
+    ids = list(jobs.filter(state=State.WAITING).values_list("pk", flat=True))
+    Job.objects.filter(pk__in=ids, state=State.WAITING).update(not_before=None)
+    for job_id in ids:
+        nudge.job(job_id)
 
 
 def _who(halt: Halt) -> str:

@@ -73,13 +73,20 @@ def ask(
     expect: Mapping[str, Any] | None = None,
     *,
     request_id: str | None = None,
+    fence: int | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
     """`transport.call` for an active host; what comes of it is noted on the host's record."""
     must_be_active(host)
     try:
         reply = transport.call(
-            host, verb, args, expect, request_id=request_id, deadline_seconds=deadline_seconds
+            host,
+            verb,
+            args,
+            expect,
+            request_id=request_id,
+            fence=fence,
+            deadline_seconds=deadline_seconds,
         )
     except TransportError as error:
         note_failure(host, error)

@@ -6,12 +6,14 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from jobs import hosts, steps
+from jobs import failpoints, hosts, steps
 from jobs.clock import database_now
-from jobs.endings import PASSING, REST_SECONDS, TRIES, fail, wait, wait_for_contact
+from jobs.endings import PASSING, REST_SECONDS, TRIES, wait, wait_for_contact
+from jobs.fallback import give_up
 from jobs.models import Job, Step, StepState
 from jobs.moves import renew
 from jobs.outcome import decode_outcome
+from jobs.pace import stop_if_outpaced
 from jobs.replies import BadLine
 from jobs.trouble import BadReply, TransportError
 
@@ -20,6 +22,7 @@ BUSY_PATIENCE = timedelta(hours=1)
 
 WORTH_A_NEW_PLAN = frozenset(
     {
+        "aborted",
         "already_exists",
         "cmd_failed",
         "dirty",
@@ -34,18 +37,30 @@ WORTH_A_NEW_PLAN = frozenset(
 )
 """Agent errors after which fresh facts may give another plan, or the same one may succeed."""
 
+PASSES_BY = frozenset({"busy", "stale_fence"})
+"""Nothing was run: something else has the volume group, or had a later turn in it."""
+
 
 def send(job: Job, step: Step) -> bool:
     """Send an intended step; False where the job moved on. A lost connection says nothing: the
     host may have the request, and is asked for the operation next."""
     try:
-        reply = hosts.ask(job.host, step.verb, step.args, step.expect, request_id=str(step.op_id))
+        failpoints.reach("send.before")
+        reply = hosts.ask(
+            job.host,
+            step.verb,
+            step.args,
+            step.expect,
+            request_id=str(step.op_id),
+            fence=step.fence,
+        )
+        failpoints.reach("send.after")
     except TransportError as error:
         steps.note(job, f"{error.message}. Asking for operation {step.op_id}.")
         return True
     if reply.error is None:
         return True
-    if reply.error.code == "busy":
+    if reply.error.code in PASSES_BY:
         return _stand_back(job, step, reply.error.to_json())
     steps.fail(job, step, reply.error.to_json())
     return may_go_on(job, step)
@@ -59,7 +74,10 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
     while True:
         renew(job)
         try:
-            _poll(job, step)
+            poll(job, step)
+            if step.state == StepState.RUNNING:
+                _stop_if_cancelled(job, step)
+                stop_if_outpaced(job, step)
         except TransportError as error:
             failures += 1
             if failures >= TRIES or not isinstance(error, PASSING):
@@ -79,18 +97,17 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
 def may_go_on(job: Job, step: Step) -> bool:
     """After a failed step: plan anew, wait, or end the job with the agent's own words."""
     code = step.error.get("code")
-    if code == "busy":
+    if code in PASSES_BY:
         return _stand_back(job, step, step.error)
-    if code not in WORTH_A_NEW_PLAN:
-        fail(job, step.error)
-        return False
-    return True
+    return code in WORTH_A_NEW_PLAN or give_up(job, step.error)
 
 
-def _poll(job: Job, step: Step) -> None:
+def poll(job: Job, step: Step) -> None:
     """Ask once what became of an operation; raises `TransportError` where that stays unknown."""
     args = {"op": str(step.op_id), "after": step.output_seen}
+    failpoints.reach("poll.before")
     reply = hosts.ask(job.host, "op.get", args)
+    failpoints.reach("poll.after")
     if reply.error is not None:
         if reply.error.code != "not_found":
             raise BadReply(job.host.name, f"{reply.error.code}: {reply.error.message}")
@@ -121,8 +138,22 @@ def _poll(job: Job, step: Step) -> None:
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     """Something else works on the volume group: wait for it, without counting tries."""
     steps.put_back(job, step, error)
-    if step.started_at is not None and database_now() - step.started_at > BUSY_PATIENCE:
-        fail(job, error)
-    else:
-        wait(job, REST_SECONDS, str(error["message"]))
+    begun = max((at for at in (step.started_at, job.started_at) if at is not None), default=None)
+    if begun is not None and database_now() - begun > BUSY_PATIENCE:
+        return give_up(job, error)
+    wait(job, REST_SECONDS, str(error["message"]))
     return False
+
+
+def _stop_if_cancelled(job: Job, step: Step) -> None:
+    """A cancelled job asks the host once to stop what takes long and may be stopped; the host
+    knows which verbs those are, and its refusal is shown with the step."""
+    if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
+        return
+    reply = hosts.ask(job.host, "op.abort", {"op": str(step.op_id)})
+    asked = {
+        "code": "stopping",
+        "message": "The host was asked to stop this step.",
+        "correction": "",
+    }
+    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)

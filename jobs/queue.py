@@ -185,9 +185,7 @@ def _demand_room(placement: Placement, wish: Wish) -> None:
         return
     host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
     facts = facts_of(host)
-    if facts is None or not wanted_bytes(
-        facts, placement.vg_uuid, wish, placement.lv_uuid
-    ):
+    if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
         return
     held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
     try:

@@ -18,7 +18,7 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
-from jobs import decisions, fallback, preview, steps
+from jobs import audit, decisions, fallback, preview, steps
 from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts, target_of
 from jobs.endings import REST_SECONDS, TRIES, end, fail, wait, wait_for_contact
@@ -141,23 +141,29 @@ def _first_planned(job: Job) -> Planned | None:
             if refused.code == "inconsistent" and job.attempts + 1 < TRIES:
                 wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
                 return None
-            error_now: dict[str, object] | None = {
-                "code": refused.code,
-                "message": refused.message,
-                "correction": refused.correction,
-            }
+            error_now = _said(refused)
         else:
             if not planned:
-                _arrive(job, facts, placement)
+                with audit.signed(job):
+                    _arrive(job, facts, placement)
                 return None
             if _is_stale(job, planned):
                 fail(job, STALE)
                 return None
-            error_now = steps.exhausted(job, planned[0])
-            if error_now is None:
+            spent = steps.exhausted(job, planned[0])
+            if spent is None:
                 return planned[0]
+            error_now = spent
         if not fallback.give_up(job, error_now):
             return None
+
+
+def _said(refused: Refused) -> dict[str, str]:
+    return {
+        "code": refused.code,
+        "message": refused.message,
+        "correction": refused.correction,
+    }
 
 
 def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs import collect, nudge, runner
+from jobs import collect, nudge, poll, runner
 from jobs import refresh as refreshing
 from jobs import sweep as sweeping
 from jobs.clock import database_now
 from storage.models import Host
 from storage.samples import ensure_partitions
+
+# Celery imports this module alone: the thread for times without a broker begins with the worker.
+__all__ = ["poll"]
 
 
 @shared_task

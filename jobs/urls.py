@@ -29,6 +29,7 @@ urlpatterns = [
     path("jobs/stop", hold_views.stop_all, name="jobs-stop"),
     path("jobs/go-on", hold_views.let_go_on, name="jobs-go-on"),
     path("jobs/<str:key>/cancel", verbs.cancel_job, name="job-cancel"),
+    path("jobs/<str:key>/pace", cache_views.quicken_flush, name="job-pace"),
     path("jobs/<str:key>/resume", decision_views.resume_job, name="job-resume"),
     path("jobs/<str:key>/rollback", decision_views.roll_back_job, name="job-rollback"),
     path("jobs/<str:key>/resolve", decision_views.resolve_job, name="job-resolve"),

@@ -4,7 +4,8 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
-from storage.access import Right, may
+from jobs.models import Halt
+from storage.access import Right, is_staff, may
 
 
 def notice(request: HttpRequest) -> dict[str, str]:
@@ -20,3 +21,10 @@ def rights(request: HttpRequest) -> dict[str, bool]:
         "may_operate": may(user, Right.OPERATE),
         "may_administer": may(user, Right.ADMINISTER),
     }
+
+
+def halt(request: HttpRequest) -> dict[str, Halt | None]:
+    """Return `halt`, the global stop while there is one; for staff."""
+    if not is_staff(getattr(request, "user", AnonymousUser())):
+        return {"halt": None}
+    return {"halt": Halt.objects.select_related("actor").first()}

@@ -97,6 +97,7 @@ class Job(models.Model):
     since the last good one. `door` and `token` say how it was asked for (`token` is the public
     part of an API token's name). A customer's change of plan also records the `cache_plan` (null =
     none) and the price then. Lease and `not_before` are times of the database's clock.
+    `started_at` is when a worker first took it, or again after a person resumed it.
 
     `fallback` is the wish that restores where the job began (null = nothing to go back to);
     `falls_back` says that it is what the job now works towards, `turned` that the point of no
@@ -185,11 +186,14 @@ class Job(models.Model):
         if self.state == State.SUCCEEDED:
             return self.explanation or f"{what}: done in {self._duration()}."
         if self.state == State.FAILED:
-            return f"{what} failed: {self.error.get('message', self.explanation)}"
+            said = f"{what} failed: {self.error.get('message', self.explanation)}"
+            return f"{said} {self.explanation}" if "undone" in self.error else said
         if self.state == State.CANCELLED:
-            return f"{what}: cancelled."
+            return f"{what}: {self.explanation.rstrip('.') or 'cancelled'}."
         if self.state == State.NEEDS_ATTENTION:
             return f"{what} needs a person: {self.error.get('message', self.explanation)}"
+        if self.state == State.QUEUED and self.not_before is not None:
+            return f"{what}: begins at {self.not_before:%Y-%m-%d %H:%M} UTC."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."

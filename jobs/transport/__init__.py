@@ -33,14 +33,18 @@ def call(
     expect: Mapping[str, Any] | None = None,
     *,
     request_id: str | None = None,
+    fence: int | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
     """Ask the agent of `host` and wait; raises `TransportError`. For threads, never for the loop.
 
     A refusal of the agent is a reply with `error`, not an exception. Repeating a call with the
-    same `request_id` is harmless: the agent runs an operation id once.
+    same `request_id` is harmless: the agent runs an operation id once. `fence` is the number of an
+    operation's turn in its volume group (`jobs.turns`).
     """
-    request = {"verb": verb, "args": dict(args or {}), "expect": dict(expect or {})}
+    request: dict[str, Any] = {"verb": verb, "args": dict(args or {}), "expect": dict(expect or {})}
+    if fence is not None:
+        request["fence"] = fence
     return sshloop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
 
 

@@ -15,9 +15,11 @@ from jobs.models import Job, State
 from jobs.queue import cancel
 from panel.api import cursor, described, idempotency, waiting
 from panel.api.nouns import job_json, job_url
+from panel.api.problem import Problem
 from panel.api.resource import Resource, bad_parameter, truth, whole
 from panel.api.shapes import JobShape, LinesShape
 from storage.access import Right, is_staff
+from storage.plan import Refused
 
 LINES = 500
 FOR_ALL = (*cursor.PARAMETERS, "state", "volume")
@@ -128,7 +130,8 @@ class JobCancel(Resource):
         },
     )
     def post(self, request: Request, key: str) -> Response:
-        """At once or before its next step; what is done stays done."""
+        """At once, or before its next step, after it has undone what is done where it can. Refused
+        (`turned`) once the point of no return is passed."""
         found = _job(self, key)
         self.demand(Right.OPERATE)
         within = waiting.seconds(request)
@@ -141,8 +144,10 @@ class JobCancel(Resource):
         return answer
 
     def _cancel(self, found: Job) -> Response:
-        if not found.is_over:
+        try:
             cancel(found, self.user)
+        except Refused as refused:
+            raise Problem(409, refused.code, refused.message, refused.correction) from None
         found = _job(self, found.key)
         return Response(
             job_json(found, self.user, steps=True),

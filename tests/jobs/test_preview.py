@@ -11,7 +11,7 @@ from jobs import runner
 from jobs.models import Job, State, StepState
 from jobs.preview import NOTHING
 from jobs.queue import submit
-from storage.wish import GIB, Wish
+from storage.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Refuse, Sshd
@@ -108,8 +108,8 @@ def test_a_refused_request_fails_with_the_agents_words(sshd: Make) -> None:
 
 def test_a_plan_that_is_refused_fails_with_its_correction(sshd: Make) -> None:
     agent = TaggingAgent()
-    job = preview(sshd(agent), agent, Wish(16 * GIB))
-    assert (job.state, job.error["code"]) == (State.FAILED, "unsupported")
+    job = preview(sshd(agent), agent, Wish(8 * GIB, cache=LvmCache("c-a", GIB)))
+    assert (job.state, job.error["code"]) == (State.FAILED, "bad_request")
 
 
 def test_a_host_out_of_reach_fails_the_preview_at_once(sshd: Make) -> None:

@@ -19,7 +19,7 @@ from jobs.queue import cancel, submit
 from jobs.sweep import due
 from storage.models import Placement, Volume
 from storage.plan import plan
-from storage.wish import GIB, Wish
+from storage.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent, running
 from tests.jobs.sshd import Cut, Raw, Refuse, Sshd
@@ -91,7 +91,7 @@ def test_a_good_exit_without_effect_is_not_success(sshd: Make, agent: TaggingAge
     agent.has_effect = False
     job, _ = start(sshd, agent)
     run(job)
-    assert (job.state, job.error["code"]) == (State.FAILED, "no_progress")
+    assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "no_progress")
     assert agent.runs == steps.TRIES
 
 
@@ -263,9 +263,9 @@ def test_a_busy_volume_group_is_waited_for_and_costs_no_try(
 
 
 def test_a_refused_plan_fails_with_its_correction(sshd: Make, agent: TaggingAgent) -> None:
-    job, server = start(sshd, agent, Wish(size_bytes=16 * GIB))
+    job, server = start(sshd, agent, Wish(size_bytes=8 * GIB, cache=LvmCache("c-a", GIB)))
     run(job)
-    assert (job.state, job.error["code"]) == (State.FAILED, "unsupported")
+    assert (job.state, job.error["code"]) == (State.FAILED, "bad_request")
     assert job.error["correction"]
     assert server.verbs() == ["inventory"]
 

@@ -106,6 +106,7 @@ TABLE = (
     Row("job-status", "GET", SEE, ("job",)),
     Row("job-lines", "GET", SEE, ("job",)),
     Row("job-cancel", "POST", OPERATE, ("job",)),
+    Row("job-pace", "POST", OPERATE, ("job",)),
     Row("job-resume", "POST", OPERATE, ("job",)),
     Row("job-rollback", "POST", OPERATE, ("job",)),
     Row("job-resolve", "POST", OPERATE, ("job",)),

@@ -1,0 +1,59 @@
+"""A person's decision about a job that needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from jobs import decisions
+from jobs.forms import ResolveForm
+from jobs.models import Job
+from jobs.verbs import CONFLICT, show_refusal
+from storage.access import Right, staff_view
+from storage.plan import Refused
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def resume_job(request: HttpRequest, key: str) -> HttpResponse:
+    """Let the job go on towards its wish."""
+    return _decide(request, key, decisions.resume)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def roll_back_job(request: HttpRequest, key: str) -> HttpResponse:
+    """Let the job go back to where it began."""
+    return _decide(request, key, decisions.roll_back)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
+    """It is settled on the host: end the job, with the reason."""
+    form = ResolveForm(request.POST)
+    if not form.is_valid():
+        found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+        refusal = Refused("invalid", "Say in a few words what you did.", "Go back and fill it in.")
+        return show_refusal(request, refusal, found.volume)
+
+    def settle(job: Job, actor: AbstractBaseUser | None) -> None:
+        decisions.resolve(job, actor, form.cleaned_data["why"])
+
+    return _decide(request, key, settle)
+
+
+def _decide(
+    request: HttpRequest, key: str, decide: Callable[[Job, AbstractBaseUser | None], None]
+) -> HttpResponse:
+    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    actor = request.user if isinstance(request.user, AbstractBaseUser) else None
+    try:
+        decide(found, actor)
+    except Refused as refused:
+        return show_refusal(request, refused, found.volume, CONFLICT)
+    return redirect("job", found.key)

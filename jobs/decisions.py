@@ -1,0 +1,113 @@
+"""What a person decides about a job that needs attention. Each decision hands the job back to a
+worker, whose first act is to read the host again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from jobs import nudge, operation, steps
+from jobs.contact import read_facts
+from jobs.endings import end
+from jobs.fallback import may_turn_back
+from jobs.models import Job, State, StepState
+from jobs.moves import move, renew
+from jobs.trouble import TransportError
+from storage.plan import Refused
+
+WHY_LIMIT = 200
+
+
+def resume(job: Job, actor: AbstractBaseUser | None) -> None:
+    """Go on towards the wish, counting tries anew; raises `Refused`."""
+    _hand_back(job, f"resumed by {_name(actor)}", falls_back=False, error={})
+
+
+def roll_back(job: Job, actor: AbstractBaseUser | None) -> None:
+    """Go back to where the job began; raises `Refused` where there is no way back."""
+    if (reason := no_way_back(job)) is not None:
+        raise reason
+    last = job.step_set.order_by("-n").values_list("n", flat=True).first()
+    error = _plain(job.error) | {"after_step": last or 0}
+    _hand_back(job, f"rolled back by {_name(actor)}", falls_back=True, error=error)
+
+
+def resolve(job: Job, actor: AbstractBaseUser | None, why: str) -> None:
+    """A person has settled it on the host: the host is read once more, and the job is cancelled
+    with who said so and why. Raises `Refused`."""
+    resolution = {"who": _name(actor), "why": why.strip()[:WHY_LIMIT]}
+    said = f"marked as resolved by {_name(actor)}"
+    _hand_back(job, said, error=_plain(job.error) | {"resolve": resolution})
+
+
+def no_way_back(job: Job) -> Refused | None:
+    """Why the job cannot be rolled back; None where it can."""
+    if may_turn_back(job):
+        return None
+    if job.turned:
+        return Refused(
+            "turned",
+            "The point of no return is passed: there is only the way forward.",
+            "Resume the job, or settle it on the host and mark it as resolved.",
+        )
+    return Refused(
+        "no_fallback",
+        "There is no earlier state of the volume to go back to.",
+        "Resume the job, or settle it on the host and mark it as resolved.",
+    )
+
+
+def settle(job: Job) -> None:
+    """A worker's part of `resolve`: read the host and end the job; raises `LostLease`."""
+    resolution = dict(job.error["resolve"])
+    before = {name: value for name, value in job.error.items() if name != "resolve"}
+    renew(job, explanation="Reading what is on the host")
+    try:
+        step = job.running_step
+        if step is not None:
+            operation.poll(job, step)
+            if step.state == StepState.RUNNING:
+                still = {
+                    "code": "still_running",
+                    "message": f"“{step.title}” still runs on the host.",
+                    "correction": "Wait until it has ended there, then mark the job as resolved.",
+                }
+                end(job, State.NEEDS_ATTENTION, error=before | still)
+                return
+        read_facts(job.host)
+    except TransportError as error:
+        end(job, State.NEEDS_ATTENTION, error=before | error.to_json())
+        return
+    said = f"resolved by {resolution['who']}: {resolution['why']}"
+    end(job, State.CANCELLED, explanation=f"cancelled; {said}"[:500], error=before)
+
+
+@transaction.atomic
+def _hand_back(job: Job, said: str, **fields: Any) -> None:
+    fresh = {
+        "attempts": 0,
+        "claims": 0,
+        "started_at": None,
+        "not_before": None,
+        "cancel_requested": False,
+        "explanation": said,
+    }
+    if not move(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
+        raise Refused(
+            "not_now",
+            f"The job does not wait for a decision: it is {job.get_state_display()}.",
+            "Load its page again.",
+        )
+    steps.add_lines(job, [f"{said[:1].upper()}{said[1:]}."])
+    nudge.job(job.pk)
+
+
+def _plain(error: dict[str, Any]) -> dict[str, Any]:
+    """Without what was left then: it is read again."""
+    return {name: value for name, value in error.items() if name not in ("residue", "after_step")}
+
+
+def _name(actor: AbstractBaseUser | None) -> str:
+    return str(actor) if actor is not None else "somebody"

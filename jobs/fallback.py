@@ -1,0 +1,117 @@
+"""The way back. A job that cannot reach its wish plans towards its `fallback`, the wish that
+restores where it began, as long as the point of no return is not passed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Max, Q
+
+from jobs import steps
+from jobs.contact import placement_of, read_facts, target_of
+from jobs.endings import end, fail
+from jobs.models import Job, State, StepState
+from jobs.moves import renew
+from jobs.residue import residue_of
+from jobs.trouble import TransportError
+from storage.facts import HostFacts
+from storage.models import Host
+from storage.plan.fingerprint import FLUSHES
+from storage.rows import facts_of
+from storage.wish import Wish
+
+NO_PROGRESS = "no_progress"
+ROLLED_BACK = "Rolled back: the volume is as it was before."
+
+
+def aim(job: Job) -> Wish:
+    """What the job works towards now. A flush that has ended counts for good: under load there is
+    new dirty data a moment later."""
+    wish = Wish.from_json(job.fallback if job.falls_back else job.wish)
+    if wish.flushed and job.step_set.filter(verb__in=FLUSHES, state=StepState.DONE).exists():
+        return wish.lasting
+    return wish
+
+
+def touched(job: Job) -> bool:
+    """Whether the job may have changed anything on the host: a step ended well, runs, or failed
+    after the host had begun commands for it."""
+    ran = Q(state__in=(StepState.DONE, StepState.RUNNING))
+    return job.step_set.filter(ran | Q(state=StepState.FAILED) & ~Q(commands=[])).exists()
+
+
+def may_turn_back(job: Job) -> bool:
+    """Whether there is something to go back to, and a way."""
+    return job.fallback is not None and not job.turned
+
+
+def give_up(job: Job, error: dict[str, Any]) -> bool:
+    """The wish cannot be reached, and `error` says why. True where the job goes on, backwards;
+    False where it ended: failed while nothing is half done, else before a person."""
+    if not touched(job):
+        fail(job, error)
+        return False
+    # Ended well and not there: somebody or something undoes it, and would undo the way back too.
+    if job.falls_back or job.turned or error.get("code") == NO_PROGRESS:
+        need_attention(job, error)
+        return False
+    if not may_turn_back(job):
+        fail(job, error)
+        return False
+    turn_back(job, error)
+    return True
+
+
+def turn_back(job: Job, error: dict[str, Any]) -> None:
+    """From here on the job works towards its fallback. `error` is why, {} for a cancellation."""
+    last = job.step_set.aggregate(n=Max("n"))["n"] or 0
+    why = str(error.get("message", "cancelled"))
+    renew(
+        job,
+        falls_back=True,
+        attempts=0,
+        error=error | {"after_step": last},
+        explanation=f"Rolling back: {why}"[:500],
+    )
+    steps.note(job, f"Rolling back: {why}")
+
+
+def end_turned_back(job: Job) -> None:
+    """The volume is as it was: the job ends with what made it turn back and what it undid."""
+    error = {name: value for name, value in job.error.items() if name != "after_step"}
+    after = job.error.get("after_step", 0)
+    undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
+    titles = list(undone.values_list("title", flat=True))
+    if not error:
+        what = "what was done is undone" if titles else "nothing had to be undone"
+        end(job, State.CANCELLED, explanation=f"cancelled; {what}", error={})
+        return
+    end(job, State.FAILED, error=error | {"undone": titles}, explanation=ROLLED_BACK)
+
+
+def need_attention(job: Job, error: dict[str, Any]) -> None:
+    """Nobody but a person can go on: the volume stays locked, and what is left is listed."""
+    first = job.error.get("message") if job.falls_back else None
+    if first:
+        error = error | {"message": f"{first} Rolling back failed too: {error['message']}"}
+    end(job, State.NEEDS_ATTENTION, error=error | {"residue": _residue(job)})
+
+
+def _residue(job: Job) -> list[str]:
+    """Read again, so that a person decides on what is; the last inventory where that fails."""
+    renew(job)
+    try:
+        facts = read_facts(job.host)
+    except TransportError as error:
+        stored = facts_of(Host.objects.get(pk=job.host_id))
+        if stored is None:
+            return []
+        said = f"The host did not answer just now ({error.message}); this is what it said last."
+        return [said, *_of(job, stored)]
+    return _of(job, facts)
+
+
+def _of(job: Job, facts: HostFacts) -> list[str]:
+    fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
+    target = target_of(placement_of(job))
+    return residue_of(facts, target, Wish.from_json(job.wish), fallback)

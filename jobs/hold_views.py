@@ -1,0 +1,74 @@
+"""What an administrator does to hold jobs back: maintenance, change windows, the global stop."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from jobs import holds
+from jobs.forms import MaintenanceForm, WindowForm
+from storage.access import Right, staff_view
+from storage.models import Host
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
+    """From now on no step begins on the host."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = MaintenanceForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "A reason has at most 200 characters.")
+    else:
+        holds.begin_maintenance(host, form.cleaned_data["reason"])
+        messages.success(request, f"{host.name} is in maintenance: its jobs wait.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def end_maintenance(request: HttpRequest, key: str) -> HttpResponse:
+    """The host's jobs go on."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    holds.end_maintenance(host)
+    messages.success(request, f"The maintenance of {host.name} has ended: its jobs go on.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def set_window(request: HttpRequest, key: str) -> HttpResponse:
+    """When steps may begin on the host, every day."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = WindowForm(request.POST)
+    if not form.is_valid():
+        for errors in form.errors.values():
+            messages.error(request, " ".join(str(error) for error in errors))
+        return redirect("host", host.key)
+    start, end = form.cleaned_data["window_start"], form.cleaned_data["window_end"]
+    holds.set_window(host, start, end)
+    when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
+    messages.success(request, f"Jobs on {host.name} may begin {when}.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def stop_all(request: HttpRequest) -> HttpResponse:
+    """The global stop: no step begins on any host."""
+    form = MaintenanceForm(request.POST)
+    reason = form.cleaned_data["reason"] if form.is_valid() else ""
+    holds.stop_all(request.user.pk, reason)
+    messages.success(request, "All jobs are stopped: what runs on a host ends, nothing begins.")
+    return redirect("jobs")
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def let_go_on(request: HttpRequest) -> HttpResponse:
+    """The end of the global stop."""
+    holds.let_go_on()
+    messages.success(request, "Jobs go on.")
+    return redirect("jobs")

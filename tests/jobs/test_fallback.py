@@ -1,0 +1,189 @@
+"""A job that cannot reach its wish goes back to where it began, or waits for a person."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jobs import fallback, hosts, operation, runner
+from jobs.models import Job, Kind, State, StepState
+from jobs.queue import cancel, submit
+from storage.models import Volume
+from storage.plan import Refused, Step, plan
+from storage.wish import Wish
+from tests.jobs.cachingagent import BARE, CACHED, FAILED, POOL, CachingAgent, managed
+from tests.jobs.sshd import Cut, Refuse, Sshd
+from tests.jobs.test_runner import run
+
+pytestmark = pytest.mark.django_db
+Make = Callable[..., Sshd]
+UNDONE = f"Remove the unused pool {POOL}"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
+
+
+@pytest.fixture
+def agent() -> CachingAgent:
+    return CachingAgent()
+
+
+@pytest.fixture
+def job(sshd: Make, agent: CachingAgent) -> Job:
+    """A queued job that adds a cache to a bare volume."""
+    volume = managed(agent, sshd(agent).host())
+    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
+
+
+@pytest.fixture
+def turning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making the pool is the point of no return."""
+
+    def plan_with_turn(*args: Any) -> tuple[Step, ...]:
+        return tuple(
+            dataclasses.replace(step, turns=step.verb == "pool.create") for step in plan(*args)
+        )
+
+    monkeypatch.setattr(runner, "plan", plan_with_turn)
+
+
+def test_what_the_volume_is_now_is_what_a_job_goes_back_to(job: Job) -> None:
+    assert job.fallback is not None
+    assert Wish.from_json(job.fallback) == BARE
+
+
+def test_a_step_that_fails_for_good_undoes_the_steps_before(job: Job, agent: CachingAgent) -> None:
+    agent.failing["cache.attach"] = [FAILED] * 3
+    run(job)
+    assert (job.state, job.falls_back) == (State.FAILED, True)
+    assert agent.ran == ["pool.create", *["cache.attach"] * 3, "pool.remove"]
+    assert agent.pools == {}
+    assert (job.error["message"], job.error["undone"]) == (FAILED["message"], [UNDONE])
+    assert job.sentence.endswith(fallback.ROLLED_BACK)
+    assert Volume.objects.get(pk=job.volume_id).current_wish == BARE
+
+
+@pytest.mark.parametrize("code", ["no_space", "in_use"])
+def test_a_refusal_in_the_middle_is_rolled_back_at_once(
+    job: Job, agent: CachingAgent, code: str
+) -> None:
+    def refuse(request: dict[str, Any]) -> object:
+        raise Refuse(code, "not here")
+
+    agent.before["cache.attach"] = refuse
+    run(job)
+    assert (job.state, job.error["code"]) == (State.FAILED, code)
+    assert agent.ran == ["pool.create", "pool.remove"]
+
+
+def test_a_failure_before_anything_was_changed_rolls_nothing_back(
+    job: Job, agent: CachingAgent
+) -> None:
+    def refuse(request: dict[str, Any]) -> object:
+        raise Refuse("no_space", "full")
+
+    agent.before["pool.create"] = refuse
+    run(job)
+    assert (job.state, job.falls_back, agent.ran) == (State.FAILED, False, [])
+    assert "undone" not in job.error
+
+
+def test_where_the_way_back_fails_too_a_person_sees_what_is_left(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.failing["cache.attach"] = [FAILED] * 3
+    agent.failing["pool.remove"] = [FAILED | {"message": "lvremove ended with 5"}] * 3
+    run(job)
+    assert job.state == State.NEEDS_ATTENTION
+    assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) is there."]
+    assert "lvconvert ended with 5" in job.error["message"]
+    assert "Rolling back failed too: lvremove ended with 5" in job.error["message"]
+
+
+def test_after_the_point_of_no_return_there_is_no_way_back(
+    job: Job, agent: CachingAgent, turning: None
+) -> None:
+    agent.failing["cache.attach"] = [FAILED] * 3
+    run(job)
+    assert (job.state, job.turned, job.falls_back) == (State.NEEDS_ATTENTION, True, False)
+    assert agent.ran == ["pool.create", *["cache.attach"] * 3]
+    assert f"vg0/{POOL} (2 GiB) is there." in job.error["residue"]
+    assert "Cache: none now, wished lvmcache, before none." not in job.error["residue"]
+
+
+def test_a_step_without_effect_is_brought_before_a_person(job: Job, agent: CachingAgent) -> None:
+    agent._create = lambda args: None  # type: ignore[method-assign]
+    run(job)
+    assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "no_progress")
+    assert agent.ran == ["pool.create"] * 3
+
+
+def before_sending(monkeypatch: pytest.MonkeyPatch, verb: str, act: Callable[[], object]) -> None:
+    """Do something just before the panel sends that verb."""
+    ask = hosts.ask
+
+    def acting(host: Any, asked: str, *args: Any, **fields: Any) -> Any:
+        if asked == verb:
+            act()
+        return ask(host, asked, *args, **fields)
+
+    monkeypatch.setattr(hosts, "ask", acting)
+
+
+def test_a_cancelled_job_undoes_what_it_did(
+    job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Job.objects.get(pk=job.pk)
+    before_sending(monkeypatch, "pool.create", lambda: cancel(asked, None))
+    run(job)
+    assert (job.state, agent.ran) == (State.CANCELLED, ["pool.create", "pool.remove"])
+    assert job.sentence == "Add cache: cancelled; what was done is undone."
+
+
+def test_a_job_past_the_point_of_no_return_cannot_be_cancelled(
+    job: Job, turning: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> None:
+        with pytest.raises(Refused) as caught:
+            cancel(Job.objects.get(pk=job.pk), None)
+        codes.append(caught.value.code)
+
+    codes: list[str] = []
+    before_sending(monkeypatch, "pool.create", refused)
+    run(job)
+    assert (codes, job.state) == (["turned"], State.SUCCEEDED)
+
+
+def test_a_host_that_is_lost_while_rolling_back_is_waited_for_and_the_reason_kept(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.failing["cache.attach"] = [FAILED] * 3
+
+    inventories = [*[None] * 5, *[Cut()] * 9]
+    agent.before["inventory"] = lambda request: inventories.pop(0)
+    run(job)
+    assert (job.state, job.falls_back) == (State.WAITING, True)
+    assert job.error["message"] == FAILED["message"]
+    agent.before = {}
+    run(job)
+    assert (job.state, job.error["undone"]) == (State.FAILED, [UNDONE])
+    assert job.step_set.filter(state=StepState.DONE).count() == 2
+
+
+def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
+    job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused_forward(facts: Any, target: Any, wish: Wish) -> tuple[Step, ...]:
+        if agent.pools and wish == CACHED:
+            raise Refused("degraded", "the SSD is gone", "Bring it back.")
+        return plan(facts, target, wish)
+
+    monkeypatch.setattr(runner, "plan", refused_forward)
+    run(job)
+    assert (job.state, job.error["code"]) == (State.FAILED, "degraded")
+    assert agent.ran == ["pool.create", "pool.remove"]
