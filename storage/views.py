@@ -16,6 +16,7 @@ from storage.caches import free_bytes
 from storage.drift import drift_of
 from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
+from storage.history import edits
 from storage.growth_form import growth_offers
 from storage.life_form import life_offers
 from storage.models import Host, Placement, Volume
@@ -79,6 +80,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
         "untagged_count": sum(row.is_taggable for row in placed),
         "volume_count": len(volumes),
+        "edits": edits(found),
     }
     return render(request, "storage/host.html", context)
 
@@ -115,8 +117,8 @@ def volumes(request: HttpRequest) -> HttpResponse:
             | Q(placement__host__name__icontains=text, placement__until=None)
         ).distinct()
     page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    context = {"page": page, "rows": rows_of(page.object_list), "q": text}
-    context["with_gone"] = with_gone
+    rows = rows_of(page.object_list)
+    context = {"page": page, "rows": rows, "q": text, "with_gone": with_gone}
     return render(request, "storage/volumes.html", context)
 
 
@@ -125,7 +127,7 @@ def volumes(request: HttpRequest) -> HttpResponse:
 def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: figures, users, its cache and what can be done, with the reason where not."""
     row = _row(request, key)
-    context = {"row": row, "volume": row.volume, "host": row.host}
+    context = {"row": row, "volume": row.volume, "host": row.host, "edits": edits(row.volume)}
     context |= chart_context(row.volume, request)
     context |= offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
     context["growth"] = growth_offers(row)

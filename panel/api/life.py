@@ -29,7 +29,8 @@ def life_of(row: VolumeRow) -> Life:
 
 def meets(wish: Wish, wanted: Json) -> bool:
     """Whether a job with that wish already makes it so."""
-    return wish.life == wanted["life"]
+    life: Life = wanted["life"]
+    return wish.life == life
 
 
 def change(row: VolumeRow, wanted: Json) -> Change | None:
