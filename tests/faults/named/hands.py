@@ -147,8 +147,8 @@ def _cancelled_in_step(name: str) -> Play:
 
 
 def _judged(stage: Stage, since: float, job: Job, worker: object) -> Played:
-    """A cancelled job has left the volume as it was, or has finished. A new volume has nothing to go
-    back to: what was made of it stays, and the job says so."""
+    """A cancelled job has left the volume as it was, or has finished. A new volume has nothing
+    to go back to: what was made of it stays."""
     played = finished(stage, since, job)
     goes_back = job.state == State.CANCELLED and job.fallback is not None
     if goes_back and (left := stage.left_of_fallback()):
