@@ -143,7 +143,8 @@ class CacheForm(NewCacheForm):
     def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
         sizes: tuple[int, ...] = ()
-        if row.facts is not None and row.placement is not None:
+        on_ssd = row.wish is not None and row.wish.tier == "ssd"
+        if row.facts is not None and row.placement is not None and not on_ssd:
             sizes = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
         below = [choice for choice in sizes if choice * DEFAULT_RATIO <= row.volume.size_bytes]
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
@@ -157,7 +158,10 @@ class CacheForm(NewCacheForm):
     def no_room(self) -> Refused:
         """Why not even the smallest cache is possible."""
         smallest = BCACHE_MIN_BYTES if self.row.technology == "bcache" else SIZES_BYTES[0]
-        refusal = self.row.refusal(self._wish(smallest, "writethrough"))
+        try:
+            refusal = self.row.refusal(self._wish(smallest, "writethrough"))
+        except BadWish as error:
+            return Refused("unsupported", str(error), "Move the volume to HDD, or leave it there.")
         return refusal or Refused(
             "no_space", "There is no SSD space left for a cache.", "Free SSD space first."
         )
