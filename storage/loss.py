@@ -110,4 +110,4 @@ def _last_dirty(volume: Volume) -> tuple[datetime, int] | None:
         .values_list("ts", "dirty_bytes")
         .first()
     )
-    return None if found is None else (found[0], found[1])
+    return None if found is None or found[1] is None else (found[0], found[1])

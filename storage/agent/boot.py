@@ -21,13 +21,13 @@ from .inventory import storage
 from .keep import Kept
 from .policy import load
 from .protocol import Call
+from .retirement import RETIRED_PREFIX
 from .sample import sample
 from .view import Facts, View
 
 UNIT = "/etc/systemd/system/tiercel-boot.service"
 REPORT = "/var/lib/tiercel/boot.json"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-RETIRED = "tiercel.retired"
 ACTIVE_SECONDS = 60
 REGISTERED_SECONDS = 30
 LOCK_SECONDS = 120.0
@@ -95,7 +95,7 @@ def _active(host: Host, kept: Sequence[Kept]) -> Facts:
 
 
 def _retired(lv: Facts) -> bool:
-    return any(tag.startswith(RETIRED) for tag in lv["tags"])
+    return any(tag.startswith(RETIRED_PREFIX) for tag in lv["tags"])
 
 
 def _bring_back(host: Host, facts: Facts, kept: Kept, done: list[str], failed: list[str]) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import PROTOCOL, VERSION, boot, disks, inventory, links, policy
+from . import PROTOCOL, VERSION, boot, disks, inventory, links, policy, recovery
 from .dm import text
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
@@ -53,7 +53,7 @@ def hello(host: Host) -> dict[str, Any]:
         *_tool_problems(tools),
         *_kernel_problems(kernel),
         *_config_problems(host),
-        *_boot_problems(booted),
+        *recovery.of_boot(booted),
         *_facts_problems(host, facts),
     ]
     if failure is not None:
@@ -158,24 +158,6 @@ def _config_problems(host: Host) -> Iterable[Problem]:
         )
 
 
-def _boot_problems(booted: dict[str, Any]) -> Iterable[Problem]:
-    if not booted["unit"]:
-        yield _problem(
-            "no_boot_unit",
-            "warning",
-            "The unit tiercel-boot is not installed: after a restart of this host bcache volumes "
-            "and their settings may not come back by themselves.",
-            "Get a new enrolment line (manage.py enrol) and run it again: it upgrades the host.",
-        )
-    for line in booted["failed"]:
-        yield _problem(
-            "boot_incomplete",
-            "error",
-            f"After the restart: {line}",
-            "When it is mended, as root on the host: /usr/lib/tiercel/agent.pyz boot",
-        )
-
-
 def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
@@ -187,7 +169,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
                 f"{array['name']} ({array['level']}) misses {array['degraded_count']} disk(s).",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
-    yield from _missing_pvs(facts)
+    yield from recovery.of_facts(facts)
     yield from _split_vgs(facts)
     guests = {lv["dev"] for lv in facts["lvs"] if lv["dev"] is not None}
     names = {f"dm-{dev.partition(':')[2]}" for dev in guests}
@@ -203,18 +185,6 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
             )
     for lv in facts["lvs"]:
         yield from _single_writeback(lv, facts)
-
-
-def _missing_pvs(facts: dict[str, Any]) -> Iterable[Problem]:
-    for pv in facts["pvs"]:
-        if pv["missing"]:
-            yield _problem(
-                "pv_missing",
-                "error",
-                f"VG {pv['vg_name']} misses the disk with the PV {pv['uuid']}.",
-                "Bring it back. Never run vgreduce --removemissing --force: it deletes every "
-                "volume whose cache was on that disk.",
-            )
 
 
 def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:

@@ -44,7 +44,7 @@ def refresh(host: Host, facts: Facts, kept: Iterable[Kept]) -> list[str]:
     host.save(PATH, wanted.encode())
     fresh = [line for line in wanted.splitlines() if line not in old]
     devices = [_device(lv) for lv in facts["lvs"] if lv["active"] and _is_in(lv, fresh)]
-    ran = []
+    ran: list[str] = []
     for argv in (RELOAD, *(trigger(device) for device in devices)):
         try:
             host.run(argv, timeout=10.0)

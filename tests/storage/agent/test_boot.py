@@ -105,6 +105,8 @@ def test_a_volume_that_is_off_is_waited_for_and_named(host: FakeHost, agent: Age
         host.root.lv(ours).minor = None
     _, failed = boot(host)
     assert [line for line in failed if f"vg0/{ours} is not active" in line]
+    problems = [problem["message"] for problem in agent.data("hello")["problems"]]
+    assert f"vg0/{ours} is not active: its guest cannot start." in problems
 
 
 def test_a_file_that_cannot_be_read_stops_it_and_registers_nothing(

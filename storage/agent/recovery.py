@@ -1,0 +1,59 @@
+"""What a restart or a lost disk left undone, as preflight problems. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .command import OURS
+from .retirement import RETIRED_PREFIX
+
+Problem = dict[str, str]
+
+
+def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
+    """From `boot.last`."""
+    if not booted["unit"]:
+        yield {
+            "code": "no_boot_unit",
+            "severity": "warning",
+            "message": "The unit tiercel-boot is not installed: after a restart of this host "
+            "bcache volumes and their settings may not come back by themselves.",
+            "correction": "Get a new enrolment line (manage.py enrol) and run it again: it "
+            "upgrades the host.",
+        }
+    for line in booted["failed"]:
+        yield {
+            "code": "boot_incomplete",
+            "severity": "error",
+            "message": f"After the restart: {line}",
+            "correction": "When it is mended, as root on the host: /usr/lib/tiercel/agent.pyz boot",
+        }
+
+
+def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
+    """Disks that are away, and volumes of ours that are off though nobody retired them."""
+    for pv in facts["pvs"]:
+        if pv["missing"]:
+            yield {
+                "code": "pv_missing",
+                "severity": "error",
+                "message": f"VG {pv['vg_name']} misses the disk with the PV {pv['uuid']}.",
+                "correction": "Bring it back. Never run vgreduce --removemissing --force: it "
+                "deletes every volume whose cache was on that disk.",
+            }
+    for lv in facts["lvs"]:
+        if _is_off(lv):
+            name = f"{lv['vg_name']}/{lv['name']}"
+            yield {
+                "code": "volume_inactive",
+                "severity": "error",
+                "message": f"{name} is not active: its guest cannot start.",
+                "correction": f"lvchange -ay {name}",
+            }
+
+
+def _is_off(lv: dict[str, Any]) -> bool:
+    if lv["active"] or OURS not in lv["tags"] or "public" not in lv["role"]:
+        return False
+    return not any(tag.startswith(RETIRED_PREFIX) for tag in lv["tags"])
