@@ -17,6 +17,7 @@ from panel.api.problem import Problem, flat
 from panel.api.shapes import LIVES, MODES, Json
 from storage.access import Person
 from storage.models import Customer, Host
+from storage.wish import MAX_BYTES
 
 
 class Body(serializers.Serializer[Json]):
@@ -57,9 +58,20 @@ class WishCache(Body):
 
 
 class WishBody(Body):
-    """What the volume should be: null for no cache."""
+    """What the volume should be; what is left out stays. `cache` null is none."""
 
     cache = WishCache(allow_null=True, required=False)
+    size_bytes = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_BYTES,
+        help_text="What the guest sees, rounded up to whole extents; never less than now.",
+    )
+    tier = serializers.ChoiceField(
+        choices=["hdd", "ssd"],
+        required=False,
+        help_text="Where it lies; on SSD it has no cache.",
+    )
     flushed = serializers.BooleanField(
         default=False, help_text="Write what is dirty in the cache to the slow disk, once."
     )

@@ -84,17 +84,20 @@ def state_of(row: VolumeRow) -> str:
 
 
 def wish_json(wish: Wish, *, settings: bool = True) -> Json:
-    """The part of a wish that the API speaks of, for `WishShape`. Customers see no `settings`:
-    their names tell the technology."""
+    """The part of a wish that the API speaks of, for `WishShape`. Customers see no `settings`,
+    whose names tell the technology, and no tier."""
     cache = wish.cache
+    rest: Json = {"life": wish.life}
+    if settings:
+        rest |= {"size_bytes": wish.size_bytes, "tier": wish.tier}
     if cache is None:
-        return {"cache": None, "life": wish.life}
+        return {"cache": None, **rest}
     mode = cache.cache_mode if isinstance(cache, Bcache) else cache.mode
     said: Json = {"size_bytes": cache.size_bytes, "mode": mode}
     if settings:
         technology = "bcache" if isinstance(cache, Bcache) else "lvmcache"
         said |= {name: getattr(cache, name) for name in SETTINGS[technology]}
-    return {"cache": said, "life": wish.life}
+    return {"cache": said, **rest}
 
 
 def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:

@@ -92,6 +92,8 @@ class WishShape(serializers.Serializer[Json]):
 
     cache = WishCacheShape(allow_null=True)
     life = serializers.ChoiceField(choices=LIVES)
+    size_bytes = serializers.IntegerField(required=False)
+    tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
 
 
 class CacheNow(CacheShape):
@@ -107,6 +109,8 @@ class WishNow(serializers.Serializer[Json]):
 
     cache = CacheNow(allow_null=True)
     life = serializers.ChoiceField(choices=LIVES)
+    size_bytes = serializers.IntegerField(required=False)
+    tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
     is_met = serializers.BooleanField(help_text="False while a job is still to make it so.")
     job = serializers.CharField(allow_null=True, help_text="URL of that job.")
 

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from jobs.address import address_of
 from jobs.models import Door, Job
 from jobs.queue import Busy, submit
-from panel.api import bodies, cursor, described, idempotency, life, waiting
+from panel.api import bodies, cursor, described, growth, idempotency, life, waiting
 from panel.api import wish as wishes
 from panel.api.nouns import job_json, job_url, volume_json, wish_json
 from panel.api.resource import Resource, bad_parameter, truth
@@ -124,7 +124,7 @@ class VolumeWish(Resource):
 
     @extend_schema(
         operation_id="wish_put",
-        summary="Wish for a cache",
+        summary="Wish for what a volume should be",
         request=bodies.WishBody,
         parameters=[
             OpenApiParameter(
@@ -144,6 +144,7 @@ class VolumeWish(Resource):
     )  # fmt: skip
     def put(self, request: Request, key: str) -> Response:
         """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none;
+        `{"size_bytes": …}` for a larger volume and `{"tier": "ssd"}` to move it, while it is used;
         `{"life": "retired"}` to switch the volume off, `{"life": "live"}` to restore it, and for
         admins `{"life": "gone", "confirm_label": …}` to destroy it.
         While a job already makes it so, that job is the answer."""
@@ -212,15 +213,19 @@ def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
     """Whether a job with that wish makes it so."""
     if "life" in wanted:
         return life.meets(wish, wanted)
-    missed = wanted["flushed"] and not wish.flushed
-    return not missed and wish.life == "live" and wishes.is_same(row, wish, wanted["cache"])
+    if wish.life != "live" or (wanted["flushed"] and not wish.flushed):
+        return False
+    same_cache = "cache" not in wanted or wishes.is_same(row, wish, wanted["cache"])
+    return same_cache and growth.meets(row, wish, wanted)
 
 
 def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
     if "life" in wanted:
         return life.change(row, wanted)
-    change = wishes.change(row, wanted["cache"])
-    return wishes.flushing(row, change) if wanted["flushed"] else change
+    change = wishes.change(row, wanted["cache"]) if "cache" in wanted else None
+    if wanted["flushed"]:
+        change = wishes.flushing(row, change)
+    return growth.change(row, wanted, change)
 
 
 def _holder(volume: Volume) -> Job | None:
@@ -231,12 +236,12 @@ def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
     if holder is not None:
         said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
         return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
-    cache = None
+    said: Json = {"cache": None}
     if row.wish is not None:
-        cache = wish_json(row.wish, settings=is_for_staff)["cache"]
+        said = wish_json(row.wish, settings=is_for_staff)
     elif row.cache is not None:
-        cache = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    return {"cache": cache, "life": life.life_of(row), "is_met": True, "job": None}
+        said["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
+    return {**said, "life": life.life_of(row), "is_met": True, "job": None}
 
 
 def _filter(name: str, value: str) -> Q:

@@ -38,12 +38,13 @@ def change(row: VolumeRow, wanted: Json | None) -> Change | None:
     now = row.wish
     if now is not None and is_same(row, now, wanted):
         return None
-    found = _change(row, _allowed(row, now), wanted)
-    _allowed(row, found.wish)
+    found = _change(row, allowed(row, now), wanted)
+    allowed(row, found.wish)
     return found
 
 
-def _allowed(row: VolumeRow, wish: Wish | None) -> Wish:
+def allowed(row: VolumeRow, wish: Wish | None) -> Wish:
+    """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
     if (refusal := row.refusal(wish)) is not None:
         raise refusal
     return cast("Wish", wish)  # None is always refused
@@ -83,7 +84,7 @@ def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
 
 def flushing(row: VolumeRow, found: Change | None) -> Change:
     """`found`, and dirty data written to the slow disk; raises `Refused`."""
-    kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, _allowed(row, row.wish))
+    kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
     return Change(kind, dataclasses.replace(wish, flushed=True))

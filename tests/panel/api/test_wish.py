@@ -148,7 +148,7 @@ def test_writeback_on_a_single_ssd_is_refused_as_on_the_page(asking: Program) ->
     ("body", "pointer", "code"),
     [
         ({}, "/cache", "required"),
-        ({"cache": None, "tier": "ssd"}, "/tier", "unknown_field"),
+        ({"cache": None, "speed": "fast"}, "/speed", "unknown_field"),
         ({"cache": {"size_bytes": GIB, "name": "x"}}, "/cache/name", "unknown_field"),
         ({"cache": {"size_bytes": -1}}, "/cache/size_bytes", "min_value"),
         ({"cache": {"size_bytes": "much"}}, "/cache/size_bytes", "invalid"),
