@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.models import Kind
+from jobs.models import Job, Kind
+from jobs.pace import quicken
 from jobs.verbs import UNPROCESSABLE, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.plan import Refused
@@ -40,6 +42,16 @@ def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
         return show_refusal(request, refusal, row.volume)
     wish = dataclasses.replace(now, flushed=True)
     return preview_of(request, Kind.FLUSH_CACHE, row.volume, wish)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def quicken_flush(request: HttpRequest, key: str) -> HttpResponse:
+    """Let the flush of a job move more at once."""
+    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    if not quicken(found):
+        messages.warning(request, "There is no flush here any more that could go faster.")
+    return redirect("job", found.key)
 
 
 def _without_cache(has_cache: bool) -> Refused | None:

@@ -126,13 +126,15 @@ class Bcache:
 class Wish:
     """`size_bytes` is what the guest sees. `layout` is fixed at birth: bcache keeps a superblock
     in front of the data, so only a volume created bcache-ready can ever take a bcache cache.
-    `flushed`: what is dirty in the cache is to be on the slow disk once (`lasting` forgets it)."""
+    `flushed`: what is dirty in the cache is to be on the slow disk once. `pace_sectors`: the
+    migration threshold while lvmcache flushes, None = as it is. `lasting` forgets both."""
 
     size_bytes: int
     tier: Tier = "hdd"
     layout: Literal["plain", "bcache"] = "plain"
     cache: LvmCache | Bcache | None = None
     flushed: bool = False
+    pace_sectors: int | None = None
     life: Literal["live", "retired", "gone"] = "live"
 
     def __post_init__(self) -> None:
@@ -155,11 +157,13 @@ class Wish:
             raise BadWish("Whether to flush is true or false.")
         if self.flushed and self.cache is None:
             raise BadWish("Without a cache there is nothing to flush.")
+        if self.pace_sectors is not None:
+            _whole("The pace of a flush in sectors", self.pace_sectors, 0, 2**31)
 
     @property
     def lasting(self) -> Wish:
         """What stays true once it is fulfilled: a guest makes new dirty data at once."""
-        return dataclasses.replace(self, flushed=False)
+        return dataclasses.replace(self, flushed=False, pace_sectors=None)
 
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)

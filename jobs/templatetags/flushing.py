@@ -6,6 +6,9 @@ from typing import Any
 
 from django import template
 
+from jobs.models import Step
+from jobs.pace import FACTOR, FLUSH, MOST_SECTORS
+
 register = template.Library()
 
 STALL_SECONDS = 60
@@ -21,3 +24,15 @@ def left_bytes(progress: dict[str, Any]) -> int:
 def is_stalled(progress: dict[str, Any]) -> bool:
     """No fall for a minute, sixty looks of the agent."""
     return int(progress.get("stalled_s", 0)) >= STALL_SECONDS
+
+
+@register.filter
+def has_pace(step: Step) -> bool:
+    """A flush with a brake."""
+    return step.verb == FLUSH
+
+
+@register.filter
+def is_fastest(step: Step) -> bool:
+    """Its pace is at the top."""
+    return int(step.args.get("migration_threshold") or 0) * FACTOR > MOST_SECTORS

@@ -112,7 +112,10 @@ def _cache_set(args: Args) -> tuple[Command, ...]:
 def _cache_flush(args: Args) -> tuple[Command, ...]:
     target = f"{args['vg']}/{args['lv']}"
     cleaner = ("lvchange", "-y", "--cachepolicy", "cleaner", target)
-    return (_run("cleaner", *cleaner, wait="flushed"),)
+    flush = _run("cleaner", *cleaner, wait="flushed")
+    if not _threshold(args):
+        return (flush,)
+    return (_run("settings", "lvchange", "-y", *_threshold(args), target), flush)
 
 
 def _cache_detach(args: Args) -> tuple[Command, ...]:
@@ -124,6 +127,12 @@ def _cache_drop(args: Args) -> tuple[Command, ...]:
     """The same words as for a cache that is there: LVM asks whether the lost one may go, and would
     refuse a writeback one without the force that this agent never uses."""
     return (_run("drop", "lvconvert", "-y", "--uncache", f"{args['vg']}/{args['lv']}"),)
+
+
+def _ssd_prepare(args: Args) -> tuple[Command, ...]:
+    """Without `-y`: should there be a signature after all, LVM asks, gets no answer and stops."""
+    path = f"/dev/{args['device']}"
+    return (_run("create", "pvcreate", path), _run("extend", "vgextend", args["vg"], path))
 
 
 def _cset_create(args: Args) -> tuple[Command, ...]:
@@ -229,6 +238,7 @@ BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     "cache.flush": _cache_flush,
     "cache.detach": _cache_detach,
     "cache.drop": _cache_drop,
+    "ssd.prepare": _ssd_prepare,
     "cset.create": _cset_create,
     "cset.remove": _cset_remove,
     "bcache.format": _bcache_format,

@@ -61,6 +61,7 @@ _NAMES_OF_LIFE: Mapping[str, Check] = {
     "lv": names.lv_name,
     "retired_name": names.made("del"),
     "volume_key": names.volume_key,
+    "layout": names.choice("plain", "bcache"),
 }
 
 MUTATING: Mapping[str, Shape] = {
@@ -78,12 +79,7 @@ MUTATING: Mapping[str, Shape] = {
     ),
     "volume.retire": _shape(_NAMES_OF_LIFE, expects="lv_uuid"),
     "volume.restore": _shape(
-        {
-            **_NAMES_OF_LIFE,
-            "layout": names.choice("plain", "bcache"),
-            "retired_at": names.integer(0, 1 << 40),
-        },
-        expects="lv_uuid",
+        {**_NAMES_OF_LIFE, "retired_at": names.integer(0, 1 << 40)}, expects="lv_uuid"
     ),
     "volume.destroy": _shape(
         {
@@ -141,13 +137,16 @@ MUTATING: Mapping[str, Shape] = {
         any_of=("mode", "policy", "migration_threshold"),
     ),
     "cache.flush": _shape(
-        {"lv": names.lv_name, "dirty_limit_bytes": _dirty_limit}, expects="lv_uuid"
+        {"lv": names.lv_name, "dirty_limit_bytes": _dirty_limit},
+        {"migration_threshold": _threshold},
+        expects="lv_uuid",
     ),
     "cache.detach": _shape(
         {"lv": names.lv_name, "pool": names.made("c"), "dirty_limit_bytes": _dirty_limit},
         expects="lv_uuid",
     ),
     "cache.drop": _shape({"lv": names.lv_name, "pool": names.made("c")}, expects="lv_uuid"),
+    "ssd.prepare": _shape({"device": names.kernel_name, "serial": names.serial}),
     "cset.create": _shape(
         {
             "name": names.made("s"),

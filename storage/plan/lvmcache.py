@@ -206,11 +206,15 @@ def _flush(draft: Draft, current: DmCache) -> bool:
     """True when there is more dirty data than LVM may flush under the group's lock."""
     if current.dirty_bytes <= DIRTY_LIMIT_BYTES:
         return False
+    pace: dict[str, Any] = {}
+    if draft.wish.pace_sectors is not None:
+        pace["migration_threshold"] = draft.wish.pace_sectors
     draft.add(
         "cache.flush",
         "Write dirty data back to the slow disk",
         polled=True,
         dirty_limit_bytes=DIRTY_LIMIT_BYTES,
+        **pace,
     )
     return True
 

@@ -77,9 +77,12 @@ def test_writeback_is_attached_flushed_and_left_while_a_guest_holds_the_volume(
         world.make_dirty(volume)
         assert agent.lv(volume)["cache"]["dirty_bytes"] > 0
         assert agent.refused("cache.detach", detach) == "dirty"
-        agent.do("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
+        agent.do(
+            "cache.flush", {"lv": volume, "dirty_limit_bytes": 0, "migration_threshold": 32768}
+        )
         cache = agent.lv(volume)["cache"]
         assert (cache["dirty_bytes"], cache["policy"], cache["mode"]) == (0, "cleaner", "writeback")
+        assert cache["migration_threshold_sectors"] == 32768
         back = {"lv": volume, "policy": "smq", "mode": "writethrough"}
         agent.do("cache.set", back)
         cache = agent.lv(volume)["cache"]

@@ -48,6 +48,17 @@ def test_a_little_dirty_data_counts_as_flushed() -> None:
     assert verbs(make.facts(left_on), left_on, FLUSHED) == ["cache.set"]
 
 
+def test_a_flush_runs_at_the_wished_pace_and_the_threshold_is_put_back() -> None:
+    lv = dirty(GIB)
+    fast = dataclasses.replace(FLUSHED, pace_sectors=65536)
+    assert steps(make.facts(lv), lv, fast)[0].args["migration_threshold"] == 65536
+    assert fast.lasting == FLUSHED.lasting
+    cache = make.dm_cache(POOL, mode="writeback", migration_threshold_sectors=65536)
+    quick = ours(cache=cache)
+    (back,) = steps(make.facts(quick), quick, fast)
+    assert (back.verb, back.args["migration_threshold"]) == ("cache.set", 16384)
+
+
 def test_the_lasting_wish_flushes_nothing() -> None:
     lv = dirty(GIB)
     assert FLUSHED.lasting == lvmcache(mode="writeback")

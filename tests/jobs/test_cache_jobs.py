@@ -1,0 +1,97 @@
+"""Replacing and flushing caches, from the preview to the end, against the fake host."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from jobs.models import Job, Kind, State
+from storage.models import Host
+from storage.naming import cache_device_name, new_key, pool_name
+from storage.replacement_form import replaced
+from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from tests.fake.host import FakeHost
+from tests.jobs.test_end_to_end import (
+    commands,
+    done,
+    enrolled,
+    fake_host,
+    fake_server,
+    make_fake_host,
+    new_volume,
+    quick,
+)
+
+__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
+pytestmark = pytest.mark.django_db
+
+CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"
+TIGHT = 3 * GIB
+"""md0 has 4 GiB: two of these do not fit."""
+
+
+def cached(technology: str, size_bytes: int) -> Wish:
+    key = new_key()
+    if technology == "lvmcache":
+        return Wish(GIB, cache=LvmCache(pool_name(key), size_bytes, mode="writeback"))
+    cache = Bcache(cache_device_name(key), CSET, size_bytes, "writeback")
+    return Wish(GIB, layout="bcache", cache=cache)
+
+
+def verbs(job: Job) -> list[str]:
+    return list(job.step_set.values_list("verb", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("technology", "old_bytes", "expected"),
+    [
+        ("lvmcache", GIB, ["pool.create", "cache.flush", "cache.detach", "cache.attach"]),
+        ("lvmcache", TIGHT, ["cache.flush", "cache.detach", "pool.create", "cache.attach"]),
+        ("bcache", GIB, ["cset.create", "bcache.detach", "bcache.attach", "cset.remove"]),
+        ("bcache", TIGHT, ["bcache.detach", "cset.remove", "cset.create", "bcache.attach"]),
+    ],
+)
+def test_a_cache_is_replaced_by_what_the_preview_said(
+    enrolled: Host,
+    fake_host: FakeHost,
+    technology: str,
+    old_bytes: int,
+    expected: list[str],
+) -> None:
+    old = cached(technology, old_bytes)
+    volume = new_volume(enrolled, old.layout)
+    assert done(Kind.CREATE_VOLUME, volume, old).state == State.SUCCEEDED
+    fake_host.root.dirty(volume.placed.lv_name, 200 * MIB)  # type: ignore[union-attr]
+    new = replaced(old, 2 * GIB, "writeback")
+    preview = done(Kind.REPLACE_CACHE, volume, new, dry_run=True)
+    assert (preview.state, verbs(preview)) == (State.SUCCEEDED, expected)
+    job = done(Kind.REPLACE_CACHE, volume, new)
+    assert (job.state, job.error) == (State.SUCCEEDED, {})
+    assert commands(job) == commands(preview)
+    assert volume.wish == new.to_json()
+    enrolled.refresh_from_db()
+    names = {lv.name for lv in fake_host.machine.lvs()}
+    assert new.cache is not None and old.cache is not None
+    assert [name for name in names if name.startswith(new.cache.name)]
+    assert not [name for name in names if name.startswith(old.cache.name)]
+    again = done(Kind.REPLACE_CACHE, volume, new)
+    assert (again.state, commands(again)) == (State.SUCCEEDED, [])
+
+
+@pytest.mark.parametrize("technology", ["lvmcache", "bcache"])
+def test_a_flush_leaves_the_cache_as_it_was(
+    enrolled: Host, fake_host: FakeHost, technology: str
+) -> None:
+    wish = cached(technology, GIB)
+    volume = new_volume(enrolled, wish.layout)
+    assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
+    fake_host.root.dirty(volume.placed.lv_name, 200 * MIB)  # type: ignore[union-attr]
+    job = done(Kind.FLUSH_CACHE, volume, dataclasses.replace(wish, flushed=True))
+    assert (job.state, job.error) == (State.SUCCEEDED, {})
+    flush: Any = job.step_set.get(n=1)
+    assert flush.verb in ("cache.flush", "bcache.flush")
+    assert flush.progress["total_bytes"] > 64 * MIB
+    assert flush.progress["left_s"] == 0
+    assert volume.wish == wish.to_json()
