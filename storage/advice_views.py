@@ -20,8 +20,8 @@ LISTED = 20
 def advice(request: HttpRequest, key: str) -> HttpResponse:
     """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    volumes = Volume.objects.visible_to(request.user).placed_on(host).select_related("customer")
-    found = outlook(host, rows_of(volumes), timezone.now())
+    volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
+    found = outlook(host, rows_of(volumes.select_related("customer")), timezone.now())
     top = next((each for each in found.suggestions if each.commands is not None), None)
     context = {
         "host": host,

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.agent.retirement import retired
 from storage.caches import cache_of
 from storage.facts import Array, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup
 
@@ -166,6 +167,8 @@ def _above(facts: HostFacts, lv: LogicalVolume) -> Chain:
     trouble = lv.health or ("suspended" if lv.suspended else "")
     is_set = any(cset.lv_uuid == lv.uuid for cset in facts.csets)
     kind = "bcache cache device" if is_set else kind_of(lv)
+    if (marks := retired(lv.tags)) is not None:
+        kind = f"retired, was {marks.name}, {kind}"
     box = Box("volume", lv.name, f"{kind}{on}{off}", lv.size_bytes, trouble, lv.uuid)
     chain: list[Stage] = [(box,)]
     cache = cache_of(facts, lv)

@@ -64,6 +64,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     now, facts = timezone.now(), facts_of(found)
     volumes = Volume.objects.visible_to(request.user).placed_on(found).select_related("customer")
     placed = rows_of(volumes)
+    in_service = [row for row in placed if row.volume.retired_at is None]
     rows = {row.lv.uuid: row for row in placed if row.lv is not None}
     missing = Placement.objects.filter(volume__in=volumes, until=None, missing_since__isnull=False)
     context = {
@@ -74,7 +75,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "stack": stack_of(facts) if facts is not None else None,
         "missing": missing.select_related("volume"),
         "keys": {uuid: row.volume.key for uuid, row in rows.items()},
-        "outlook": outlook(found, placed, now) if facts is not None else None,
+        "outlook": outlook(found, in_service, now) if facts is not None else None,
         "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
         "groups": _groups(facts) if facts is not None else [],
         "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],

@@ -48,8 +48,10 @@ def _retire(args: Args) -> tuple[Command, ...]:
     that is skipped at activation stays off over a reboot."""
     vg, lv = args["vg"], args["lv"]
     marks = tags(f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{NOW}")
+    stop = (lv_write(args, "stop", "1", wait="stopped"),) if args["layout"] == "bcache" else ()
     return (
         run("mark", "lvchange", *marks, "--setactivationskip", "y", f"{vg}/{lv}"),
+        *stop,
         run("deactivate", "lvchange", "-an", f"{vg}/{lv}"),
         run("rename", "lvrename", vg, lv, args["retired_name"]),
     )

@@ -81,13 +81,13 @@ def _retire(draft: Draft, lv: LogicalVolume) -> None:
         lvmcache.shape(draft)
     elif lv.bcache is not None:
         bcache.shape(draft)
-        draft.add("bcache.stop", f"Stop the bcache device of {lv.vg_name}/{lv.name}")
     name = retired_name(draft.target.volume_key)
     draft.add(
         "volume.retire",
         f"Switch {lv.vg_name}/{lv.name} off and rename it to {name}; its data stays",
         retired_name=name,
         volume_key=draft.target.volume_key,
+        layout=_layout(draft, lv),
     )
 
 

@@ -10,10 +10,11 @@ from tests.contract.world import World
 OURS = "aaaaaaaa"
 
 
-def naming(volume: str) -> dict[str, Any]:
+def naming(volume: str, layout: str = "plain") -> dict[str, Any]:
     """What retire and restore have in common."""
     key = volume.removeprefix("v-")
-    return {"lv": volume, "retired_name": f"del-{key}", "volume_key": key}
+    names = {"lv": volume, "retired_name": f"del-{key}", "volume_key": key}
+    return {**names, "layout": layout}
 
 
 def retired_at(agent: Agent, volume: str) -> int:
@@ -23,7 +24,7 @@ def retired_at(agent: Agent, volume: str) -> int:
 
 
 def restore_args(agent: Agent, volume: str, layout: str = "plain") -> dict[str, Any]:
-    return naming(volume) | {"layout": layout, "retired_at": retired_at(agent, volume)}
+    return naming(volume, layout) | {"retired_at": retired_at(agent, volume)}
 
 
 def destroy_args(agent: Agent, volume: str, layout: str = "plain") -> dict[str, Any]:
@@ -84,15 +85,17 @@ def test_a_retired_volume_is_wiped_and_removed_once_its_window_is_over(
 def test_a_bcache_volume_goes_comes_back_and_ends(agent: Agent, world: World) -> None:
     volume = agent.backing()
     size_bytes = agent.lv(volume)["bcache"]["size_bytes"]
+    off = naming(volume, "bcache")
     with agent.unchanged():
-        assert agent.refused("volume.retire", naming(volume)) == "stale"
-    agent.do("bcache.stop", {"lv": volume})
-    agent.do("volume.retire", naming(volume))
-    assert not agent.lv(naming(volume)["retired_name"])["active"]
+        with world.guest("web1", volume):
+            assert agent.refused("volume.retire", off) == "in_use"
+        assert agent.refused("volume.retire", naming(volume)) == "unsupported"
+    agent.do("volume.retire", off)
+    found = agent.lv(off["retired_name"])
+    assert (found["active"], found["bcache"]) == (False, None)
     agent.do("volume.restore", restore_args(agent, volume, "bcache"))
     assert agent.lv(volume)["bcache"]["size_bytes"] == size_bytes
-    agent.do("bcache.stop", {"lv": volume})
-    agent.do("volume.retire", naming(volume))
+    agent.do("volume.retire", off)
     world.allow(["vg0"], undo_hours=0)
     agent.do("volume.destroy", destroy_args(agent, volume, "bcache"))
     assert agent.inventory()["lvs"] == []

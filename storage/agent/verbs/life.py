@@ -100,6 +100,8 @@ def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
     todo = {"rename"}
     if marks is None:
         todo.add("mark")
+    if found["bcache"] is not None:
+        todo.add("stop")
     if found["active"]:
         todo.add("deactivate")
     return frozenset(todo)
@@ -123,7 +125,7 @@ def _free(view: View, call: Call, key: str) -> Check:
 
 
 def _let_go(view: View, call: Call) -> Check:
-    """Nobody holds it, it is no bcache device any more, and no other name is noted on it."""
+    """Nobody holds it or its bcache device, no cache is on it, no other name is noted on it."""
 
     def check() -> None:
         found = _here(view, call)
@@ -136,11 +138,20 @@ def _let_go(view: View, call: Call) -> Check:
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
-        if found["bcache"] is not None:
+        backing = found["bcache"]
+        if backing is not None and call.args["layout"] != "bcache":
             raise Refusal(
-                "stale",
+                "unsupported",
                 f"{found['vg_name']}/{found['name']} is a registered bcache device.",
-                "Stop it first (bcache.stop).",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+        if backing is not None and (backing["state"] != "no cache" or backing["dirty_bytes"]):
+            raise Refusal(
+                "in_use",
+                f"{found['vg_name']}/{found['name']} has a bcache cache (state "
+                f"{backing['state']}).",
+                "Detach the cache first (bcache.detach).",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
         if found["active"]:

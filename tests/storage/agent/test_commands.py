@@ -76,10 +76,11 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("move.abort", {**VOLUME, "pv": "sdc"}, ["pvmove --abort /dev/sdc"]),
     (
         "volume.retire",
-        {**LIFE},
+        {**LIFE, "layout": "bcache"},
         [
             "lvchange --addtag tiercel.name=v-abcdefgh --addtag "
             '"tiercel.retired=$(date +%s)" --setactivationskip y vg0/v-abcdefgh',
+            f"echo 1 > {SYSFS}/stop",
             "lvchange -an vg0/v-abcdefgh",
             "lvrename vg0 v-abcdefgh del-abcdefgh",
         ],
@@ -149,6 +150,16 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "cache.detach",
         {**VOLUME, "pool": "c-abcdefgh", "dirty_limit_bytes": 0},
         ["lvconvert -y --uncache vg0/v-abcdefgh"],
+    ),
+    (
+        "cache.drop",
+        {**VOLUME, "pool": "c-abcdefgh"},
+        ["lvconvert -y --uncache vg0/v-abcdefgh"],
+    ),
+    (
+        "ssd.prepare",
+        {"vg": "vg0", "device": "sde", "serial": "S4EVNF0M"},
+        ["pvcreate /dev/sde", "vgextend vg0 /dev/sde"],
     ),
     (
         "cset.create",

@@ -33,9 +33,9 @@ def allow(host: FakeHost, **more: int) -> None:
     host.save(policy.PATH, json.dumps({"vgs": ["vg0"], **more}).encode())
 
 
-def off(host: FakeHost, agent: Agent, volume: str) -> Any:
+def off(host: FakeHost, agent: Agent, volume: str, layout: str = "plain") -> Any:
     """The retired volume as the host has it."""
-    agent.do("volume.retire", naming(volume))
+    agent.do("volume.retire", naming(volume, layout))
     return host.root.lv(naming(volume)["retired_name"])
 
 
@@ -69,9 +69,31 @@ def test_a_retirement_that_broke_off_is_finished_or_taken_back(
     assert not agent.lv(naming(forth)["retired_name"])["active"]
     marks = retired(agent.lv(back)["tags"])
     if marks is not None:
-        args = naming(back) | {"layout": "plain", "retired_at": marks.at}
-        agent.do("volume.restore", args)
+        agent.do("volume.restore", naming(back) | {"retired_at": marks.at})
     assert agent.lv(back)["active"] and sorted(agent.lv(back)["tags"]) == tags
+
+
+@pytest.mark.parametrize("program", ["lvchange", "lvrename"])
+def test_a_bcache_volume_whose_retirement_broke_off_is_registered_again(
+    host: FakeHost, agent: Agent, program: str
+) -> None:
+    volume = agent.backing()
+    run, times = host.run, iter(range(9))
+
+    def broken(argv: Sequence[str], **options: Any) -> Any:
+        # The first lvchange makes the mark, the second switches the volume off.
+        if argv[0] == program and (program == "lvrename" or next(times) == 1):
+            host.fail_next(program)
+        return run(argv, **options)
+
+    host.run = broken  # type: ignore[method-assign]
+    assert failed(agent, "volume.retire", naming(volume, "bcache")) == "cmd_failed"
+    host.run = run  # type: ignore[method-assign]
+    marks = retired(agent.lv(volume)["tags"])
+    assert marks is not None and agent.lv(volume)["bcache"] is None
+    agent.do("volume.restore", naming(volume, "bcache") | {"retired_at": marks.at})
+    assert agent.lv(volume)["bcache"]["device"] is not None
+    assert retired(agent.lv(volume)["tags"]) is None
 
 
 @pytest.mark.parametrize("program", ["lvrename", "lvchange"])
@@ -104,8 +126,7 @@ def test_a_destroyed_volume_is_zeros_before_it_is_removed(host: FakeHost, agent:
 
 def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_again(host: FakeHost, agent: Agent) -> None:
     volume = agent.backing()
-    agent.do("bcache.stop", {"lv": volume})
-    off(host, agent, volume)
+    off(host, agent, volume, "bcache")
     allow(host, undo_hours=0)
     args = destroy_args(agent, volume, "bcache")
     host.fail_next("blkdiscard", rc=1)
@@ -173,8 +194,7 @@ def test_no_more_volumes_are_destroyed_in_an_hour_than_root_allows(
 
 def test_a_retired_volume_stays_off_over_a_reboot(host: FakeHost, agent: Agent) -> None:
     volume = agent.backing()
-    agent.do("bcache.stop", {"lv": volume})
-    lv = off(host, agent, volume)
+    lv = off(host, agent, volume, "bcache")
     host.root.reboot()
     found = agent.lv(lv.name)
     assert (found["active"], found["bcache"]) == (False, None)

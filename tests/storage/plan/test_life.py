@@ -38,16 +38,19 @@ def test_a_volume_is_switched_off_and_renamed() -> None:
     lv = ours()
     (step,) = steps(make.facts(lv), lv, RETIRED)
     assert (step.verb, step.turns) == ("volume.retire", False)
-    assert step.args == {"vg": "vg0", "lv": "web12", "retired_name": DEL, "volume_key": KEY}
+    names = {"vg": "vg0", "lv": "web12", "retired_name": DEL}
+    assert step.args == {**names, "volume_key": KEY, "layout": "plain"}
     assert step.expect["lv_uuid"] == lv.uuid
 
 
 def test_its_cache_goes_first() -> None:
     cached = ours(cache=make.dm_cache(f"c-{KEY}"))
     assert verbs(make.facts(cached), cached, RETIRED) == ["cache.detach", "volume.retire"]
-    backing = ours(bcache=make.bcache())
+    backing = ours(bcache=make.bcache(cset_uuid=make.CSET_UUID, state="clean"))
     off = dataclasses.replace(READY, life="retired")
-    assert verbs(make.facts(backing), backing, off) == ["bcache.stop", "volume.retire"]
+    detach, retire = steps(make.facts(backing), backing, off)
+    assert (detach.verb, retire.verb) == ("bcache.detach", "volume.retire")
+    assert retire.args["layout"] == "bcache"
 
 
 def test_an_adopted_volume_is_tagged_first() -> None:
