@@ -22,6 +22,8 @@ PACKAGES = {
     "lvrename": "lvm2",
     "lvextend": "lvm2",
     "pvmove": "lvm2",
+    "pvcreate": "lvm2",
+    "vgextend": "lvm2",
     "virsh": "libvirt-clients",
     "make-bcache": "bcache-tools",
     "blkdiscard": "util-linux",

@@ -18,6 +18,8 @@ PATH = "/etc/udev/rules.d/69-tiercel.rules"
 FOLDER = "/dev/tiercel"
 HEAD = "# Written by Tiercel's agent. Changes made by hand are lost.\n"
 RELOAD = ("udevadm", "control", "--reload")
+# Pools, cache devices and new room being zeroed carry the key of their volume.
+BESIDE = ("c-", "s-", "x-")
 _TAG = "tiercel.volume="
 
 
@@ -65,8 +67,8 @@ def _key(lv: Facts) -> str:
     keys = [tag[len(_TAG) :] for tag in lv["tags"] if tag.startswith(_TAG)]
     if OURS not in lv["tags"] or "public" not in lv["role"] or len(keys) != 1:
         return ""
-    cache_device = lv["name"].startswith(("c-", "s-"))
-    return "" if cache_device or FORMAT_BCACHE in lv["tags"] else keys[0]
+    beside = lv["name"].startswith(BESIDE)
+    return "" if beside or FORMAT_BCACHE in lv["tags"] else keys[0]
 
 
 def _lines(lv: Facts, key: str, backing_uuid: str) -> str:

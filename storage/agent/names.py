@@ -19,6 +19,8 @@ _PART = r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}"
 _DEVICE = re.compile(rf"{_PART}(?:/{_PART}){{0,2}}")
 _GUEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+@-]{0,63}")
 _DISK = re.compile(r"[a-z]{2,8}[0-9]{0,3}")
+_KERNEL_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
+_SERIAL = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
 
 # Sub-volumes that LVM makes for itself: touching one of them touches its owner.
@@ -91,6 +93,16 @@ def disk(value: Any) -> str:
 def device(value: Any) -> str:
     """A device name below /dev; no part starts with a dot, so nothing leads out of /dev."""
     return _text(value, _DEVICE, "a device name below /dev, such as md0 or mapper/x")
+
+
+def kernel_name(value: Any) -> str:
+    """A block device as the kernel calls it: sdb, nvme0n1p3, md127."""
+    return _text(value, _KERNEL_NAME, "a kernel name of a block device, such as sdb or md0")
+
+
+def serial(value: Any) -> str:
+    """A serial number as a disk or an array says it."""
+    return _text(value, _SERIAL, "the serial number of the device, as the inventory has it")
 
 
 def devices(value: Any) -> tuple[str, ...]:

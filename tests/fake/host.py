@@ -11,7 +11,20 @@ from storage.agent.errors import Refusal
 from storage.agent.execute import execute
 from storage.agent.handle import handle
 from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck
-from tests.fake import bcache, dmstats, growth, load, lvm, monitor, report, shape, tools, tree, udev
+from tests.fake import (
+    bcache,
+    dmstats,
+    growth,
+    load,
+    lvm,
+    monitor,
+    pv,
+    report,
+    shape,
+    tools,
+    tree,
+    udev,
+)
 from tests.fake.clock import Clock
 from tests.fake.group import Steps
 from tests.fake.hands import Hands
@@ -38,6 +51,8 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "lvmconfig": tools.lvmconfig,
     "modprobe": tools.modprobe,
     "udevadm": udev.udevadm,
+    "pvcreate": pv.pvcreate,
+    "vgextend": pv.vgextend,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "systemd-run", "mdadm")
 

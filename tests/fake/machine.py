@@ -32,6 +32,8 @@ class Machine:
     processes: list[Process] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
+    orphans: list[Pv] = field(default_factory=list)
+    signed: dict[str, str] = field(default_factory=dict)
     mounts: list[tuple[str, str]] = field(default_factory=list)
     missing_tools: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=lambda: {"dm_cache", "dm_cache_smq", "bcache"})

@@ -43,9 +43,22 @@ def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
                 return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
             part[kind] = [{name: row[name] for name in fields} for row in found]
         parts.append(part)
+    if machine.orphans:
+        parts.append(_unused(machine, asked))
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
     warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
     return Result(0, "", warnings, json.dumps({"report": parts}, indent=4))
+
+
+def _unused(machine: Machine, asked: dict[str, list[str]]) -> dict[str, list[dict[str, str]]]:
+    """PVs of no VG come in a part of their own, which has no segments."""
+    found = []
+    for pv in machine.orphans:
+        major, minor = pv.device.dev.split(":")
+        known = {"pv_uuid": pv.uuid, "pv_name": pv.path, "pv_major": major, "pv_minor": minor}
+        known |= {"pv_missing": "0", "pv_duplicate": "0", "pv_size": str(pv.device.size_bytes)}
+        found.append({name: known.get(name, "") for name in asked["pv"]})
+    return {"pv": found}
 
 
 def _subreports(words: Sequence[str]) -> dict[str, list[str]]:

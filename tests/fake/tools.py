@@ -37,6 +37,10 @@ def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
     path = line.operands[0]
     lv = machine.lv_at(path)
     yield 0.0
+    if line.has("-nJ") and any(f"/dev/{disk.name}" == path for disk in machine.disks):
+        signed = machine.signed.get(path)
+        rows = [] if signed is None else [{"device": path, "type": signed}]
+        return Result(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
     if lv is None:
         return Result(1, "", f"wipefs: error: {path}: probing initialization failed: "
                       "No such file or directory\n")  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import backing, cache, cset, growth, life, lost, move, pool, tuning, volume
+from . import backing, cache, cset, growth, life, lost, move, pool, ssd, tuning, volume
 from .base import Verb
 
 VERBS: Mapping[str, Verb] = {
@@ -24,6 +24,7 @@ VERBS: Mapping[str, Verb] = {
     "cache.flush": cache.FLUSH,
     "cache.detach": cache.DETACH,
     "cache.drop": lost.DROP,
+    "ssd.prepare": ssd.PREPARE,
     "cset.create": cset.CREATE,
     "cset.remove": cset.REMOVE,
     "bcache.format": backing.FORMAT,

@@ -1,0 +1,149 @@
+"""ssd.prepare: an unused disk, partition or md array becomes a PV of a VG."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from .. import checks, disks
+from ..dm import text
+from ..errors import Refusal
+from ..host import Host, MissingTool, TimedOut
+from ..protocol import Call
+from ..users import of_devices
+from ..view import Check, Facts, View, space_subject
+from .base import NOTHING, Verb
+
+MEMBER = "LVM2_member"
+# What is no hardware of this host, or is made of something that is.
+_OTHERS = re.compile(r"(?:bcache|dm|drbd|loop|nbd|ram|rbd|sr|zd|zram)\d*")
+
+
+def _refusal(code: str, message: str, correction: str) -> Refusal:
+    return Refusal(code, message, correction)
+
+
+def _serial(host: Host, device: str) -> str | None:
+    """What tells the device from all others: a disk's serial number, also for its partitions, and
+    an array's uuid. None where there is no such device."""
+    if not host.exists(f"/sys/class/block/{device}"):
+        return None
+    whole = disks.whole(host, device)
+    if disks.is_array(host, whole):
+        return text(host, f"/sys/block/{whole}/md/uuid")
+    found = [disk["serial"] for disk in disks.disks(host) if disk["name"] == whole]
+    return found[0] if found else None
+
+
+def _meant(view: View, call: Call) -> Check:
+    def check() -> None:
+        device, wanted = call.args["device"], call.args["serial"]
+        found = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
+        if found is None:
+            raise _refusal(
+                "not_found",
+                f"There is no disk, partition or array {device} on this host.",
+                "Read the host again: the kernel may have named it anew.",
+            )
+        if found != wanted:
+            raise _refusal(
+                "stale",
+                f"{device} has the serial number {found or '(none)'}, not {wanted}.",
+                "Compare it with the label on the drive. A device without one is not prepared.",
+            )
+
+    return check
+
+
+def _pv(view: View, call: Call) -> Facts | None:
+    name = call.args["device"]
+    return next((pv for pv in view.facts["pvs"] if pv["name"] == name), None)
+
+
+def _todo(view: View, call: Call) -> frozenset[str] | None:
+    found = _pv(view, call)
+    if found is None:
+        return None
+    if found["vg_uuid"] == view.vg(call.args["vg"])["uuid"]:
+        return NOTHING
+    if found["vg_uuid"]:
+        raise _refusal(
+            "in_use",
+            f"{found['name']} is a PV of VG {found['vg_name']}.",
+            "Choose a device that is not used.",
+        )
+    return frozenset(("extend",))
+
+
+def _empty(view: View, call: Call) -> Check:
+    """No signature of anything; a PV in no VG is what an earlier try left."""
+
+    def check() -> None:
+        allowed = [] if _pv(view, call) is None else [MEMBER]
+        found = _signatures(view.host, call.args["device"])
+        if found != allowed:
+            raise _refusal(
+                "not_fresh",
+                f"{call.args['device']} already carries {', '.join(found) or 'nothing'}.",
+                "If it holds nothing that is needed, clear it on the host: wipefs -a /dev/"
+                f"{call.args['device']}",
+            )
+
+    return check
+
+
+def _unused(view: View, call: Call) -> Check:
+    def check() -> None:
+        host, device = view.host, call.args["device"]
+        here = f"/sys/class/block/{device}"
+        dev = text(host, f"{here}/dev")
+        found = [f"{each['kind']} {each['name']}" for each in of_devices(host, [dev])[dev]]
+        found += [f"holder {name}" for name in host.list(f"{here}/holders")]
+        found += [
+            f"partition {name}"
+            for name in host.list(here)
+            if name.startswith(device) and host.exists(f"{here}/{name}/partition")
+        ]
+        if text(host, f"{here}/ro") == "1":
+            found.append("a write lock (read-only)")
+        if found or not host.exclusive(f"/dev/{device}"):
+            raise _refusal(
+                "in_use",
+                f"{device} is in use: {', '.join(dict.fromkeys(found)) or 'somebody holds it'}.",
+                "Choose a device that nothing uses.",
+            )
+
+    return check
+
+
+def _signatures(host: Host, device: str) -> list[str]:
+    command = ("wipefs", "-nJ", f"/dev/{device}")
+    try:
+        result = host.run(command, timeout=10.0)
+    except (MissingTool, TimedOut):
+        result = None
+    if result is None or result.rc != 0:
+        raise Refusal(
+            "cmd_failed",
+            f"wipefs could not read {device}.",
+            "Install util-linux if it is missing; else look at `dmesg` for I/O errors.",
+            argv=command,
+            stderr="" if result is None else result.stderr,
+        )
+    if not result.stdout.strip():
+        return []
+    document: Any = json.loads(result.stdout)
+    return [str(found.get("type")) for found in document["signatures"]]
+
+
+PREPARE = Verb(
+    identity=lambda view, call: [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        _meant(view, call),
+    ],
+    todo=_todo,
+    state=lambda view, call: [_unused(view, call), _empty(view, call)],
+    touches=lambda args: frozenset([space_subject(args["vg"])]),
+)

@@ -1,0 +1,69 @@
+"""A new SSD is taken into a VG, if it is empty, free and the one that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.contract.client import Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+from tests.fake.parts import GIB, Disk
+
+NEW = {"device": "sde", "serial": "ssd2"}
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    made = make_fake_host()
+    with made.changing() as machine:
+        machine.disks.append(Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64))
+    return made
+
+
+@pytest.fixture
+def agent(host: FakeHost) -> Agent:
+    return Agent(FakeWorld(host))
+
+
+def test_an_empty_disk_becomes_room_on_ssd(agent: Agent) -> None:
+    args, expect = agent.call("ssd.prepare", NEW)
+    with agent.unchanged():
+        (step,) = agent.preview(("ssd.prepare", args, expect))
+    assert step["error"] is None
+    outcome = agent.do("ssd.prepare", NEW)
+    assert [each["shell"] for each in outcome["commands"]] == [
+        "pvcreate /dev/sde",
+        "vgextend vg0 /dev/sde",
+    ]
+    pv = next(pv for pv in agent.inventory()["pvs"] if pv["name"] == "sde")
+    assert (pv["vg_name"], pv["tier"], pv["redundant"]) == ("vg0", "fast", False)
+    assert agent.do("ssd.prepare", NEW)["commands"] == []
+
+
+def test_a_broken_try_is_finished(host: FakeHost, agent: Agent) -> None:
+    host.fail_next("vgextend")
+    op = agent.start("ssd.prepare", NEW)
+    assert agent.outcome(op)["state"] == "failed"
+    ran = agent.do("ssd.prepare", NEW)["commands"]
+    assert [each["shell"] for each in ran] == ["vgextend vg0 /dev/sde"]
+
+
+def test_a_disk_with_anything_on_it_is_refused(host: FakeHost, agent: Agent) -> None:
+    with host.changing() as machine:
+        machine.signed["/dev/sde"] = "ext4"
+    with agent.unchanged():
+        assert agent.refused("ssd.prepare", NEW) == "not_fresh"
+
+
+def test_a_mounted_disk_is_refused(host: FakeHost, agent: Agent) -> None:
+    host.root.mount("/dev/sde", "/mnt/backup")
+    with agent.unchanged():
+        assert agent.refused("ssd.prepare", NEW) == "in_use"
+
+
+def test_another_serial_number_is_another_disk(agent: Agent) -> None:
+    with agent.unchanged():
+        assert agent.refused("ssd.prepare", {**NEW, "serial": "ssd3"}) == "stale"
