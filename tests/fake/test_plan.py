@@ -57,8 +57,11 @@ def stories(draw: st.DrawFn) -> tuple[list[Wish], int, int]:
     wish = st.builds(Wish, st.just(SIZE_BYTES), layout=kind) | st.builds(
         Wish, st.just(SIZE_BYTES), layout=kind, cache=caches, flushed=st.booleans()
     )
-    wishes = draw(st.lists(wish, min_size=1, max_size=3))
-    return wishes, draw(st.integers(0, 4)), draw(st.sampled_from([0, 1 * MIB, 100 * MIB]))
+    off = st.builds(Wish, st.just(SIZE_BYTES), layout=kind, life=st.just("retired"))
+    wishes = [draw(wish), *draw(st.lists(wish | off, max_size=2))]
+    # What was never begun cannot be retired.
+    least = int(any(each.life == "retired" for each in wishes))
+    return wishes, draw(st.integers(least, 4)), draw(st.sampled_from([0, 1 * MIB, 100 * MIB]))
 
 
 class Story:
@@ -144,3 +147,16 @@ def test_the_way_from_nothing_to_writeback_and_back_is_short() -> None:
     bare = Wish(SIZE_BYTES)
     assert [step.verb for step in panel.plan(bare)] == ["cache.flush", "cache.detach"]
     assert panel.pursue(bare, 3)
+
+
+def test_from_retired_there_is_a_way_back_and_one_to_nothing() -> None:
+    for layout in ("plain", "bcache"):
+        panel, live = Story(), Wish(SIZE_BYTES, layout=layout)  # type: ignore[arg-type]
+        policy = {"vgs": ["vg0"], "undo_hours": 0}
+        panel.host.save("/etc/tiercel/agent.json", json.dumps(policy).encode())
+        assert panel.pursue(live, 3)
+        for life in ("retired", "live", "retired", "gone"):
+            wish = dataclasses.replace(live, life=life)  # type: ignore[arg-type]
+            assert panel.pursue(wish, 2), (layout, life)
+        assert panel.facts().lvs == ()
+        assert panel.host.gaps == []
