@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pghistory
+
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 
 NEVER_RAN = frozenset({"not_started", "busy"})
@@ -36,6 +38,11 @@ def close(job: Job) -> None:
         outcome(job, step, unknown)
 
 
+def signed(job: Job) -> pghistory.context:
+    """Within it, changes of records are those of the job and of who asked for it."""
+    return pghistory.context(actor=_actor(job), token=job.token, job=job.key)
+
+
 def _result(error: dict[str, Any] | None) -> dict[str, Any]:
     if error is None:
         return {"state": "done"}
@@ -46,13 +53,17 @@ def _result(error: dict[str, Any] | None) -> dict[str, Any]:
     return {"state": state, "code": code, "message": str(error.get("message", ""))}
 
 
+def _actor(job: Job) -> str:
+    return str(job.actor) if job.actor is not None else ""
+
+
 def _subject(job: Job, step: Step) -> dict[str, Any]:
     """Who, where and what: the same in both entries."""
     return {
         "op_id": step.op_id,
         "job_key": job.key,
         "kind": job.kind,
-        "actor": str(job.actor) if job.actor is not None else "",
+        "actor": _actor(job),
         "token": job.token,
         "address": job.address,
         "door": job.door,

@@ -1,3 +1,5 @@
+"""Jobs, their steps, whose turn it is on a host, and the audit trail."""
+
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.job import OVER, Door, Job, JobQuerySet, Kind, State
 from jobs.models.step import Line, Step, StepState

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
+import pghistory
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework.permissions import IsAuthenticated
@@ -52,6 +53,8 @@ class Resource(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who, then what they and their token may, then whether the question is well put."""
         super().initial(request, *args, **kwargs)
+        token = self.token.key if self.token is not None else ""
+        pghistory.context(actor=getattr(self.user, "email", ""), token=token)
         if self.staff_only and not is_staff(self.user):
             raise Http404
         scope = Scope.READ if request.method in READING else self.write_scope

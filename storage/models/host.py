@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
@@ -43,6 +44,18 @@ class HostQuerySet(models.QuerySet["Host"]):
         return self.defer("facts")
 
 
+@pghistory.track(
+    pghistory.InsertEvent(),
+    pghistory.UpdateEvent(row=pghistory.Old),
+    pghistory.DeleteEvent(),
+    # Secrets, and what only repeats the host's reports.
+    exclude=[
+        *("sealed_key", "enrol_digest", "enrol_expires_at"),
+        *("hello", "hello_at", "facts", "facts_at", "problems", "error", "last_seen_at"),
+    ],
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class Host(models.Model):
     """`host_key` is the pinned key (one OpenSSH public key line); `host_key_seen` the key that
     waits for a person: the first one reported, or a changed one that caused the quarantine.

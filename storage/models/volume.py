@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.db import models
 
 from storage.access import ORDERING_ROLES, Person, is_staff, member
@@ -36,6 +37,15 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
         return self.filter(placement__host=host, placement__until=None)
 
 
+@pghistory.track(
+    pghistory.InsertEvent(),
+    pghistory.UpdateEvent(row=pghistory.Old),
+    pghistory.DeleteEvent(),
+    # Who uses it changes with every guest that starts or stops.
+    exclude=["guest"],
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class Volume(models.Model):
     """`managed` is True once the LV carries our tag; every public LV found on a host has a row,
     managed or not. `wish` is what it should be (`storage.wish`), empty while nobody asked.

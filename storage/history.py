@@ -1,0 +1,89 @@
+"""Changes of a record in the books: who changed which field of a host or a volume, and when.
+
+django-pghistory's triggers write an event for each change of a tracked field, whoever makes it and
+however. An update's event holds the row as it was before; what it became is in the next event, or
+in the record itself. What only repeats the host's reports is not tracked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+
+from storage.models import Host, Volume
+
+LAST = 20
+NOBODY = "Tiercel"
+TEXT_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field; `before` and `after` as text."""
+
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What one statement changed: nothing but the label "created" for the first one. `who` is the
+    address of an account, "Tiercel" for what no person asked for; `how` an API token or a job."""
+
+    at: datetime
+    who: str
+    how: str
+    is_creation: bool
+    changes: tuple[Change, ...]
+
+
+def edits(record: Host | Volume, most: int = LAST) -> list[Edit]:
+    """The last changes of a record, newest first."""
+    kept: Any = record  # the tracker gives it `events`, which no type knows
+    events: list[Any] = list(kept.events.order_by("-pgh_id")[:most])
+    return list(_edits(record, events))
+
+
+def _edits(record: Model, events: list[Any]) -> Iterator[Edit]:
+    later: Any = record
+    for event in events:
+        is_creation = event.pgh_label == "insert"
+        changes = () if is_creation else tuple(_changes(event, later))
+        context = event.pgh_context or {}
+        yield Edit(
+            at=event.pgh_created_at,
+            who=str(context.get("actor") or NOBODY),
+            how=_how(context),
+            is_creation=is_creation,
+            changes=changes,
+        )
+        later = event
+
+
+def _changes(before: Any, after: Any) -> Iterator[Change]:
+    for field in before._meta.concrete_fields:
+        name = field.attname
+        if name.startswith("pgh_") or name == "id":
+            continue
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            label = field.name.replace("_", " ")
+            yield Change(label, _text(old), _text(new))
+
+
+def _how(context: dict[str, Any]) -> str:
+    if context.get("job"):
+        return f"job {context['job']}"
+    return f"API token {context['token']}" if context.get("token") else ""
+
+
+def _text(value: object) -> str:
+    if value is None or value in ("", {}):
+        return "-"
+    text = f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else str(value)
+    return text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"

@@ -1,0 +1,104 @@
+"""Every door leaves its person in the history of the records it changes, and pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pghistory
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs import operation, runner
+from jobs.hosts import fingerprint
+from jobs.models import State
+from jobs.queue import submit
+from storage.history import edits
+from storage.models import Host
+from tests import make
+from tests.jobs.agent import WISH, TaggingAgent
+from tests.jobs.conftest import sshd as sshd
+from tests.jobs.sshd import Sshd
+from tests.panel.api.asking import staff
+from tests.scene import HOST_KEY, HOSTILE, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(client: Client) -> Client:
+    client.force_login(make.staff_user("ada@example.org"))
+    return client
+
+
+def accepted(client: Client) -> Host:
+    """A host whose fingerprint was accepted on its page."""
+    host = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
+    url = reverse("host-accept", args=[host.key])
+    client.post(url, {"fingerprint": fingerprint(HOST_KEY)}, REMOTE_ADDR="203.0.113.9")
+    host.refresh_from_db()
+    return host
+
+
+def test_a_page_leaves_its_person_with_address_and_path(ada: Client) -> None:
+    host = accepted(ada)
+    edit = edits(host)[0]
+    assert (edit.who, edit.how) == ("ada@example.org", "")
+    assert "state" in {change.field for change in edit.changes}
+    event: Any = host.events.order_by("-pgh_id").first()  # type: ignore[attr-defined]
+    assert event.pgh_context["address"] == "203.0.113.9"
+    assert event.pgh_context["path"] == reverse("host-accept", args=[host.key])
+
+
+def test_the_api_leaves_its_person_and_the_token() -> None:
+    there, asking = scene(), staff()
+    path = f"/volumes/{there.volume.key}"
+    assert asking.send("patch", path, {"label": "renamed"}).status_code == 200
+    there.volume.refresh_from_db()
+    edit = edits(there.volume)[0]
+    assert edit.who == asking.user.email
+    key = asking.text.removeprefix("tcl_").split(".")[0]
+    assert edit.how == f"API token {key}"
+    assert [change.after for change in edit.changes] == ["renamed"]
+
+
+def test_a_job_leaves_who_asked_for_it_and_its_key(
+    sshd: Callable[..., Sshd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
+    agent = TaggingAgent()
+    volume = make.volume()
+    make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
+    person = make.staff_user("ada@example.org")
+    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=person)
+    runner.run(job.pk)
+    job.refresh_from_db()
+    assert job.state == State.SUCCEEDED
+    volume.refresh_from_db()
+    edit = edits(volume)[0]
+    assert (edit.who, edit.how) == ("ada@example.org", f"job {job.key}")
+    assert "wish" in {change.field for change in edit.changes}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_request_does_not_sign_for_the_next(ada: Client) -> None:
+    accepted(ada)
+    volume = make.volume()
+    volume.label = "by nobody"
+    volume.save()
+    assert edits(volume)[0].who == "Tiercel"
+
+
+def test_the_pages_show_the_history_and_escape_it(ada: Client) -> None:
+    there = scene()
+    with pghistory.context(actor=HOSTILE):
+        there.volume.label = HOSTILE
+        there.volume.save()
+        there.host.name = "renamed"
+        there.host.save()
+    for name, key in (("volume", there.volume.key), ("host", there.host.key)):
+        text = ada.get(reverse(name, args=[key])).content.decode()
+        assert "Changes of the record" in text
+        assert "→" in text
+        assert HOSTILE not in text
