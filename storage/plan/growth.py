@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from typing import Any
 
 from storage.agent.names import disk as disk_name
 from storage.agent.names import guest as guest_name
@@ -83,6 +84,13 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
     )
 
 
+def tidy(draft: Draft, lv: LogicalVolume) -> None:
+    """Take away the new space that a broken attempt left beside the volume."""
+    left = draft.facts.lv_named(draft.vg.uuid, room_name(draft.target.volume_key))
+    if left is not None:
+        _tidy(draft, lv, left)
+
+
 def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
     if MANAGED_TAG not in left.tags or tagged_volume_key(left.tags) != draft.target.volume_key:
         raise Refused(
@@ -104,7 +112,7 @@ def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
 def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
     """libvirt and QEMU are told; Xen's back end looks by itself; a guest that is off needs
     nothing."""
-    told: dict[str, str] = {}
+    told: dict[str, Any] = {}
     user = next((user for user in lv.users if _reachable(user)), None)
     if user is not None:
         hypervisor = "qemu" if user.kind in QEMU_KINDS else "libvirt"

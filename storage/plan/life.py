@@ -5,7 +5,7 @@ from __future__ import annotations
 from storage.agent.retirement import retired
 from storage.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, retired_name, tagged_volume_key
-from storage.plan import bcache, lvmcache, volume
+from storage.plan import bcache, growth, lvmcache, volume
 from storage.plan.draft import Draft, Refused, Target
 
 
@@ -77,6 +77,7 @@ def restore(draft: Draft) -> None:
 
 def _retire(draft: Draft, lv: LogicalVolume) -> None:
     volume.own(draft, lv)
+    growth.tidy(draft, lv)
     if draft.wish.layout == "plain":
         lvmcache.shape(draft)
     elif lv.bcache is not None:

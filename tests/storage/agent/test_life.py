@@ -212,3 +212,21 @@ def test_another_uuid_than_the_confirmed_one_is_never_removed(host: FakeHost, ag
     with agent.unchanged():
         assert agent.refused("volume.destroy", {**args, "lv_uuid": other}) == "stale"
         assert agent.refused("volume.destroy", {**args, "size_bytes": 4 << 20}) == "stale"
+
+
+def test_a_volume_on_the_move_is_not_retired(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = agent.volume()
+    agent.expecting(volume)
+    run, said = host.run, set()
+
+    def moving(argv: Sequence[str], **options: Any) -> Any:
+        def tick() -> None:
+            said.add(agent.refused("volume.retire", naming(volume)))
+
+        return run(argv, **({**options, "tick": tick} if argv[0] == "pvmove" else options))
+
+    monkeypatch.setattr(host, "run", moving)
+    agent.do("volume.move", {"lv": volume, "from_pvs": ["sdc"], "to_pvs": ["md0"]})
+    assert said == {"in_use"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.facts import LogicalVolume, VolumeUser
-from storage.naming import FORMAT_TAG
+from storage.naming import FORMAT_TAG, room_name
 from storage.plan import plan
 from storage.wish import BadWish, Wish
 from tests import make
@@ -124,3 +124,9 @@ def test_a_wish_of_before_this_version_is_one_of_a_live_volume() -> None:
     del said["life"]
     assert Wish.from_json(said).life == "live"
     assert Wish.from_json(GONE.to_json()) == GONE
+
+
+def test_new_space_that_a_broken_attempt_left_is_taken_away_first() -> None:
+    lv = ours()
+    left = make.lv(room_name(KEY), tags=OURS, size_bytes=make.EXTENT_BYTES)
+    assert verbs(make.facts(lv, left), lv, RETIRED) == ["volume.extend", "volume.retire"]
