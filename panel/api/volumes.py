@@ -236,12 +236,12 @@ def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
     if holder is not None:
         said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
         return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
-    said: Json = {"cache": None}
+    now: Json = {"cache": None}
     if row.wish is not None:
-        said = wish_json(row.wish, settings=is_for_staff)
+        now = wish_json(row.wish, settings=is_for_staff)
     elif row.cache is not None:
-        said["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    return {**said, "life": life.life_of(row), "is_met": True, "job": None}
+        now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
+    return {**now, "life": life.life_of(row), "is_met": True, "job": None}
 
 
 def _filter(name: str, value: str) -> Q:
