@@ -202,6 +202,20 @@ def test_back_to_no_cache_is_a_removal_without_a_price() -> None:
     assert (made.kind, made.cache_plan, made.price_minor) == (Kind.REMOVE_CACHE, None, 0)
 
 
+def test_a_bigger_plan_exchanges_the_cache_and_says_what_that_means() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
+    bigger = plan("Faster", size_bytes=4 * GIB)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
+    client = browser(acme.owner)
+    text = seen(client, "my-plan-confirm", acme.volume.key, bigger.key)
+    assert "runs at disk speed for a few minutes while the cache is exchanged" in text
+    assert order(client, acme.volume, bigger).status_code == 302
+    made = Job.objects.get()
+    assert (made.kind, made.cache_plan) == (Kind.REPLACE_CACHE, bigger)
+    assert made.wish["cache"]["size_bytes"] == 4 * GIB
+    assert "Exchanging the cache" in seen(client, "my-change", made.key)
+
+
 def test_a_failed_change_leaves_the_plan_as_it_was() -> None:
     acme, fast = shop(), plan()
     client = browser(acme.owner)
