@@ -155,3 +155,18 @@ def test_the_path_of_a_bcache_volume_never_leads_below_it(host: FakeHost, agent:
     boot(host)
     real = host.real(f"/dev/tiercel/{volume[2:]}")
     assert real == f"/dev/{agent.lv(volume)['bcache']['device']}"
+
+
+def test_a_tenants_superblock_gets_no_event_that_would_register_it(
+    host: FakeHost, agent: Agent
+) -> None:
+    host.root.add_lv("web12", 64 << 20, signature="bcache")
+    agent.do(
+        "volume.tag",
+        {"lv": "web12", "volume_key": "aaaaaaaa"},
+        lv_name="web12",
+        size_bytes=64 << 20,
+    )
+    assert "tiercel/aaaaaaaa" in host.machine.files[links.PATH].decode()
+    assert host.real("/dev/tiercel/aaaaaaaa") is None
+    assert agent.lv("web12")["bcache"] is None
