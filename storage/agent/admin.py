@@ -44,7 +44,11 @@ def show(host: Host) -> str:
         if current.vgs
         else "Observe-only: the panel may change nothing."
     )
-    return f"{json.dumps(current.to_json())}\n{meaning}"
+    destroying = (
+        f"Of these volumes it may destroy {current.destroy_per_hour} in an hour, each at the "
+        f"earliest {current.undo_hours} h after it was retired."
+    )
+    return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}"
 
 
 def _usable(host: Host) -> policy.Policy:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
 
@@ -16,6 +18,7 @@ from .host import MissingTool, Reader, Result, Stuck, TimedOut
 FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 OUTPUT_LIMIT = 16 * 1024 * 1024
 TICK_SECONDS = 0.5
+TURN_SECONDS = 0.02
 # So long a reader that was killed may take to go.
 DEATH_SECONDS = 1.0
 # They ask systemd, not a disk: what hangs does not keep them from answering.
@@ -42,6 +45,7 @@ class Runner:
     """Runs programs; remembers in `folder` a reader that hangs, and puts none beside it."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._stuck = stuck.Stuck(folder)
         self._abandoned: list[subprocess.Popen[bytes]] = []
 
@@ -62,10 +66,45 @@ class Runner:
         path = find(argv[0])
         if path is None:
             raise MissingTool(argv[0])
-        if timeout is not None and argv[0] not in NO_READERS:
+        if timeout is None or argv[0] in NO_READERS:
+            return self._run(path, argv, timeout, tick, stop)
+        with self._turn(argv[0], timeout):
             reader = self.stuck()
             if reader is not None:
                 raise Stuck(reader)
+            return self._run(path, argv, timeout, tick, stop)
+
+    @contextmanager
+    def _turn(self, program: str, timeout: float) -> Iterator[None]:
+        """LVM's reports are made one at a time, whichever process of the agent asks: of two that
+        met a dead disk at once both would hang. Raises TimedOut."""
+        if program not in REPORTS:
+            yield
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        end = time.monotonic() + timeout
+        with (self._folder / "report.lock").open("a") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    reader = self.stuck()
+                if reader is not None:
+                    raise Stuck(reader)
+                if time.monotonic() >= end:
+                    raise TimedOut(program)
+                time.sleep(TURN_SECONDS)
+            yield
+
+    def _run(
+        self,
+        path: str,
+        argv: Sequence[str],
+        timeout: float | None,
+        tick: Callable[[], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> Result:
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
         try:
             process = self._start(path, argv, outputs, own_group=timeout is not None)

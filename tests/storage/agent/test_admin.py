@@ -49,6 +49,14 @@ def test_denying_the_last_volume_group_is_observe_only_again() -> None:
     assert saved(host)["vgs"] == []
 
 
+def test_the_policy_says_what_may_be_destroyed() -> None:
+    host = observing()
+    document = {"vgs": ["vg0"], "destroy_per_hour": 3, "undo_hours": 72}
+    host.recorded["read"][policy.PATH] = json.dumps(document)
+    shown = admin.show(host)
+    assert "destroy 3 in an hour" in shown and "72 h after" in shown
+
+
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}

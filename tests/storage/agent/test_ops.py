@@ -11,7 +11,7 @@ import pytest
 
 from storage.agent import journal
 from storage.agent.errors import Refusal
-from storage.agent.execute import execute
+from storage.agent.execute import Execution, execute
 from storage.agent.fence import FOLDER
 from storage.agent.ops import accept, get
 from storage.agent.protocol import Call
@@ -57,11 +57,22 @@ def at_once(count: int, work: Callable[[], Any]) -> None:
         thread.join()
 
 
-def test_of_many_requests_with_one_id_one_is_run(host: FakeHost, agent: Agent) -> None:
+def test_of_many_requests_with_one_id_one_is_run(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     call, op = creation(agent), str(uuid.uuid4())
     replies: list[Any] = []
+    started: list[str] = []
+    start = host.start_op
+
+    def counted(op: str) -> None:
+        started.append(op)
+        start(op)
+
+    monkeypatch.setattr(host, "start_op", counted)
     at_once(8, lambda: replies.append(accept(host, op, call, 1)))
     assert replies == [{"op": op}] * 8
+    assert started == [op]
     assert agent.outcome(op)["state"] == "done"
     assert runs(host, "lvcreate") == 1
 
@@ -70,9 +81,18 @@ def test_a_unit_that_is_started_many_times_runs_its_operation_once(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call, op = creation(agent), str(uuid.uuid4())
+    begun: list[str] = []
+    run = Execution.run
+
+    def counted(execution: Execution) -> None:
+        begun.append(op)
+        run(execution)
+
+    monkeypatch.setattr(Execution, "run", counted)
     monkeypatch.setattr(host, "start_op", lambda op: at_once(8, lambda: execute(host, op)))
     accept(host, op, call)
     assert agent.outcome(op)["state"] == "done"
+    assert begun == [op]
     assert runs(host, "lvcreate") == 1
 
 

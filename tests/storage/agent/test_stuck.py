@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -45,6 +46,44 @@ def test_no_reader_is_started_beside_one_that_hangs(
     immortal[0].wait()
     assert another.stuck() is None
     assert another.run(["true"], timeout=10).rc == 0
+
+
+def test_lvm_reports_are_made_one_at_a_time_and_the_next_one_waits_for_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "REPORTS", frozenset(("cat", "true")))
+    fifo = tmp_path / "disk"
+    os.mkfifo(fifo)
+    first = threading.Thread(target=Runner(tmp_path).run, args=(["cat", str(fifo)], 30))
+    first.start()
+    disk = fifo.open("w")
+    with pytest.raises(TimedOut):
+        Runner(tmp_path).run(["true"], timeout=0.05)
+    assert Runner(tmp_path).run(["echo", "no report"], timeout=10).stdout == "no report\n"
+    disk.close()
+    first.join()
+    assert Runner(tmp_path).run(["true"], timeout=10).rc == 0
+
+
+def test_a_report_does_not_wait_for_one_that_hangs(
+    tmp_path: Path, immortal: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "REPORTS", frozenset(("sleep", "true")))
+    found: list[type[Exception]] = []
+
+    def report(*argv: str) -> None:
+        try:
+            Runner(tmp_path).run(argv, timeout=0.3)
+        except TimedOut as error:
+            found.append(type(error))
+
+    threads = [threading.Thread(target=report, args=("sleep", "600")) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(immortal) == 1, "one hangs, and the others were never started"
+    assert Stuck in found and len(found) == 3
 
 
 def test_a_reader_that_can_be_killed_is_not_stuck(tmp_path: Path) -> None:
