@@ -125,6 +125,10 @@ class Running:
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
+    def running(self) -> list[str]:
+        """Processes that were started and not stopped or killed since."""
+        return list(self._processes)
+
     def dead(self) -> list[str]:
         """Processes that ended though nobody stopped them."""
         return [name for name, each in self._processes.items() if each.poll() is not None]
