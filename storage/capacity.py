@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from storage.caches import cache_of, needed_bytes, technology_of
+from storage.caches import cache_of, free_bytes, needed_bytes, technology_of
 from storage.facts import HostFacts, PhysicalVolume
 from storage.plan.lvmcache import SUB_LV_SUFFIX
 from storage.space import volume_bytes
@@ -82,7 +82,13 @@ def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, lv_uuid: str | None
         return max(0, size_bytes - _fast_bytes(facts, vg_uuid, lv_uuid))
     if wish.cache is None or cache_exists(facts, vg_uuid, wish):
         return 0
-    return needed_bytes(facts, vg, technology_of(wish.layout), wish.cache.size_bytes)
+    needed = needed_bytes(facts, vg, technology_of(wish.layout), wish.cache.size_bytes)
+    lv = facts.lv(lv_uuid) if lv_uuid is not None else None
+    old = cache_of(facts, lv) if lv is not None else None
+    if old is None or needed <= free_bytes(facts, vg_uuid, "fast"):
+        return needed
+    # There is no room for both, so that the old cache goes first and leaves its own.
+    return max(0, needed - (old.size_bytes or 0))
 
 
 def _fast_bytes(facts: HostFacts, vg_uuid: str, lv_uuid: str | None) -> int:

@@ -68,6 +68,15 @@ def test_a_cache_that_is_there_takes_nothing_more(name: str) -> None:
     assert wanted_bytes(facts, make.VG_UUID, WISH) == 0
 
 
+def test_a_cache_in_the_place_of_another_takes_all_its_room_or_where_that_lacks_the_rest() -> None:
+    lv = make.lv(cache=make.dm_cache("c-bbbbbbbb_cpool", size_bytes=GIB))
+    facts = make.facts(lv)
+    needed = needed_bytes(facts, make.vg(), "lvmcache", 2 * GIB)
+    assert wanted_bytes(facts, make.VG_UUID, WISH, lv.uuid) == needed
+    tight = make.facts(lv, pvs=(make.pv(), make.fast_pv(free_bytes=needed - 1)))
+    assert wanted_bytes(tight, make.VG_UUID, WISH, lv.uuid) == needed - GIB
+
+
 def test_no_cache_takes_nothing_and_neither_does_an_unknown_group() -> None:
     assert wanted_bytes(make.facts(), make.VG_UUID, Wish(8 * GIB)) == 0
     assert wanted_bytes(make.facts(), "other", WISH) == 0
