@@ -23,7 +23,7 @@ from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.jobs.test_end_to_end import CSET, done, enrolled, new_volume
-from tests.scene import Scene, end, job, scene
+from tests.scene import Scene, end, job, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
@@ -223,7 +223,10 @@ def test_an_operator_destroys_nothing_not_even_by_anothers_preview(client: Clien
     client.force_login(make.staff_user(staff_role="operator"))
     assert "Needs the role admin" in page(client, there)
     preview = job(there, kind=Kind.DESTROY_VOLUME, dry_run=True)
+    step(preview, verb="volume.destroy")
     end(preview)
+    shown = client.get(reverse("job", args=[preview.key])).content.decode()
+    assert "Needs the role admin" in shown
     assert client.post(reverse("cache-apply", args=[preview.key])).status_code == 403
     assert not Job.objects.filter(dry_run=False).exists()
 
