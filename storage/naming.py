@@ -17,6 +17,8 @@ VOLUME_TAG_PREFIX = "tiercel.volume="
 ZEROING_TAG = "tiercel.zeroing"
 FORMAT_TAG = "tiercel.format=bcache"
 GROWN_TAG = "tiercel.grown"
+PVMOVE_PREFIX = "pvmove"
+"""LVM keeps it for the volumes of a pvmove at work."""
 RETIRED_TAG_PREFIX = "tiercel.retired="
 NAME_TAG_PREFIX = "tiercel.name="
 

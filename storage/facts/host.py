@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.naming import MANAGED_TAG, is_cache_device_name, is_pool_name, is_room_name
+from storage.naming import (
+    MANAGED_TAG,
+    PVMOVE_PREFIX,
+    is_cache_device_name,
+    is_pool_name,
+    is_room_name,
+)
 
 UUID_LIMIT = 38
 """LVM writes its uuids as 32 letters in 7 groups."""
@@ -234,15 +240,16 @@ class HostFacts:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
 
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
-        """Volumes a guest or a person may use; not what caches are made of. A cache device that
-        is not registered yet, or no more, and the room a volume grows into are told by the name and
-        the tag that we gave them."""
+        """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
+        pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
+        into are told by the name and the tag that we gave them."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv
             for lv in self.lvs
             if lv.is_public
             and lv.uuid not in cache_devices
+            and not lv.name.startswith(PVMOVE_PREFIX)
             and not (
                 MANAGED_TAG in lv.tags
                 and any(

@@ -9,7 +9,13 @@ from typing import Any
 from storage.agent.names import disk as disk_name
 from storage.agent.names import guest as guest_name
 from storage.facts import HostFacts, LogicalVolume, Segment, VolumeUser
-from storage.naming import GROWN_TAG, MANAGED_TAG, room_name, tagged_volume_key
+from storage.naming import (
+    GROWN_TAG,
+    MANAGED_TAG,
+    PVMOVE_PREFIX,
+    room_name,
+    tagged_volume_key,
+)
 from storage.plan.draft import Draft, Refused
 from storage.plan.ssd import same_sectors
 from storage.space import choose
@@ -181,7 +187,7 @@ def _moving(draft: Draft, lv: LogicalVolume) -> Segment | None:
     mirrors = [
         other
         for other in draft.facts.lvs
-        if other.vg_uuid == lv.vg_uuid and other.name.startswith("pvmove") and not other.is_public
+        if other.vg_uuid == lv.vg_uuid and other.name.startswith(PVMOVE_PREFIX)
     ]
     both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
     return next(both, None) if mirrors else None
