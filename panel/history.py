@@ -14,8 +14,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class HistoryMiddleware:
-    """Whatever a request that may change something writes carries its person and address. The API
-    adds the token, once it knows it (`panel.api.resource`)."""
+    """Whatever a request that may change something writes carries its person, address and route.
+    The API adds the token, once it knows it (`panel.api.resource`)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -25,5 +25,12 @@ class HistoryMiddleware:
         if request.method in SAFE:
             return self.get_response(request)
         actor = getattr(request.user, "email", "")
-        with pghistory.context(actor=actor, address=address_of(request), path=request.path):
+        with pghistory.context(actor=actor, address=address_of(request)):
             return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: object
+    ) -> None:
+        """Add the route's name; the path itself may hold a one-time token."""
+        if request.method not in SAFE and request.resolver_match is not None:
+            pghistory.context(route=request.resolver_match.url_name)

@@ -34,6 +34,7 @@ SECONDS: dict[str, tuple[float, float]] = {
     "volume.restore": (3, 1),
     "volume.destroy": (3, 1),
     "guest.resize": (1, 0),
+    "ssd.prepare": (3, 2),
     "pool.create": (2, 2),
     "pool.remove": (1, 1),
     "cache.attach": (2, 2),
@@ -53,7 +54,7 @@ SECONDS: dict[str, tuple[float, float]] = {
 """For each verb: what it takes at least, and for how much of that LVM locks the group."""
 UNKNOWN = (2.0, 2.0)
 
-WITHOUT_RETURN = frozenset({"volume.extend", "volume.destroy", "cache.drop"})
+WITHOUT_RETURN = frozenset({"volume.extend", "volume.destroy", "cache.drop", "ssd.prepare"})
 """What no later step could undo, whether or not the plan marks it."""
 
 

@@ -40,6 +40,7 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     assert "192 MiB" in text
     assert "2.0 GiB of 40 GiB free" in text
     assert "yes, by another job" in text
+    assert "no way back" not in text
     assert "LVM locks the group" not in text, "nobody else is there to wait"
 
 
@@ -58,7 +59,9 @@ def test_the_point_of_no_return_is_named(
     client: Client, turns: tuple[bool, bool], words: str
 ) -> None:
     steps = [{"verb": "cache.set", "turns": turn} for turn in turns]
-    assert words in page(client, preview(scene(), *steps))
+    text = page(client, preview(scene(), *steps))
+    assert words in text
+    assert text.count("no way back from here") == 1
 
 
 def test_a_running_job_estimates_nothing(client: Client) -> None:

@@ -82,6 +82,7 @@ def test_pages_fit_the_screen_and_obey_the_policy(
         reverse("volume", args=[foreign.volume.key]),
         reverse("volume-new"),
         reverse("jobs"),
+        reverse("audit"),
         reverse("job", args=[running.key]),
         reverse("mfa_index"),
     ):

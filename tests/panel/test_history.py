@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import operation, runner
+from jobs import enrolment, operation, runner
 from jobs.hosts import fingerprint
 from jobs.models import State
 from jobs.queue import submit
@@ -41,14 +41,25 @@ def accepted(client: Client) -> Host:
     return host
 
 
-def test_a_page_leaves_its_person_with_address_and_path(ada: Client) -> None:
+def test_a_page_leaves_its_person_with_address_and_route(ada: Client) -> None:
     host = accepted(ada)
     edit = edits(host)[0]
     assert (edit.who, edit.how) == ("ada@example.org", "")
     assert "state" in {change.field for change in edit.changes}
     event: Any = host.events.order_by("-pgh_id").first()  # type: ignore[attr-defined]
     assert event.pgh_context["address"] == "203.0.113.9"
-    assert event.pgh_context["path"] == reverse("host-accept", args=[host.key])
+    assert event.pgh_context["route"] == "host-accept"
+
+
+def test_no_one_time_token_of_an_address_is_kept(client: Client) -> None:
+    host, token = enrolment.begin("enrolling", "198.51.100.7")
+    client.get(reverse("enrol-script", args=[token]))
+    report = {"host_key": HOST_KEY, "machine_id": "a" * 32, "port": "22"}
+    client.post(reverse("enrol-script", args=[token]), report)
+    host.refresh_from_db()
+    assert host.state == "unverified"
+    for event in host.events.all():  # type: ignore[attr-defined]
+        assert token not in str(event.__dict__)
 
 
 def test_the_api_leaves_its_person_and_the_token() -> None:

@@ -27,7 +27,7 @@ CSP = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
-NAMED = ("hosts", "volumes", "volume-new", "jobs", "home")
+NAMED = ("hosts", "volumes", "volume-new", "jobs", "audit", "home")
 
 
 @pytest.fixture
