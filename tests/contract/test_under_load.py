@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.contract.client import MIB, Agent, pool_args
+from storage.naming import new_key
+from tests.contract.client import MIB, POOL_BYTES, Agent, cset_args, pool_args
 from tests.contract.lab_world import LabWorld
 from tests.lab import load
 
@@ -51,8 +52,15 @@ def test_no_data_is_lost_while_an_lvm_cache_comes_changes_and_goes(
         time.sleep(SECONDS_BETWEEN)
         agent.do("cache.set", {"lv": volume, "mode": "writeback"})
         time.sleep(SECONDS_BETWEEN)
-        agent.do("cache.set", {"lv": volume, "mode": "writethrough"})
+        bigger = f"c-{new_key()}"
+        made = pool_args(volume[2:], size_bytes=2 * POOL_BYTES) | {"name": bigger}
+        agent.do("pool.create", made)
+        agent.do("cache.flush", {"lv": volume, "dirty_limit_bytes": 64 * MIB})
         agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
+        agent.do("cache.attach", {"lv": volume, "pool": bigger, "mode": "writeback"})
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("cache.set", {"lv": volume, "mode": "writethrough"})
+        agent.do("cache.detach", {"lv": volume, "pool": bigger, "dirty_limit_bytes": 64 * MIB})
     assert agent.lv(volume)["cache"] is None
 
 
@@ -61,11 +69,42 @@ def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
 ) -> None:
     volume = agent.backing()
     with checked(world, volume):
-        _, uuid = agent.cset(volume)
+        name, uuid = agent.cset(volume)
         wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
         agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
         time.sleep(SECONDS_BETWEEN)
         agent.do("bcache.set", {"lv": volume, "cache_mode": "writeback"})
         time.sleep(SECONDS_BETWEEN)
+        made = cset_args(volume[2:]) | {"name": f"s-{new_key()}"}
+        agent.do("cset.create", made)
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
+        other = {"cset_uuid": made["cset_uuid"], "cache_mode": "writeback"}
+        agent.do("bcache.attach", {"lv": volume, "sequential_cutoff_bytes": 0, **other})
+        agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
+        time.sleep(SECONDS_BETWEEN)
+        agent.do("bcache.detach", {"lv": volume, "cset_uuid": made["cset_uuid"]})
     assert agent.lv(volume)["bcache"]["state"] == "no cache"
+
+
+def test_nobody_in_the_group_waits_for_a_long_flush(agent: Agent, world: LabWorld) -> None:
+    """The guest makes new dirty data all the time, so that this flush does not end by itself."""
+    volume, pool = agent.cached("writeback")
+    other, third = agent.volume(), agent.volume()
+    world.lab.run(["lvchange", "-an", f"vg0/{third}"])
+    with checked(world, volume):
+        op = agent.start("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
+        while agent.lv(volume)["cache"]["policy"] != "cleaner":
+            time.sleep(world.poll_seconds)
+        began = time.monotonic()
+        second = agent.pool(other)
+        agent.do("cache.attach", {"lv": other, "pool": second, "mode": "writethrough"})
+        attached = time.monotonic()
+        world.lab.run(["lvchange", "-ay", f"vg0/{third}"])
+        activated = time.monotonic()
+        print(f"pool and attach {attached - began:.1f} s, activation {activated - attached:.1f} s")
+        assert agent.data("op.get", {"op": op, "after": 0})["state"] == "running"
+        assert agent.ask("op.abort", {"op": op})["ok"]
+        assert agent.outcome(op)["state"] == "interrupted"
+        agent.do("cache.set", {"lv": volume, "policy": "smq", "mode": "writethrough"})
+        agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
+    assert agent.lv(other)["cache"]["pool"].startswith(second)
