@@ -64,6 +64,8 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
 def remember(view: View, call: Call) -> list[str]:
     """After an operation that ended well: note what the next boot has to bring back, and give a
     new volume its path. Returns what was run, as shell lines. Raises Refusal, LockBusy, OSError."""
+    if call.verb not in keep.VERBS and not call.verb.startswith("volume."):
+        return []
     with view.host.lock(FILES, LOCK_SECONDS):
         keep.after(view, call)
         return links.refresh(view.host, view.facts, keep.load(view.host))

@@ -26,6 +26,8 @@ SETTINGS = {
     "sequential_cutoff_bytes": "sequential_cutoff",
     "writeback_percent": "writeback_percent",
 }
+_BACKING = ("bcache.format", "bcache.attach", "bcache.set")
+VERBS = frozenset((*_BACKING, "cset.create", "cset.remove", "volume.destroy"))
 _KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
 
 
@@ -69,16 +71,13 @@ def load(host: Host) -> tuple[Kept, ...]:
 
 def after(view: View, call: Call) -> None:
     """Keep what a finished operation brought. Raises Refusal or OSError."""
-    if call.verb not in ("cset.create", "cset.remove", *_BACKING, "volume.destroy"):
+    if call.verb not in VERBS:
         return
     before = load(view.host)
     now = tuple(_alive(_changed(before, view, call), view.facts))
     if now != before:
         document = {"devices": [each.to_json() for each in now]}
         view.host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
-
-
-_BACKING = ("bcache.format", "bcache.attach", "bcache.set")
 
 
 def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ...]:
