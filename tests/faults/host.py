@@ -18,15 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.agent.host import Result
-from tests.fake.host import FakeHost, Pause
+from tests.fake.host import FakeHost, Killed, Pause
 from tests.faults.armed import PAUSE_SECONDS
 
 GRACE_SECONDS = 20.0
 """After so long the agent no longer takes a unit without a process for one that just starts."""
-
-
-class Killed(SystemExit):
-    """The agent's process is gone: no line of its code handles this."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +176,7 @@ class FaultHost(FakeHost):
             raise OSError(errno.ENOSPC, "No space left on device")
         else:
             self.advance(GRACE_SECONDS)
-            raise Killed
+            raise Killed(point)
 
     def _spoilt(self, request: dict[str, Any], reply: bytes) -> bytes:
         for number, (verb, spoil) in enumerate(self._spoils):

@@ -82,7 +82,8 @@ def _as_wished(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
     for job in jobs:
         if job.state != State.SUCCEEDED or job.dry_run:
             continue
-        placement = Placement.objects.select_related("volume").get(volume=job.volume, until=None)
+        placed = Placement.objects.select_related("volume").filter(volume=job.volume)
+        placement = placed.latest("pk")
         try:
             left = plan(facts, target_of(placement), Wish.from_json(job.wish))
         except Refused as refused:

@@ -33,9 +33,11 @@ def write(
     outcomes: Sequence[Outcome],
     red: Mapping[str, list[str]],
     not_played: Mapping[str, str],
+    every: int = 1,
     path: Path = PATH,
 ) -> dict[str, object]:
-    """Write the document, return the summary of the last line."""
+    """Write the document, return the summary of the last line. `every`: of the sweep, only each
+    fault of that distance was played."""
     counted = [outcome for outcome in outcomes if outcome.reached]
     survived = sum(outcome.survived for outcome in counted)
     summary: dict[str, object] = {
@@ -55,6 +57,7 @@ def write(
         "Each operation was broken at each point it passes: `kill` (SIGKILL), `raise` (an exception"
         "\nnobody foresaw, or a full disk on the host), `pause` (longer than a lease), `drop` (the"
         "\ndatabase connection is gone). “#2” is the second time the point was passed.\n",
+        f"Played was every {every}th of them.\n" if every > 1 else "",
         _table([outcome for outcome in counted if not outcome.fault.id]),
         "## The suite itself\n",
         "With one guard taken out, the suite must turn red:\n",

@@ -26,6 +26,7 @@ from storage.plan import Refused, plan
 from storage.wish import GIB, MIB, Wish
 from tests import make
 from tests.fake.fixtures import enrol
+from tests.fake.host import FakeHost
 from tests.fake.parts import Lv, Signature
 from tests.fake.server import FakeServer
 from tests.faults.host import FaultHost
@@ -33,6 +34,7 @@ from tests.faults.operations import PLAIN, Names, Operation
 from tests.faults.proxy import Proxy
 from tests.faults.workers import Worker, Workers
 
+FOUND = "web12"
 SENTINELS = (("stranger-hdd", "sdc"), ("stranger-ssd", "md0"))
 PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.05
@@ -56,9 +58,15 @@ class Stage:
         self.fake = FaultHost(f"{os.getpid()}-{next(_numbers)}")
         self.fake.mutation = mutation
         self._ends = ExitStack()
+        self.extents = 0
         self._watched = [name for name, _ in SENTINELS]
 
     def __enter__(self) -> Self:
+        # A retired volume may be destroyed at once.
+        policy = {"vgs": ["vg0"], "undo_hours": 0}
+        self.fake.save("/etc/tiercel/agent.json", json.dumps(policy).encode())
+        if self.operation.found:
+            self.fake.root.add_lv(FOUND, self.wish.size_bytes)
         for name, pv in SENTINELS:
             self.fake.root.add_lv(name, 64 * MIB, pv, signature="ext4")
         self.server = self._ends.enter_context(FakeServer(self.fake))
@@ -69,11 +77,12 @@ class Stage:
         self.host.refresh_from_db()
         if not refresh(self.host):
             raise AssertionError(f"the fake host does not answer: {self.host.error}")
-        self.volume = self.new_volume()
+        self.volume = self._found() if self.operation.found else self.new_volume()
         for wish in self.operation.before(self.names):
             self.bring(self.volume, wish)
-        if self.operation.before(self.names):
-            self._use()
+            # What a guest writes into a new volume it must find again after all that follows.
+            self._fill()
+        self._use()
         self.strangers = self.fingerprints()
         self.fake.accepted.clear()
         self.fake.ran.clear()
@@ -147,19 +156,27 @@ class Stage:
     def facts(self) -> HostFacts:
         """What is on the host now, without the panel in between."""
         request = b'{"v":1,"id":"00000000-0000-4000-8000-000000000000","verb":"inventory"}\n'
-        return decode(_data(self.fake.answer(request)))
+        return decode(_data(FakeHost.answer(self.fake, request)))
+
+    @property
+    def placement(self) -> Placement:
+        """Where the volume lies, or lay last."""
+        placed = Placement.objects.select_related("volume").filter(volume=self.volume)
+        return placed.latest("pk")
 
     def lv(self) -> Lv | None:
-        """The volume's LV on the machine itself."""
-        name = Placement.objects.get(volume=self.volume, until=None).lv_name
-        return self.fake.machine.vgs[0].lv(name)
+        """The volume's LV on the machine itself, whatever its name is now."""
+        uuid = self.placement.lv_uuid
+        lvs = self.fake.machine.vgs[0].lvs
+        return next((lv for lv in lvs if lv.uuid == uuid), None)
 
     def fingerprints(self) -> dict[str, str]:
         """Of every stranger's volume, and of the data a guest has in ours."""
         found = {name: self._digest(name) for name in self._watched}
         lv = self.lv()
         if lv is not None and self.operation.keeps_data:
-            found["guest data"] = _sha(f"{lv.uuid} {lv.size_bytes} {_content(lv)}")
+            written = _extents(lv)[: self.extents]
+            found["guest data"] = _sha(f"{lv.uuid} {_signature(lv)} {written}")
         return found
 
     def watch(self, name: str) -> None:
@@ -180,9 +197,8 @@ class Stage:
         befores = self.operation.before(self.names)
         if not befores:
             return "" if self.lv() is None else "the volume is still there"
-        placement = Placement.objects.select_related("volume").get(volume=self.volume, until=None)
         try:
-            left = plan(self.facts(), target_of(placement), befores[-1])
+            left = plan(self.facts(), target_of(self.placement), befores[-1])
         except Refused as refused:
             return refused.message
         return ", ".join(step.title for step in left)
@@ -193,13 +209,25 @@ class Stage:
             return "gone"
         return _sha(f"{lv.uuid} {lv.name} {lv.size_bytes} {sorted(lv.tags)} {_content(lv)}")
 
-    def _use(self) -> None:
-        """A guest fills the volume, and keeps it open where the operation allows that."""
+    def _found(self) -> Volume:
+        """The record of the volume that was there before the panel."""
+        placed = Placement.objects.select_related("volume")
+        return placed.get(host=self.host, lv_name=FOUND, until=None).volume
+
+    def _fill(self) -> None:
+        """A guest has filled the volume with its data."""
         lv = self.lv()
-        assert lv is not None
-        self.fake.root.scribble(lv)
-        if lv.signature is None:
-            lv.signature = Signature("ext4", "0d5b7d1c-6f7f-4a55-9a35-3f8d6f0c0009")
+        if lv is not None:
+            self.fake.root.scribble(lv)
+            if lv.signature is None:
+                lv.signature = Signature("ext4", "0d5b7d1c-6f7f-4a55-9a35-3f8d6f0c0009")
+
+    def _use(self) -> None:
+        """Some of the guest's data is in the cache only, and the guest holds the volume."""
+        lv = self.lv()
+        if lv is None:
+            return
+        self.extents = len(_extents(lv))
         if self.operation.dirty_bytes:
             self.fake.root.dirty(lv.name, self.operation.dirty_bytes)
         if self.operation.held:
@@ -212,16 +240,23 @@ def at_rest(job: Job) -> bool:
     return bool(job.is_over) or job.state == State.NEEDS_ATTENTION
 
 
-def _content(lv: Lv) -> list[tuple[str, int, int, list[int], str]]:
-    """Where the data lies and which of it is still there."""
-    signature = "" if lv.signature is None else f"{lv.signature.type} {lv.signature.uuid}"
+def _extents(lv: Lv) -> list[bool]:
+    """Extent by extent, whether it still has what was written to it."""
     return [
-        (
-            run.pv.path, run.first, run.count,
-            sorted(run.pv.stale & set(range(run.first, run.first + run.count))), signature,
-        )
+        extent in run.pv.stale
         for run in lv.bottom.runs
-    ]  # fmt: skip
+        for extent in range(run.first, run.first + run.count)
+    ]
+
+
+def _signature(lv: Lv) -> str:
+    return "" if lv.signature is None else f"{lv.signature.type} {lv.signature.uuid}"
+
+
+def _content(lv: Lv) -> str:
+    """Where the data lies and which of it is still there."""
+    places = [(run.pv.path, run.first, run.count) for run in lv.bottom.runs]
+    return f"{places} {_extents(lv)} {_signature(lv)}"
 
 
 def _sha(text: str) -> str:

@@ -14,6 +14,7 @@ import select
 import sys
 import time
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import django
@@ -27,6 +28,7 @@ UNFINISHED = 3
 
 def main() -> None:
     django.setup()
+    load()
     children: dict[int, str] = {}
     buffer = b""
     while True:
@@ -45,6 +47,12 @@ def main() -> None:
                 os._exit(work(order))
             children[pid] = order["token"]
             say(token=order["token"], pid=pid)
+
+
+def load() -> None:
+    """Import what workers need before the first fork: no model can be imported before setup."""
+    for name in ("jobs.runner", "jobs.nudge", "tests.faults.mutation", "tests.faults.armed"):
+        import_module(name)
 
 
 def say(**event: Any) -> None:
