@@ -6,7 +6,7 @@ Anything that was not asked there fails the test, so a new question needs a new 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,9 @@ class ReplayHost:
 
     def exclusive(self, path: str) -> bool:
         return True
+
+    def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+        raise AssertionError(f"said {commands!r} to {path}")
 
     def dm_message(self, name: str, message: str) -> str:
         return str(self.recorded["dm_message"][f"{name} {message}"])
