@@ -10,7 +10,7 @@ import pghistory
 
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 
-NEVER_RAN = frozenset({"not_started", "busy"})
+NEVER_RAN = frozenset({"not_started", "busy", "stale_fence"})
 """Codes of a step that the host never began."""
 
 

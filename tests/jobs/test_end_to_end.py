@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs import hosts, operation, runner
-from jobs.models import Job, Kind, State
+from jobs.models import AuditEntry, Job, Kind, Phase, State
 from jobs.queue import submit
 from jobs.refresh import refresh
 from jobs.sealing import seal
@@ -129,6 +129,9 @@ def test_a_preview_shows_the_commands_that_run_then(
     assert job.state == State.SUCCEEDED
     assert commands(job) == commands(preview)
     assert any("lvcreate" in command for command in commands(job))
+    outcomes = AuditEntry.objects.filter(job_key=job.key, phase=Phase.OUTCOME)
+    trail = [command["shell"] for entry in outcomes for command in entry.commands]
+    assert trail == commands(preview)
 
 
 def test_a_cache_that_does_not_fit_is_refused_with_what_to_do(enrolled: Host) -> None:

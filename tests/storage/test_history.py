@@ -6,7 +6,7 @@ from typing import Any
 
 import pghistory
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from storage.history import Edit, edits
@@ -84,6 +84,14 @@ def test_events_cannot_be_changed_or_deleted() -> None:
     for tamper in (event.delete, event.save):
         with pytest.raises(DatabaseError), transaction.atomic():
             tamper()
+
+
+@pytest.mark.parametrize("table", ["storage_hostevent", "storage_volumeevent"])
+def test_the_app_has_no_right_to_rewrite_history(table: str) -> None:
+    with connection.cursor() as cursor:
+        for right in ("UPDATE", "DELETE"):
+            cursor.execute("SELECT has_table_privilege(%s, %s)", [table, right])
+            assert cursor.fetchone() == (False,), right
 
 
 def test_the_history_of_a_deleted_volume_stays() -> None:
