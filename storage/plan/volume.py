@@ -5,6 +5,7 @@ from __future__ import annotations
 from storage.facts import LogicalVolume
 from storage.naming import (
     FORMAT_TAG,
+    GROWN_TAG,
     MANAGED_TAG,
     ZEROING_TAG,
     tagged_volume_key,
@@ -41,6 +42,12 @@ def exist(draft: Draft) -> None:
         return
     if not _is_ours(draft, lv):
         _tag(draft, lv)
+    if GROWN_TAG in lv.tags and size_bytes < lv.size_bytes:
+        raise Refused(
+            "grown",
+            f"{vg.name}/{lv.name} has grown already, and a volume never becomes smaller.",
+            "Resume the job: its guest is told then.",
+        )
     grows = lv.size_bytes < size_bytes and lv.guest_size_bytes < wish.size_bytes
     growth.grow(draft, lv, size_bytes if grows else lv.size_bytes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs import runner
+from jobs.decisions import resume
 from jobs.models import Job, Kind, State
 from jobs.queue import cancel, submit
 from jobs.refresh import refresh
@@ -17,6 +18,16 @@ from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume, qui
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
 pytestmark = pytest.mark.django_db
+
+
+def drive(job: Job) -> None:
+    """Let workers take a job until it has ended."""
+    for _ in range(20):
+        Job.objects.filter(pk=job.pk).update(not_before=None)
+        runner.run(job.pk)
+        job.refresh_from_db()
+        if job.is_over:
+            break
 
 
 def test_a_volume_grows_under_its_guest_with_the_commands_of_its_preview(
@@ -89,12 +100,28 @@ def test_a_cancelled_move_goes_back(enrolled: Host, fake_host: FakeHost) -> None
     assert lv.move is not None
     job.refresh_from_db()
     cancel(job, None)
-    for _ in range(20):
-        Job.objects.filter(pk=job.pk).update(not_before=None)
-        runner.run(job.pk)
-        job.refresh_from_db()
-        if job.is_over:
-            break
+    drive(job)
     assert job.state == State.CANCELLED
     assert lv.move is None
     assert {run.pv.device.name for run in lv.runs} == {"sdc"}
+
+
+def test_a_guest_that_cannot_be_told_leaves_the_job_to_a_person(
+    enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = new_volume(enrolled)
+    assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
+    guest = fake_host.root.guest("web12", f"/dev/vg0/v-{volume.key}")
+
+    def refuse(path: str, commands: object) -> None:
+        raise OSError("timed out")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(fake_host, "qmp", refuse)
+        job = done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB))
+    assert (job.state, job.turned) == (State.NEEDS_ATTENTION, True)
+    assert "timed out" in job.error["message"]
+    resume(job, None)
+    drive(job)
+    assert job.state == State.SUCCEEDED
+    assert guest.sizes == {f"/dev/vg0/v-{volume.key}": 2 * GIB}

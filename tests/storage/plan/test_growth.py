@@ -61,6 +61,12 @@ def test_a_guest_is_told_in_its_own_way(user: VolumeUser, told: set[str]) -> Non
     assert {tell.args.get(name) for name in ("hypervisor", "guest", "disk")} - {None} == told
 
 
+def test_what_has_grown_does_not_become_smaller_and_says_so() -> None:
+    lv = ours(size_bytes=9 * GIB, tags=(*OURS, GROWN_TAG))
+    assert refused(make.facts(lv), lv, PLAIN) == "grown"
+    assert verbs(make.facts(lv), lv, Wish(9 * GIB - 1)) == ["guest.resize"]
+
+
 def test_what_a_broken_extension_left_is_used_or_removed() -> None:
     lv = ours()
     left = room(pvs=("sdd",))
