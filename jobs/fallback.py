@@ -22,6 +22,7 @@ from storage.wish import Wish
 
 NO_PROGRESS = "no_progress"
 ROLLED_BACK = "Rolled back: the volume is as it was before."
+ROLLED_BACK_IN_PART = "Rolled back as far as there is a way back."
 
 
 def aim(job: Job) -> Wish:
@@ -76,17 +77,23 @@ def turn_back(job: Job, error: dict[str, Any]) -> None:
     steps.note(job, f"Rolling back: {why}")
 
 
-def end_turned_back(job: Job) -> None:
-    """The volume is as it was: the job ends with what made it turn back and what it undid."""
+def end_turned_back(job: Job, facts: HostFacts) -> None:
+    """There is nothing left to undo: the job ends with what made it turn back, what it undid, and
+    what differs for all that (a volume that grew does not shrink)."""
     error = {name: value for name, value in job.error.items() if name != "after_step"}
     after = job.error.get("after_step", 0)
     undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
     titles = list(undone.values_list("title", flat=True))
+    target, wish = target_of(placement_of(job)), aim(job)
+    left = residue_of(facts, target, wish, wish)
     if not error:
         what = "what was done is undone" if titles else "nothing had to be undone"
-        end(job, State.CANCELLED, explanation=f"cancelled; {what}", error={})
+        if left:
+            what = f"not all could be undone: {' '.join(left)}"
+        end(job, State.CANCELLED, explanation=f"cancelled; {what}"[:500], error={})
         return
-    end(job, State.FAILED, error=error | {"undone": titles}, explanation=ROLLED_BACK)
+    error |= {"undone": titles, "residue": left}
+    end(job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK)
 
 
 def need_attention(job: Job, error: dict[str, Any]) -> None:

@@ -86,10 +86,8 @@ def let_go_on() -> None:
 
 
 def _look_again(jobs: JobQuerySet) -> None:
-    ids = list(jobs.filter(state=State.WAITING).values_list("pk", flat=True))
-    Job.objects.filter(pk__in=ids, state=State.WAITING).update(not_before=None)
-    for job_id in ids:
-        nudge.job(job_id)
+    jobs.filter(state=State.WAITING).update(not_before=None)
+    nudge.all_due()
 
 
 def _who(halt: Halt) -> str:

@@ -36,6 +36,11 @@ def host(host_id: int) -> None:
     _after_commit("jobs.tasks.refresh_host", host_id)
 
 
+def all_due() -> None:
+    """Have whatever waits for a worker announced, once this transaction is committed."""
+    _after_commit("jobs.tasks.sweep")
+
+
 def _after_commit(task: str, *args: int) -> None:
     def announce() -> None:
         send(task, *args)

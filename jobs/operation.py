@@ -18,7 +18,6 @@ from jobs.replies import BadLine
 from jobs.trouble import BadReply, TransportError
 
 POLL_SECONDS = (0.2, 1.0)
-BUSY_PATIENCE = timedelta(hours=1)
 
 WORTH_A_NEW_PLAN = frozenset(
     {
@@ -37,8 +36,13 @@ WORTH_A_NEW_PLAN = frozenset(
 )
 """Agent errors after which fresh facts may give another plan, or the same one may succeed."""
 
-PASSES_BY = frozenset({"busy", "stale_fence"})
-"""Nothing was run: something else has the volume group, or had a later turn in it."""
+PASSES_BY = {
+    "busy": timedelta(hours=1),
+    "stuck": timedelta(hours=1),
+    "stale_fence": timedelta(minutes=1),
+}
+"""Nothing was run: something else has the volume group, a disk does not answer, or another step had
+a later turn. So long a step waits for that to pass."""
 
 
 def send(job: Job, step: Step) -> bool:
@@ -136,10 +140,11 @@ def poll(job: Job, step: Step) -> None:
 
 
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
-    """Something else works on the volume group: wait for it, without counting tries."""
+    """Nothing was run: wait for what is in the way to pass, without counting tries."""
     steps.put_back(job, step, error)
     begun = max((at for at in (step.started_at, job.started_at) if at is not None), default=None)
-    if begun is not None and database_now() - begun > BUSY_PATIENCE:
+    patience = PASSES_BY[str(error["code"])]
+    if begun is not None and database_now() - begun > patience:
         return give_up(job, error)
     wait(job, REST_SECONDS, str(error["message"]))
     return False

@@ -7,12 +7,14 @@ from storage.changes import changes
 from storage.facts import HostFacts, LogicalVolume
 from storage.naming import MANAGED_TAG, tagged_volume_key
 from storage.plan import Target
+from storage.plan.lvmcache import SUB_LV_SUFFIX, pool_name_of
 from storage.templatetags.units import size
 from storage.wish import BadWish, Wish
 
 
 def residue_of(facts: HostFacts, target: Target, wish: Wish, fallback: Wish | None) -> list[str]:
-    """A sentence each: how the volume differs from both wishes, and what else of it is there."""
+    """A sentence each: how the volume differs from both wishes, and what else of it is there that
+    it does not use."""
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
     else:
@@ -23,7 +25,7 @@ def residue_of(facts: HostFacts, target: Target, wish: Wish, fallback: Wish | No
     return found + [
         f"{other.vg_name}/{other.name} ({size(other.size_bytes)}) is there."
         for other in facts.lvs
-        if _is_beside(other, target, lv)
+        if _is_beside(other, target, lv) and not (lv and _uses(facts, lv, other))
     ]
 
 
@@ -34,16 +36,26 @@ def _differences(
         now = wish_now(facts, lv, wish.layout)
     except BadWish as error:
         return [f"{lv.vg_name}/{lv.name} has a cache that Tiercel would not make: {error}"]
-    before = {change.what: change.after for change in changes(now, fallback or now)}
+    if fallback is None or fallback == wish:
+        return [f"{c.what}: {c.before} now, should be {c.after}." for c in changes(now, wish)]
+    before = {change.what: change.after for change in changes(now, fallback)}
     return [
-        f"{change.what}: {change.before} now, wished {change.after}"
-        + (f", before {before[change.what]}." if change.what in before else ".")
+        f"{change.what}: {change.before} now, wished {change.after}, before {before[change.what]}."
         for change in changes(now, wish)
-        if fallback is None or change.what in before
+        if change.what in before
     ]
 
 
 def _is_beside(other: LogicalVolume, target: Target, lv: LogicalVolume | None) -> bool:
-    """Pools and cache devices that carry the volume's tag and that nobody uses."""
+    """Pools and cache devices that carry the volume's tag."""
     ours = MANAGED_TAG in other.tags and tagged_volume_key(other.tags) == target.volume_key
     return ours and other.vg_uuid == target.vg_uuid and (lv is None or other.uuid != lv.uuid)
+
+
+def _uses(facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:
+    """Whether `other` is the cache, or the cache's device, of the volume."""
+    if lv.cache is not None:
+        return other.name.removesuffix(SUB_LV_SUFFIX) == pool_name_of(lv.cache)
+    attached = lv.bcache.cset_uuid if lv.bcache is not None else None
+    cset = facts.cset(attached) if attached is not None else None
+    return cset is not None and cset.lv_uuid == other.uuid

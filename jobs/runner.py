@@ -187,7 +187,7 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
     _record(job, facts, placement, fallback.aim(job))
     if job.falls_back:
-        fallback.end_turned_back(job)
+        fallback.end_turned_back(job, facts)
         return
     if job.door == Door.PORTAL:
         Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
