@@ -143,7 +143,9 @@ def _cset_gone(host: Host, args: Args) -> bool:
 
 
 def _stopped(host: Host, args: Args) -> bool:
-    return not host.exists(bcache.folder(kname(host, args)))
+    """No bcache device any more, and the kernel has let go of the volume below it."""
+    held = host.exists(bcache.folder(kname(host, args)))
+    return not held and host.exclusive(device(args["vg"], args["lv"]))
 
 
 def _room_zeroed(host: Host, args: Args) -> Callable[[], Progress]:

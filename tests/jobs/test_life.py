@@ -250,3 +250,13 @@ def test_customers_have_no_volume_that_is_switched_off(client: Client) -> None:
     client.force_login(person)
     assert there.volume.label not in client.get(reverse("my-volumes")).content.decode()
     assert client.get(reverse("my-volume", args=[there.volume.key])).status_code == 404
+
+
+def test_the_page_of_a_destroyed_volume_offers_nothing(staff: Client) -> None:
+    there, now = scene(), timezone.now()
+    Placement.objects.filter(volume=there.volume).update(until=now)
+    Volume.objects.filter(pk=there.volume.pk).update(destroyed_at=now)
+    text = page(staff, there)
+    assert "Add a cache" not in text and "Change the volume" not in text
+    for name in ("volume-retire", "volume-restore", "volume-destroy"):
+        assert post(staff, name, there, confirm_label=there.volume.label).status_code == 422
