@@ -97,9 +97,16 @@ def _store(host: Host, future: Future[Reply]) -> bool:
         hosts.note_failure(host, BadReply(host.name, f"{type(error).__name__} in the panel"))
         return False
     hosts.note_contact(host)
-    if recorded.unknown_lv_uuids:
+    if recorded.unknown_lv_uuids or _restarted(host, reply):
         nudge.host(host.pk)
     return True
+
+
+def _restarted(host: Host, reply: Reply) -> bool:
+    """The host was started anew since it last said what it is: caches, settings and volumes may
+    not be back."""
+    known = host.hello.get("boot_id")
+    return bool(known) and reply.stamp.get("boot_id") != known
 
 
 def _take(host: Host) -> bool:

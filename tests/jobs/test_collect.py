@@ -231,3 +231,19 @@ def test_every_active_host_is_refreshed_by_a_message_of_its_own(
 
 def test_partitions_are_kept() -> None:
     tasks.keep_partitions()
+
+
+def test_a_restarted_host_is_read_anew(
+    fake_server: FakeServer, fake_host: FakeHost, sent: list[tuple[str, int]]
+) -> None:
+    host = fake_record(fake_server)
+    assert refresh.refresh(host)
+    collect.collect(0)
+    assert sent == []
+    fake_host.root.reboot()
+    collect.collect(0)
+    assert sent == [("host", host.pk)]
+    host.refresh_from_db()
+    assert refresh.refresh(host)
+    collect.collect(0)
+    assert sent == [("host", host.pk)]
