@@ -25,8 +25,9 @@ ABORTABLE = frozenset(
 
 def abort(host: Host, op: str) -> dict[str, Any]:
     """Ask a running operation to stop; its state as far as it is known. The mark is made once and
-    seen by the unit within a second, which sends its command one SIGINT; asking again changes
-    nothing. Raises Refusal(not_found | not_abortable | journal_unwritable)."""
+    seen by the unit within a second: it sends one SIGINT to a command that is watched because it
+    takes long, lets any other end, and starts no further one. Asking again changes nothing.
+    Raises Refusal(not_found | not_abortable | journal_unwritable)."""
     record = ops.load(host, op)
     verb = record["call"]["verb"]
     if record["state"] == "running":

@@ -156,7 +156,9 @@ class Execution:
 
         try:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
-            result = self._host.run(words, timeout=None, tick=tick, stop=self._aborted)
+            # What takes long is watched. Anything else is let end: no further command follows.
+            stop = self._aborted if command.watch else None
+            result = self._host.run(words, timeout=None, tick=tick, stop=stop)
         except MissingTool:
             raise Refusal(
                 "missing_tool",

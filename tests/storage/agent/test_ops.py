@@ -250,6 +250,35 @@ def test_a_flush_that_is_stopped_leaves_the_cache_and_says_so(host: FakeHost, ag
     assert runs(host, "lvconvert") == 2, "attach, and the detach that was stopped"
 
 
+def test_a_move_that_is_stopped_stays_half_way_and_can_be_taken_back(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    before = agent.lv(volume)["segments"]
+    pause = host.pause_next("pvmove")
+    op = agent.start("volume.move", {"lv": volume, "from_pvs": ["sdc"], "to_pvs": ["md0"]})
+    pause.reached.wait(10)
+    agent.data("op.abort", {"op": op})
+    pause.resume()
+    assert agent.outcome(op)["error"]["code"] == "aborted"
+    agent.do("move.abort", {"lv": volume, "pv": "sdc"})
+    assert agent.lv(volume)["segments"] == before
+
+
+def test_a_short_command_is_let_end_and_no_further_one_follows(
+    host: FakeHost, agent: Agent
+) -> None:
+    pause = host.pause_next("lvcreate")
+    op = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    agent.data("op.abort", {"op": op})
+    pause.resume()
+    outcome = agent.outcome(op)
+    assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
+    assert [each["rc"] for each in outcome["commands"]] == [0, None, None]
+    assert runs(host, "blkdiscard") == 0
+
+
 def test_an_operation_stopped_before_it_began_runs_nothing(host: FakeHost, agent: Agent) -> None:
     with host.lock("vg0", 1):
         op = agent.start("volume.create", agent.volume_args())
