@@ -48,7 +48,9 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
         for each in sorted(kept, key=lambda each: each.kind != "cset"):
             _bring_back(host, facts, each, done, failed)
         with host.lock(FILES, LOCK_SECONDS):
-            done += links.refresh(host, storage(host, load(host)), kept)
+            facts = storage(host, load(host))
+            keep.note(host, facts)
+            done += links.refresh(host, facts, keep.load(host))
         sample(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import names
-from .command import CONGESTION
+from .command import CONGESTION, OURS
 from .errors import Refusal
 from .host import Host
 from .protocol import Call
@@ -71,13 +71,45 @@ def load(host: Host) -> tuple[Kept, ...]:
 
 def after(view: View, call: Call) -> None:
     """Keep what a finished operation brought. Raises Refusal or OSError."""
-    if call.verb not in VERBS:
-        return
     before = load(view.host)
-    now = tuple(_alive(_changed(before, view, call), view.facts))
+    now = _changed(before, view, call) if call.verb in VERBS else before
+    _save(view.host, before, now, view.facts)
+
+
+def note(host: Host, facts: Facts) -> None:
+    """Keep what is at work and was not noted: an operation that was killed after its last command,
+    or an agent of an earlier release. Raises Refusal or OSError."""
+    before = load(host)
+    _save(host, before, before, facts)
+
+
+def _save(host: Host, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
+    now = (*_alive(kept, facts), *_unnoted(kept, facts))
     if now != before:
         document = {"devices": [each.to_json() for each in now]}
-        view.host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
+        host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
+
+
+def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
+    """Our cache sets, and our volumes that use one: no tenant's superblock is attached to those."""
+    known = {each.lv_uuid for each in kept}
+    ours = {lv["uuid"]: lv for lv in facts["lvs"] if OURS in lv["tags"]}
+    csets = {
+        cset["uuid"]: ours[cset["lv_uuid"]]
+        for cset in facts["csets"]
+        if cset["lv_uuid"] in ours and ours[cset["lv_uuid"]]["name"].startswith("s-")
+    }
+    for uuid, lv in csets.items():
+        if lv["uuid"] not in known:
+            yield _new(lv, "cset", uuid, dict.fromkeys(CONGESTION, "0"))
+    for lv in ours.values():
+        found = lv["bcache"]
+        if found is not None and found["cset_uuid"] in csets and lv["uuid"] not in known:
+            settings = {
+                "sequential_cutoff": str(found["sequential_cutoff_bytes"]),
+                "writeback_percent": str(found["writeback_percent"]),
+            }
+            yield _new(lv, "backing", found["uuid"], settings)
 
 
 def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ...]:

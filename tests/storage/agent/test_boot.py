@@ -170,3 +170,27 @@ def test_a_tenants_superblock_gets_no_event_that_would_register_it(
     assert "tiercel/aaaaaaaa" in host.machine.files[links.PATH].decode()
     assert host.real("/dev/tiercel/aaaaaaaa") is None
     assert agent.lv("web12")["bcache"] is None
+
+
+def test_what_a_killed_operation_did_not_note_is_noted_later(host: FakeHost, agent: Agent) -> None:
+    volume, _ = cached(agent)
+    del host.machine.files[keep.PATH]
+    agent.volume()
+    noted = keep.load(host)
+    assert sorted(each.kind for each in noted) == ["backing", "cset"]
+    backing = next(each for each in noted if each.kind == "backing")
+    assert backing.settings["sequential_cutoff"] == "0"
+    host.root.reboot(registers=False)
+    assert boot(host)[1] == []
+    assert agent.lv(volume)["bcache"]["sequential_cutoff_bytes"] == 0
+
+
+def test_a_tenants_device_is_never_noted(host: FakeHost, agent: Agent) -> None:
+    cached(agent)
+    plain = agent.volume()
+    with host.changing() as machine:
+        host.root.lv(plain).signature = Signature("bcache", machine.uuid4())
+    host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
+    agent.volume()
+    uuid = agent.lv(plain)["uuid"]
+    assert uuid not in {each.lv_uuid for each in keep.load(host)}
