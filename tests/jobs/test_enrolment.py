@@ -299,3 +299,33 @@ def test_a_proxy_that_asks_by_loopback_gets_the_public_address(
     _, token = begun
     script = Client().get(f"/enrol/{token}", headers={"host": "127.0.0.1:8000"}).content.decode()
     assert f"url=https://panel.example.org/enrol/{token}\n" in script
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_boot_unit_is_installed_and_run_at_once(
+    begun: tuple[Host, str], tmp_path: Path, works: bool
+) -> None:
+    """The script's own lines, with a systemctl that only writes down what it was asked."""
+    text = enrolment.script(*begun, "http://127.0.0.1:1", b"agent")
+    unit, asked = tmp_path / "tiercel-boot.service", tmp_path / "asked"
+    systemctl = tmp_path / "systemctl"
+    fails = "" if works else '[ "$1" != restart ]'
+    systemctl.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n{fails}\n')
+    systemctl.chmod(0o755)
+    before_main = text[text.index("set -eu") : text.index("\nmain() {")]
+    ran = subprocess.run(
+        ["/bin/sh"], input=f"{before_main}\nboot_unit={unit}\ninstall_boot\n", text=True,
+        capture_output=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
+    )  # fmt: skip
+    assert ("warning" in ran.stdout) is not works
+    lines = unit.read_text().splitlines()
+    assert "ExecStart=/usr/lib/tiercel/agent.pyz boot" in lines
+    assert "WantedBy=multi-user.target" in lines
+    before = " ".join(line for line in lines if line.startswith("Before="))
+    for guests in ("libvirtd", "libvirt-guests", "xendomains", "pve-guests"):
+        assert f"{guests}.service" in before
+    assert asked.read_text().splitlines() == [
+        "daemon-reload",
+        "enable --quiet tiercel-boot.service",
+        "restart tiercel-boot.service",
+    ]
