@@ -40,7 +40,11 @@ class ResizeForm(ReplacementForm):
         super().__init__(row, *args, **kwargs)
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
         volume_bytes = row.volume.size_bytes
-        field.choices = [(each, size_label(each, volume_bytes)) for each in sizes_instead(row)]
+        sizes = sizes_instead(row)
+        field.choices = [(each, size_label(each, volume_bytes)) for each in sizes]
+        now_bytes = row.cache.size_bytes if row.cache is not None else None
+        bigger = [each for each in sizes if each > (now_bytes or 0)]
+        field.initial = min(bigger, default=max(sizes, default=None))
 
     @property
     def has_room(self) -> bool:
