@@ -1,0 +1,62 @@
+"""Jobs that need attention, decided by a program."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Job, State
+from tests.panel.api.asking import Program, problem, staff
+from tests.scene import job, scene
+
+pytestmark = pytest.mark.django_db
+VERBS = {"resume": None, "rollback": None, "resolve": {"why": "removed by hand"}}
+
+
+@pytest.fixture
+def asking() -> Program:
+    return staff("operator")
+
+
+def stuck(**fields: object) -> Job:
+    there = scene()
+    wish = {"size_bytes": there.volume.size_bytes}
+    error = {"code": "cmd_failed", "message": "lvconvert ended with 5", "correction": "Look."}
+    return job(there, state=State.NEEDS_ATTENTION, error=error, fallback=wish, **fields)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_decision_hands_the_job_to_a_worker_once(asking: Program, verb: str) -> None:
+    made = stuck()
+    path, body = f"/jobs/{made.key}/{verb}", VERBS[verb]
+    problem(asking.send("post", path, body), 400, "idempotency_key_required")
+    response = asking.send("post", path, body, **{"Idempotency-Key": "once"})
+    assert (response.status_code, response.json()["state"]) == (202, "queued")
+    again = asking.send("post", path, body, **{"Idempotency-Key": "once"})
+    assert (again.status_code, again["Idempotency-Replayed"]) == (202, "true")
+    problem(asking.send("post", path, body, **{"Idempotency-Key": "twice"}), 409, "not_now")
+
+
+def test_there_is_no_way_back_past_the_point_of_no_return(asking: Program) -> None:
+    path = f"/jobs/{stuck(turned=True).key}/rollback"
+    problem(asking.send("post", path, **{"Idempotency-Key": "back"}), 409, "turned")
+
+
+def test_nor_where_the_job_began_with_nothing(asking: Program) -> None:
+    made = stuck()
+    Job.objects.filter(pk=made.pk).update(fallback=None)
+    path = f"/jobs/{made.key}/rollback"
+    problem(asking.send("post", path, **{"Idempotency-Key": "back"}), 409, "no_fallback")
+
+
+@pytest.mark.parametrize("body", [None, {}, {"why": ""}, {"why": "x" * 201}, {"reason": "x"}])
+def test_a_resolution_says_why(asking: Program, body: object) -> None:
+    path = f"/jobs/{stuck().key}/resolve"
+    problem(asking.send("post", path, body, **{"Idempotency-Key": "done"}), 422, "invalid")
+
+
+def test_a_job_past_the_point_of_no_return_is_not_cancelled(asking: Program) -> None:
+    made = job(scene(), state=State.WAITING, turned=True)
+    path = f"/jobs/{made.key}/cancel"
+    problem(asking.send("post", path, **{"Idempotency-Key": "stop"}), 409, "turned")
+    made.refresh_from_db()
+    assert (made.state, made.cancel_requested) == (State.WAITING, False)
