@@ -70,7 +70,7 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
 def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
     _simple(draft, lv)
     if draft.wish.layout == "bcache":
-        raise _guest_off(draft, lv, size_bytes)
+        raise _guest_off(draft, lv)
     more = size_bytes - lv.size_bytes
     kept = left is not None and left.size_bytes == more
     pvs = (
@@ -213,16 +213,17 @@ def _simple(draft: Draft, lv: LogicalVolume) -> None:
         )
 
 
-def _guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int) -> Refused:
+def _guest_off(draft: Draft, lv: LogicalVolume) -> Refused:
+    """The commands ask for the size themselves: what was the end when a person read this page may
+    not be it any more."""
     name = f"{draft.vg.name}/{lv.name}"
     device = lv.bcache.device if lv.bcache is not None and lv.bcache.device else "bcacheN"
-    more = size_bytes - lv.size_bytes
     return Refused(
         "needs_guest_off",
         f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
         "off.",
-        "Remove the cache and stop the guest; then on the host: "
-        f"echo 1 > /sys/block/{device}/bcache/stop; lvextend -L {size_bytes}b {name}; "
-        f"blkdiscard --zeroout --offset {lv.size_bytes} --length {more} /dev/{name}; "
-        f"echo /dev/{name} > /sys/fs/bcache/register; then start the guest and refresh the host.",
+        "Remove the cache and stop the guest; then on the host, with the SIZE to be added: "
+        f"echo 1 > /sys/block/{device}/bcache/stop; END=$(blockdev --getsize64 /dev/{name}); "
+        f"lvextend -L +SIZE {name} && blkdiscard --zeroout --offset $END /dev/{name}; "
+        f"echo /dev/{name} > /sys/fs/bcache/register. Then start the guest and refresh the host.",
     )
