@@ -10,6 +10,7 @@ from storage.naming import is_pool_name
 from storage.plan.lost import Loss, loss_of
 from storage.rows import VolumeRow
 from storage.runbook import Instruction, bcache_runbook, lvmcache_runbook
+from storage.templatetags.units import size
 from storage.wish import Bcache
 
 
@@ -65,9 +66,10 @@ def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
             "does not give it up by itself."
         )
     else:
+        held = f"held {size(loss.dirty_bytes)}" if loss.dirty_bytes else "may have held new data"
         sentence = (
-            f"The SSD under the cache {loss.cache} ({loss.mode}) is missing, and the cache held "
-            "new data that is not on the slow disk."
+            f"The SSD under the cache {loss.cache} ({loss.mode}) is missing, and the cache {held} "
+            "that the slow disk does not have."
         )
     return LostCache(sentence, False, True, lvmcache_runbook(row.lv, loss), last)
 
