@@ -8,6 +8,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from django.http import HttpResponse
 from django.test import Client
 
 LINKS = re.compile(r"""(?:href|src|hx-get|data-[\w-]*url)="([^"]+)\"""")
@@ -19,7 +20,10 @@ def walk(client: Client, start: str = "/") -> Iterator[tuple[str, Any]]:
     queue, seen = [start], {start}
     while queue:
         path = queue.pop(0)
-        response = client.get(path, follow=True)
+        response: Any = client.get(path, follow=True)
+        if response.streaming:  # a download, sent in pieces
+            text = b"".join(response.streaming_content)
+            response = HttpResponse(text, response["Content-Type"], response.status_code)
         yield path, response
         for link in LINKS.findall(response.content.decode()):
             found = urlsplit(urljoin(path, unescape(link)))
