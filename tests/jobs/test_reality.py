@@ -7,14 +7,16 @@ import dataclasses
 import pytest
 
 from jobs.models import Kind, State
+from jobs.refresh import refresh
+from storage.agent.boot import boot
 from storage.difference import drift_of_row
 from storage.models import Host, Volume
-from storage.naming import pool_name
+from storage.naming import cache_device_name, pool_name
 from storage.rows import rows_of
-from storage.wish import GIB, LvmCache, Wish
+from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
-from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume, quick
+from tests.jobs.test_end_to_end import CSET, commands, done, enrolled, new_volume, quick
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
 pytestmark = pytest.mark.django_db
@@ -45,6 +47,24 @@ def test_a_mode_changed_by_hand_is_drift_until_a_job_repairs_it(
     job = done(Kind.REPAIR_VOLUME, volume, wish)
     assert job.state == State.SUCCEEDED, job.error
     assert [line for line in commands(job) if "--cachemode writethrough" in line]
+    assert drift_of_row(rows_of([volume])[0]) is None
+
+
+def test_settings_forgotten_at_a_restart_are_drift_until_the_boot_unit_ran(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    volume = new_volume(enrolled, "bcache")
+    cache = Bcache(cache_device_name(volume.key), CSET, GIB, "writethrough")
+    wish = Wish(GIB, layout="bcache", cache=cache)
+    assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
+    assert drift_of_row(rows_of([volume])[0]) is None
+    fake_host.root.reboot()
+    assert refresh(enrolled)
+    drift = drift_of_row(rows_of([volume])[0])
+    assert drift is not None
+    assert [each.what for each in drift.differences] == ["Sequential cutoff"]
+    assert boot(fake_host)[1] == []
+    assert refresh(enrolled)
     assert drift_of_row(rows_of([volume])[0]) is None
 
 
