@@ -20,7 +20,7 @@ from storage.history import edits
 from storage.growth_form import growth_offers
 from storage.life_form import life_offers
 from storage.models import Host, Placement, Volume
-from storage.plan import DIRTY_LIMIT_BYTES, Refused
+from storage.plan import Refused
 from storage.reading import reading_of
 from storage.replacement_form import ResizeForm
 from storage.rows import VolumeRow, facts_of, rows_of
@@ -153,7 +153,6 @@ def offers(row: VolumeRow) -> dict[str, object]:
         "barred": barred,
         "form": form,
         "resize": resize,
-        "dirty_limit_bytes": DIRTY_LIMIT_BYTES,
     }
 
 

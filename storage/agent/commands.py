@@ -212,10 +212,12 @@ def _bcache_set(args: Args) -> tuple[Command, ...]:
 
 
 def _bcache_flush(args: Args) -> tuple[Command, ...]:
-    """With writeback_percent 0 the kernel writes back without a brake; afterwards it is put back
-    to what was wished."""
+    """In writethrough the guest makes no new dirty data, and with writeback_percent 0 the kernel
+    writes back without a brake; afterwards that is put back to what was wished. The mode is for
+    bcache.set to put back."""
     percent = str(args["writeback_percent"])
     return (
+        _lv_write(args, "cache_mode", "writethrough"),
         _lv_write(args, "writeback_percent", "0", name="unbrake"),
         _lv_write(args, "writeback_running", "1", wait="bcache_flushed"),
         _lv_write(args, "writeback_percent", percent),

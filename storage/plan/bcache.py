@@ -6,7 +6,7 @@ from typing import Any
 
 from storage.facts import BcacheBacking, CacheSet, LogicalVolume
 from storage.naming import FORMAT_TAG, is_cache_device_name
-from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused
+from storage.plan.draft import Draft, Refused
 from storage.plan.ssd import (
     LONG_WINDOW,
     WINDOW,
@@ -172,14 +172,16 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
         changes["cache_mode"] = wanted.cache_mode
     if current.sequential_cutoff_bytes != wanted.sequential_cutoff_bytes:
         changes["sequential_cutoff_bytes"] = wanted.sequential_cutoff_bytes
-    if draft.wish.flushed and current.dirty_bytes > DIRTY_LIMIT_BYTES:
+    if draft.wish.flushed and current.dirty_bytes:
         draft.add(
             "bcache.flush",
-            "Write dirty data back to the slow disk",
+            "Write dirty data back to the slow disk, in writethrough meanwhile",
             polled=True,
-            dirty_limit_bytes=DIRTY_LIMIT_BYTES,
+            dirty_limit_bytes=0,
             writeback_percent=wanted.writeback_percent,
         )
+        if wanted.cache_mode != "writethrough":
+            changes["cache_mode"] = wanted.cache_mode
     elif current.writeback_percent != wanted.writeback_percent:
         # Also what a flush that was broken off left at 0.
         changes["writeback_percent"] = wanted.writeback_percent

@@ -203,8 +203,10 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
 
 
 def _flush(draft: Draft, current: DmCache) -> bool:
-    """True when there is more dirty data than LVM may flush under the group's lock."""
-    if current.dirty_bytes <= DIRTY_LIMIT_BYTES:
+    """True when there is more dirty data than LVM may flush under the group's lock, or any where
+    that is what is wished."""
+    limit_bytes = 0 if draft.wish.flushed else DIRTY_LIMIT_BYTES
+    if current.dirty_bytes <= limit_bytes:
         return False
     pace: dict[str, Any] = {}
     if draft.wish.pace_sectors is not None:
@@ -213,7 +215,7 @@ def _flush(draft: Draft, current: DmCache) -> bool:
         "cache.flush",
         "Write dirty data back to the slow disk",
         polled=True,
-        dirty_limit_bytes=DIRTY_LIMIT_BYTES,
+        dirty_limit_bytes=limit_bytes,
         **pace,
     )
     return True

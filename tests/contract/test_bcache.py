@@ -137,6 +137,7 @@ def test_dirty_data_is_flushed_and_the_cache_stays(agent: Agent, world: World) -
         assert progress["left_s"] == 0
         bcache = agent.lv(volume)["bcache"]
         assert (bcache["dirty_bytes"], bcache["writeback_percent"]) == (0, 20)
-        assert (bcache["cset_uuid"], bcache["cache_mode"]) == (uuid, "writeback")
+        assert (bcache["cset_uuid"], bcache["cache_mode"]) == (uuid, "writethrough")
         with agent.unchanged():
             assert agent.do("bcache.flush", flush)["commands"] == []
+        agent.do("bcache.set", {"lv": volume, "cache_mode": "writeback"})

@@ -226,6 +226,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "bcache.flush",
         {**VOLUME, "dirty_limit_bytes": 0, "writeback_percent": 10},
         [
+            f"echo writethrough > {SYSFS}/cache_mode",
             f"echo 0 > {SYSFS}/writeback_percent",
             f"echo 1 > {SYSFS}/writeback_running",
             f"echo 10 > {SYSFS}/writeback_percent",

@@ -213,7 +213,9 @@ def _bcache_detach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 def _bcache_flush(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.bcache is not None and lv.bcache.cset_uuid is not None
     percent, left = args["writeback_percent"], args["dirty_limit_bytes"]
-    backing = dataclasses.replace(lv.bcache, writeback_percent=percent, dirty_bytes=left)
+    backing = dataclasses.replace(
+        lv.bcache, writeback_percent=percent, dirty_bytes=left, cache_mode="writethrough"
+    )
     return _change(facts, lv, bcache=backing)
 
 

@@ -19,11 +19,13 @@ def dirty(dirty_bytes: int, policy: str = "smq") -> LogicalVolume:
     return ours(cache=cache)
 
 
-def dirty_bcache(dirty_bytes: int, percent: int = 10) -> tuple[HostFacts, LogicalVolume]:
+def dirty_bcache(
+    dirty_bytes: int, percent: int = 10, mode: str = "writeback"
+) -> tuple[HostFacts, LogicalVolume]:
     backing = make.bcache(
         cset_uuid=make.CSET_UUID,
         state="dirty",
-        cache_mode="writeback",
+        cache_mode=mode,
         dirty_bytes=dirty_bytes,
         writeback_percent=percent,
     )
@@ -41,10 +43,11 @@ def test_a_flush_ends_with_the_policy_as_it_was() -> None:
     assert finish(make.facts(lv), aim(lv), FLUSHED)[1] == ["cache.flush", "cache.set"]
 
 
-def test_a_little_dirty_data_counts_as_flushed() -> None:
-    lv = dirty(64 * MIB)
-    assert verbs(make.facts(lv), lv, FLUSHED) == []
-    left_on = dirty(64 * MIB, policy="cleaner")
+def test_only_a_clean_cache_counts_as_flushed() -> None:
+    lv, clean = dirty(1), dirty(0)
+    assert steps(make.facts(lv), lv, FLUSHED)[0].args["dirty_limit_bytes"] == 0
+    assert verbs(make.facts(clean), clean, FLUSHED) == []
+    left_on = dirty(0, policy="cleaner")
     assert verbs(make.facts(left_on), left_on, FLUSHED) == ["cache.set"]
 
 
@@ -65,12 +68,16 @@ def test_the_lasting_wish_flushes_nothing() -> None:
     assert verbs(make.facts(lv), lv, FLUSHED.lasting) == []
 
 
-def test_bcache_is_flushed_and_gets_its_writeback_percent_back() -> None:
+def test_bcache_is_flushed_and_gets_its_mode_and_writeback_percent_back() -> None:
     facts, lv = dirty_bcache(GIB)
-    (flush,) = steps(facts, lv, FLUSHED_SET)
+    flush, back = steps(facts, lv, FLUSHED_SET)
     assert flush.verb == "bcache.flush" and flush.polled and not flush.holds_vg
-    assert flush.args["writeback_percent"] == 10
-    assert verbs(*dirty_bcache(64 * MIB), FLUSHED_SET) == []
+    assert (flush.args["writeback_percent"], flush.args["dirty_limit_bytes"]) == (10, 0)
+    assert back.args == {"vg": "vg0", "lv": "web12", "cache_mode": "writeback"}
+    assert finish(facts, aim(lv), FLUSHED_SET)[1] == ["bcache.flush", "bcache.set"]
+    assert verbs(*dirty_bcache(0), FLUSHED_SET) == []
+    through = dataclasses.replace(bcached(), flushed=True)
+    assert verbs(*dirty_bcache(MIB, mode="writethrough"), through) == ["bcache.flush"]
 
 
 def test_a_flush_of_bcache_that_was_broken_off_leaves_no_trace() -> None:
