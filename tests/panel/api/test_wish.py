@@ -36,6 +36,7 @@ def test_a_wish_for_a_cache_becomes_a_job_like_that_of_a_page(asking: Program) -
     assert response["Location"] == f"/api/v1/jobs/{made.key}" == response.json()["url"]
     assert (made.kind, made.dry_run, made.door) == ("add-cache", False, "api")
     assert (made.actor, asking.text[4:16]) == (asking.user, made.token)
+    assert made.address == "127.0.0.1"
     wish = Wish.from_json(made.wish)
     assert isinstance(wish.cache, LvmCache)
     assert (wish.cache.size_bytes, wish.cache.mode) == (2 * GIB, "writethrough")

@@ -68,6 +68,7 @@ def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> 
     made = Job.objects.get()
     assert response.headers["Location"] == reverse("my-change", args=[made.key])
     assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Door.PORTAL, acme.owner)
+    assert made.address == "127.0.0.1"
     assert (made.cache_plan, made.price_minor, made.currency) == (fast, 490, "EUR")
     cache = Wish.from_json(made.wish).cache
     assert isinstance(cache, LvmCache)
