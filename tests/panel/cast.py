@@ -170,6 +170,9 @@ def stock() -> None:
     found = scene(make.lv("found-lv"), label="found", managed=False)
     make.placement(make.volume(label="planned"), found.host, lv_uuid=None)
     job(scene(make.lv("busy-lv"), label="busy"))
+    error = {"code": "cmd_failed", "message": "lvconvert ended with 5", "correction": "Look."}
+    stuck = scene(make.lv("stuck-lv"), label="stuck")
+    job(stuck, state=State.NEEDS_ATTENTION, error=error)
 
 
 def browser(user: User | None) -> Client:
