@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobs.models import Job, State
+from jobs.models import AuditEntry, Job, Phase, State
 from tests.integration.machine import Machine
 from tests.integration.person import Person, argvs, finished, words
 
@@ -25,9 +25,20 @@ def confirmed(
         accident(job)
     assert (finished(job).state, job.error) == (State.SUCCEEDED, {})
     assert argvs(job) == argvs(preview)
+    assert trail_of(job) == argvs(preview)
     assert machine.executed()[len(before) :] == shown
     page = words(person.job_page(job))
     assert "succeeded" in page
     for step in job.step_set.all():
         assert all(words(command["shell"]) in page for command in step.commands)
     return job
+
+
+def trail_of(job: Job) -> list[list[str]]:
+    """Every command that the audit trail says was run for a job; each of its operations has one
+    intent and one outcome."""
+    entries = AuditEntry.objects.filter(job_key=job.key)
+    intents, outcomes = (entries.filter(phase=phase) for phase in (Phase.INTENT, Phase.OUTCOME))
+    assert [each.op_id for each in intents] == [each.op_id for each in outcomes]
+    ran = (each for each in outcomes if each.result["state"] != "not_started")
+    return [command["argv"] for each in ran for command in each.commands]
