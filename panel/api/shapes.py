@@ -150,8 +150,8 @@ class StepShape(serializers.Serializer[Json]):
 
 class CostShape(serializers.Serializer[Json]):
     """An estimate, as of the last inventory. Other commands of the volume group wait for at most
-    `wait_seconds`; `dirty_bytes` is what the cache holds now that the disk has not; `ssd_bytes` is
-    what the steps take; `final_step` the first one without a way back, null where all can be
+    `wait_seconds`; `dirty_bytes` is what the cache holds now that the disk has not; `ssd_bytes`
+    has to be free on SSD; `final_step` the first one without a way back, null where all can be
     undone."""
 
     seconds = serializers.FloatField()

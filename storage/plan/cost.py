@@ -70,8 +70,9 @@ class StepCost:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """`other_count` volumes lie in the same group, `open_count` of them in use. `dirty_bytes` is
-    what the cache holds now that the disk has not. `ssd_bytes` is the SSD space the steps take
-    (of `ssd_free_bytes` now), without what they free."""
+    what the cache holds now that the disk has not. `ssd_bytes` is the SSD space that has to be
+    free (of `ssd_free_bytes` now): what the steps take at their fullest, less what they have freed
+    by then."""
 
     steps: tuple[StepCost, ...]
     vg_name: str
@@ -117,7 +118,7 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
         other_count=len(others),
         open_count=sum(other.open_count > 0 for other in others),
         dirty_bytes=_dirty(lv),
-        ssd_bytes=sum(_ssd_bytes(facts, target, step) for step in steps),
+        ssd_bytes=_ssd_peak(facts, target, lv, steps),
         ssd_free_bytes=sum(pv.free_bytes for pv in fast if not pv.missing),
     )
 
@@ -171,6 +172,27 @@ def _zero_speed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step
 def _is_fast(facts: HostFacts, target: Target, names: Sequence[str]) -> bool:
     fast = {pv.name for pv in facts.pvs_of(target.vg_uuid, "fast")}
     return bool(names) and set(names) <= fast
+
+
+def _ssd_peak(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+) -> int:
+    taken = peak = 0
+    for step in steps:
+        taken += _ssd_bytes(facts, target, step)
+        peak = max(peak, taken)
+        taken -= _ssd_freed(facts, target, lv, step)
+    return peak
+
+
+def _ssd_freed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:
+    if step.verb in ("cache.detach", "cache.drop"):
+        return lv.cache.size_bytes if lv is not None and lv.cache is not None else 0
+    if step.verb in ("pool.remove", "cset.remove"):
+        name = str(step.args.get("pool") or step.args.get("name"))
+        gone = facts.lv_named(target.vg_uuid, name)
+        return gone.size_bytes if gone is not None else 0
+    return 0
 
 
 def _ssd_bytes(facts: HostFacts, target: Target, step: Step) -> int:

@@ -156,6 +156,23 @@ def test_every_verb_that_changes_something_has_figures(verb: str) -> None:
     assert verb in SECONDS
 
 
+def test_a_cache_that_is_replaced_needs_room_for_both_at_once() -> None:
+    lv = cached(0)
+    found = of(make.facts(lv), lv, lvmcache(name="c-bbbbbbbbbbbbbbbb", size_bytes=4 * GIB))
+    assert 4 * GIB < found.ssd_bytes < 5 * GIB
+
+
+def test_room_that_an_earlier_step_frees_is_not_asked_for_again() -> None:
+    lv = cached(0)
+    detach = Step("cache.detach", {"pool": POOL, "dirty_limit_bytes": 0}, {}, "old one off")
+    create = Step("pool.create", {"size_bytes": 3 * GIB, "chunk_kib": 64}, {}, "new one")
+    both = cost(make.facts(lv), aim(lv), [detach, create]).ssd_bytes
+    assert GIB < both < 2 * GIB
+    pool = make.pool("c-old")
+    remove = Step("pool.remove", {"pool": "c-old"}, {}, "leftover")
+    assert cost(make.facts(lv, pool), aim(lv), [remove, create]).ssd_bytes == both
+
+
 def test_a_missing_ssd_is_no_room() -> None:
     lv = ours()
     pvs = (make.pv(), dataclasses.replace(make.fast_pv(), missing=True))
