@@ -19,8 +19,7 @@ FORMAT_TAG = "tiercel.format=bcache"
 GROWN_TAG = "tiercel.grown"
 PVMOVE_PREFIX = "pvmove"
 """LVM keeps it for the volumes of a pvmove at work."""
-RETIRED_TAG_PREFIX = "tiercel.retired="
-NAME_TAG_PREFIX = "tiercel.name="
+WIPING_TAG = "tiercel.wiping"
 
 
 def new_key() -> str:

@@ -24,6 +24,8 @@ from .command import (
 
 RETIRED_PREFIX = "tiercel.retired="
 NAME_PREFIX = "tiercel.name="
+# The first of its data may be gone: from here on there is no way back.
+WIPING = "tiercel.wiping"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def _destroy(args: Args) -> tuple[Command, ...]:
         )
     zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
     return (
+        run("doom", "lvchange", *tags(WIPING), f"{vg}/{lv}"),
         run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"),
         *opened,
         run("zero", *zero, watch="zeroed", locked=False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from storage.agent.retirement import retired
 from storage.facts import HostFacts, LogicalVolume
-from storage.naming import FORMAT_TAG, retired_name, tagged_volume_key
+from storage.naming import FORMAT_TAG, WIPING_TAG, retired_name, tagged_volume_key
 from storage.plan import bcache, growth, lvmcache, volume
 from storage.plan.draft import Draft, Refused, Target
 
@@ -57,6 +57,12 @@ def restore(draft: Draft) -> None:
     marks = retired(lv.tags) if lv is not None else None
     if lv is None or marks is None:
         return
+    if WIPING_TAG in lv.tags:
+        raise Refused(
+            "unsupported",
+            f"The wipe of {lv.vg_name}/{lv.name} has begun: its data is not whole any more.",
+            "Finish its destruction, and restore the data from a backup.",
+        )
     other = draft.facts.lv_named(draft.vg.uuid, marks.name)
     if other is not None and other.uuid != lv.uuid:
         raise Refused(

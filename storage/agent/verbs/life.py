@@ -7,7 +7,7 @@ from ..command import OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
 from ..quota import destroys
-from ..retirement import Retired, retired
+from ..retirement import WIPING, Retired, retired
 from ..undo import over
 from ..usage import unused
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
@@ -195,6 +195,14 @@ def _as_marked(view: View, call: Call) -> Check:
     def check() -> None:
         found = _here(view, call)
         marks = _marks(found)
+        if WIPING in found["tags"]:
+            raise Refusal(
+                "unsupported",
+                f"The wipe of {found['vg_name']}/{found['name']} has begun: its data is not whole "
+                "any more.",
+                "Finish the destruction, and restore the data from a backup.",
+                subject=lv_subject(call.args["vg"], call.args["retired_name"]),
+            )
         if marks is not None and marks != Retired(call.args["retired_at"], call.args["lv"]):
             raise Refusal(
                 "stale",
@@ -262,7 +270,12 @@ def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
         and found["bcache"] is None
         and "bcache" not in signatures(view, call.args["vg"], call.args["lv"])
     )
-    return frozenset(("activate", "zero", "remove")) if cleared else None
+    todo = {"activate", "zero", "remove"}
+    if call.args["layout"] == "bcache" and not cleared:
+        todo |= {"module", "register", "stop", "unsign"}
+    if WIPING not in found["tags"]:
+        todo.add("doom")
+    return frozenset(todo)
 
 
 def _window(view: View, call: Call) -> Check:

@@ -106,6 +106,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "layout": "bcache",
         },
         [
+            "lvchange --addtag tiercel.wiping vg0/del-abcdefgh",
             "lvchange -ay -K vg0/del-abcdefgh",
             "modprobe bcache",
             "echo /dev/vg0/del-abcdefgh > /sys/fs/bcache/register_quiet",

@@ -117,6 +117,8 @@ def test_a_destroyed_volume_is_zeros_before_it_is_removed(host: FakeHost, agent:
     host.fail_next("blkdiscard", rc=1)
     assert failed(agent, "volume.destroy", args) == "cmd_failed"
     assert not host.root.reads_as_zeros(lv)
+    back = restore_args(agent, volume)
+    assert agent.refused("volume.restore", back) == "unsupported", "some of it may be gone"
     host.fail_next("lvremove")
     assert failed(agent, "volume.destroy", args) == "cmd_failed"
     assert host.root.reads_as_zeros(lv)

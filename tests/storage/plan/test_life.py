@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.facts import LogicalVolume, VolumeUser
-from storage.naming import FORMAT_TAG, room_name
+from storage.naming import FORMAT_TAG, WIPING_TAG, room_name
 from storage.plan import plan
 from storage.wish import BadWish, Wish
 from tests import make
@@ -130,3 +130,9 @@ def test_new_space_that_a_broken_attempt_left_is_taken_away_first() -> None:
     lv = ours()
     left = make.lv(room_name(KEY), tags=OURS, size_bytes=make.EXTENT_BYTES)
     assert verbs(make.facts(lv, left), lv, RETIRED) == ["volume.extend", "volume.retire"]
+
+
+def test_there_is_no_way_back_once_the_wipe_has_begun() -> None:
+    lv = marked(tags=(*OURS, *MARKS, WIPING_TAG))
+    assert refused(make.facts(lv), lv, PLAIN) == "unsupported"
+    assert verbs(make.facts(lv), lv, GONE) == ["volume.destroy"]
