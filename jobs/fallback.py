@@ -92,7 +92,9 @@ def end_turned_back(job: Job, facts: HostFacts) -> None:
             what = f"not all could be undone: {' '.join(left)}"
         end(job, State.CANCELLED, explanation=f"cancelled; {what}"[:500], error={})
         return
-    error |= {"undone": titles, "residue": left}
+    error["undone"] = titles
+    if left:
+        error["residue"] = left
     end(job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK)
 
 
