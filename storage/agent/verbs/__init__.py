@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import backing, cache, cset, growth, life, lost, move, pool, ssd, tuning, volume
+from . import backing, cache, cset, destroy, growth, life, lost, move, pool, ssd, tuning, volume
 from .base import Verb
 
 VERBS: Mapping[str, Verb] = {
@@ -12,7 +12,7 @@ VERBS: Mapping[str, Verb] = {
     "volume.tag": volume.TAG,
     "volume.retire": life.RETIRE,
     "volume.restore": life.RESTORE,
-    "volume.destroy": life.DESTROY,
+    "volume.destroy": destroy.DESTROY,
     "volume.extend": growth.EXTEND,
     "volume.move": move.MOVE,
     "move.abort": move.ABORT,

@@ -1,4 +1,4 @@
-"""volume.retire, volume.restore, volume.destroy: the end of a volume, and the way back."""
+"""volume.retire and volume.restore: a volume switched off, and the way back."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from .. import checks
 from ..command import OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
-from ..quota import destroys
 from ..retirement import WIPING, Retired, retired
-from ..undo import over
 from ..usage import unused
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
-from .backing import signatures
+from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from .base import NOTHING, Verb
-from .pool import gone
 
 WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
 """Layouts of volumes that stand for themselves, by the first word of LVM's."""
@@ -34,7 +30,8 @@ def _on_here(view: View, call: Call) -> Call:
     return Call(call.verb, {**call.args, "lv": _here(view, call)["name"]}, call.expect)
 
 
-def _known(view: View, call: Call, name: str) -> list[Check]:
+def known(view: View, call: Call, name: str) -> list[Check]:
+    """The volume is the one that was meant, ours, and stands for itself."""
     return [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -95,13 +92,14 @@ def _both(args: Args) -> frozenset[str]:
     return frozenset(lv_subject(args["vg"], args[key]) for key in ("lv", "retired_name"))
 
 
-def _marks(found: Facts) -> Retired | None:
+def marks_of(found: Facts) -> Retired | None:
+    """Since when it is retired, and its name before; None for a volume in service."""
     return retired(found["tags"])
 
 
 def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
     found = _here(view, call)
-    marks = _marks(found)
+    marks = marks_of(found)
     if marks is not None and found["name"] == call.args["retired_name"]:
         return NOTHING
     todo = {"rename"}
@@ -136,7 +134,7 @@ def _let_go(view: View, call: Call) -> Check:
 
     def check() -> None:
         found = _here(view, call)
-        marks = _marks(found)
+        marks = marks_of(found)
         if marks is not None and marks.name != call.args["lv"]:
             raise Refusal(
                 "stale",
@@ -168,7 +166,7 @@ def _let_go(view: View, call: Call) -> Check:
 
 
 RETIRE = Verb(
-    identity=lambda view, call: _known(view, call, _here(view, call)["name"]),
+    identity=lambda view, call: known(view, call, _here(view, call)["name"]),
     todo=_retire_todo,
     state=lambda view, call: [_free(view, call, "retired_name"), _let_go(view, call)],
     touches=_both,
@@ -184,7 +182,7 @@ def _restore_todo(view: View, call: Call) -> frozenset[str] | None:
         todo.add("activate")
     if call.args["layout"] == "bcache" and (found["bcache"] or {}).get("device") is None:
         todo |= {"module", "register"}
-    if _marks(found) is not None:
+    if marks_of(found) is not None:
         todo.add("unmark")
     return frozenset(todo)
 
@@ -194,7 +192,7 @@ def _as_marked(view: View, call: Call) -> Check:
 
     def check() -> None:
         found = _here(view, call)
-        marks = _marks(found)
+        marks = marks_of(found)
         if WIPING in found["tags"]:
             raise Refusal(
                 "unsupported",
@@ -216,93 +214,8 @@ def _as_marked(view: View, call: Call) -> Check:
 
 
 RESTORE = Verb(
-    identity=lambda view, call: _known(view, call, _here(view, call)["name"]),
+    identity=lambda view, call: known(view, call, _here(view, call)["name"]),
     todo=_restore_todo,
     state=lambda view, call: [_free(view, call, "lv"), _as_marked(view, call)],
     touches=_both,
-)
-
-
-def _destroy_identity(view: View, call: Call) -> list[Check]:
-    if gone(view, call, call.args["lv"]):
-        return [checks.vg(view, call), checks.vg_whole(view, call)]
-    return [*_known(view, call, call.args["lv"]), _same_uuid(view, call), _is_retired(view, call)]
-
-
-def _same_uuid(view: View, call: Call) -> Check:
-    """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
-
-    def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        if (found["uuid"], found["size_bytes"]) != (call.args["lv_uuid"], call.args["size_bytes"]):
-            raise Refusal(
-                "stale",
-                f"{found['vg_name']}/{found['name']} is another volume than was meant.",
-                LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
-            )
-
-    return check
-
-
-def _is_retired(view: View, call: Call) -> Check:
-    def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        if _marks(found) is None:
-            raise Refusal(
-                "not_retired",
-                f"{found['vg_name']}/{found['name']} is not retired.",
-                "Retire it first (volume.retire): a volume that may be in use is never destroyed.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
-            )
-
-    return check
-
-
-def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
-    """All of it, but for the bcache part once an earlier try has cleared the superblock."""
-    if gone(view, call, call.args["lv"]):
-        return NOTHING
-    found = view.lv(call.args["vg"], call.args["lv"])
-    cleared = (
-        call.args["layout"] == "bcache"
-        and found["active"]
-        and found["bcache"] is None
-        and "bcache" not in signatures(view, call.args["vg"], call.args["lv"])
-    )
-    todo = {"activate", "zero", "remove"}
-    if call.args["layout"] == "bcache" and not cleared:
-        todo |= {"module", "register", "stop", "unsign"}
-    if WIPING not in found["tags"]:
-        todo.add("doom")
-    return frozenset(todo)
-
-
-def _window(view: View, call: Call) -> Check:
-    def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        marks = _marks(found)
-        if marks is not None:
-            over(view.host, view.policy, marks, lv_subject(call.args["vg"], call.args["lv"]))
-
-    return check
-
-
-def _held_by_nobody(view: View, call: Call) -> Check:
-    def check() -> None:
-        if view.lv(call.args["vg"], call.args["lv"])["active"]:
-            unused(view, call)()
-
-    return check
-
-
-DESTROY = Verb(
-    identity=_destroy_identity,
-    todo=_destroy_todo,
-    state=lambda view, call: [
-        _window(view, call),
-        destroys(view, call),
-        _held_by_nobody(view, call),
-    ],
-    touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),
 )

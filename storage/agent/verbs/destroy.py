@@ -1,0 +1,101 @@
+"""volume.destroy: zeros over all of a retired volume, then its removal."""
+
+from __future__ import annotations
+
+from .. import checks
+from ..errors import Refusal
+from ..protocol import Call
+from ..quota import destroys
+from ..retirement import WIPING
+from ..undo import over
+from ..usage import unused
+from ..view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from .backing import signatures
+from .base import NOTHING, Verb
+from .life import known, marks_of
+from .pool import gone
+
+
+def _destroy_identity(view: View, call: Call) -> list[Check]:
+    if gone(view, call, call.args["lv"]):
+        return [checks.vg(view, call), checks.vg_whole(view, call)]
+    return [*known(view, call, call.args["lv"]), _same_uuid(view, call), _is_retired(view, call)]
+
+
+def _same_uuid(view: View, call: Call) -> Check:
+    """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
+
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        if (found["uuid"], found["size_bytes"]) != (call.args["lv_uuid"], call.args["size_bytes"]):
+            raise Refusal(
+                "stale",
+                f"{found['vg_name']}/{found['name']} is another volume than was meant.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
+
+
+def _is_retired(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        if marks_of(found) is None:
+            raise Refusal(
+                "not_retired",
+                f"{found['vg_name']}/{found['name']} is not retired.",
+                "Retire it first (volume.retire): a volume that may be in use is never destroyed.",
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
+
+
+def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
+    """All of it, but for the bcache part once an earlier try has cleared the superblock."""
+    if gone(view, call, call.args["lv"]):
+        return NOTHING
+    found = view.lv(call.args["vg"], call.args["lv"])
+    cleared = (
+        call.args["layout"] == "bcache"
+        and found["active"]
+        and found["bcache"] is None
+        and "bcache" not in signatures(view, call.args["vg"], call.args["lv"])
+    )
+    todo = {"activate", "zero", "remove"}
+    if call.args["layout"] == "bcache" and not cleared:
+        todo |= {"module", "register", "stop", "unsign"}
+    if WIPING not in found["tags"]:
+        todo.add("doom")
+    return frozenset(todo)
+
+
+def _window(view: View, call: Call) -> Check:
+    def check() -> None:
+        found = view.lv(call.args["vg"], call.args["lv"])
+        marks = marks_of(found)
+        if marks is not None:
+            over(view.host, view.policy, marks, lv_subject(call.args["vg"], call.args["lv"]))
+
+    return check
+
+
+def _held_by_nobody(view: View, call: Call) -> Check:
+    def check() -> None:
+        if view.lv(call.args["vg"], call.args["lv"])["active"]:
+            unused(view, call)()
+
+    return check
+
+
+DESTROY = Verb(
+    identity=_destroy_identity,
+    todo=_destroy_todo,
+    state=lambda view, call: [
+        _window(view, call),
+        destroys(view, call),
+        _held_by_nobody(view, call),
+    ],
+    touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),
+)
