@@ -27,6 +27,7 @@ from tests.faults.cluster import cluster
 FIRST_COMMANDS = 30
 VOLUMES, ROUNDS = 40, 5
 SINGLE_RUNS, ALIASES, FORKS = 5, 40, 16
+SIZE_BYTES = 16 << 20
 PATIENCE_SECONDS = 120.0
 POLL_SECONDS = 0.005
 
@@ -65,7 +66,7 @@ def measure(redis_url: str, folder: Path) -> dict[str, object]:
         nudge.send = lambda task, *args: True
         volumes = []
         for _ in range(VOLUMES):
-            volume, wish = stage.another()
+            volume, wish = stage.another(SIZE_BYTES)
             stage.bring(volume, wish)
             volumes.append((volume, wish))
         nudge.send = told
@@ -96,7 +97,7 @@ def _first_commands(stage) -> list[float]:  # type: ignore[no-untyped-def]
     """Seconds from the commit of a job to the first command that changes the host."""
     found = []
     for _ in range(FIRST_COMMANDS):
-        volume, wish = stage.another()
+        volume, wish = stage.another(SIZE_BYTES)
         begun = len(stage.fake.ran)
         job = stage.submit(volume, wish)
         accepted = time.monotonic()

@@ -21,11 +21,12 @@ class NotReached(Exception):
 @dataclass
 class Played:
     """What happened: in a few words, every broken invariant, and seconds from the fault until the
-    job was at rest."""
+    job was at rest, which `bound_s` limits."""
 
     happened: str
     problems: list[str]
     recovery_s: float
+    bound_s: float = RECOVERY_SECONDS
 
 
 Play = Callable[[Workers], Played]
@@ -65,7 +66,7 @@ def endure(fault: Fault, workers: Workers) -> Outcome:
     try:
         played = fault.play(workers)
         problems = list(played.problems)
-        if played.recovery_s > RECOVERY_SECONDS:
+        if played.recovery_s > played.bound_s:
             problems.append(f"took {played.recovery_s:.0f} s")
         outcome = Outcome(fault, played.happened, problems, played.recovery_s)
     except NotReached:

@@ -26,6 +26,7 @@ def problems(stage: Stage, *jobs: Job) -> list[str]:
         *_in_turn(stage),
         *_unharmed(stage),
         *_as_wished(stage, jobs),
+        *_clean(stage, jobs),
         *_audited(stage, jobs),
         *(f"the fake host does not know: {gap}" for gap in stage.fake.gaps),
     ]
@@ -39,7 +40,10 @@ def _ended(jobs: Sequence[Job]) -> Iterator[str]:
 
 
 def _once(stage: Stage) -> Iterator[str]:
-    """An operation id is executed once, and none of its commands twice."""
+    """An operation id is accepted and executed once, and none of its commands twice."""
+    for op, times in Counter(accepted.op for accepted in stage.fake.accepted).items():
+        if times > 1:
+            yield f"operation {op} was accepted {times} times"
     for op, times in stage.fake.starts.items():
         if times > 1:
             yield f"operation {op} was started {times} times"
@@ -97,6 +101,16 @@ def _as_wished(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
             ours = is_pool_name(lv.name) or is_cache_device_name(lv.name)
             if ours and lv.name not in wanted:
                 yield f"{lv.name} was left over"
+
+
+def _clean(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+    """Failed, with nobody asked to look, means that all is as it was before."""
+    for job in jobs:
+        is_ours = job.volume_id == stage.volume.pk and "guest data" in stage.strangers
+        if job.state != State.FAILED or not is_ours:
+            continue
+        if left := stage.left_of_fallback():
+            yield f"job {job.key} failed and left work undone: {left}"
 
 
 def _cache_name(job: Job) -> str:

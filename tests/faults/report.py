@@ -22,10 +22,12 @@ Survived means that all of this holds afterwards:
 - the job is done, undone, or before a person who is told what is left; never silently lost;
 - no operation id was executed twice, and no two LVM commands changed a volume group at once;
 - turns in a volume group were accepted in rising order;
-- volumes of strangers, and the data that a guest has in the volume, are byte for byte the same;
+- volumes of strangers keep uuid, size, tags, place and content, and every extent that a guest had
+  written to the volume is still there;
+- a job that says “failed” left everything as it was before;
 - a job that says “succeeded” left the host as wished and nothing over;
 - every operation the host accepted has one intent and one outcome in the audit trail;
-- all this within 60 s of the fault.
+- all this within 60 s of the fault (a backlog of 20 to 200 jobs may take longer to its last one).
 """
 
 

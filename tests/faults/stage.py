@@ -30,7 +30,7 @@ from tests.fake.host import FakeHost
 from tests.fake.parts import Lv, Signature
 from tests.fake.server import FakeServer
 from tests.faults.host import FaultHost
-from tests.faults.operations import PLAIN, Names, Operation
+from tests.faults.operations import SIZE, Names, Operation
 from tests.faults.proxy import Proxy
 from tests.faults.workers import Worker, Workers
 
@@ -134,9 +134,9 @@ class Stage:
             actor=None,
         )  # fmt: skip
 
-    def another(self) -> tuple[Volume, Wish]:
-        """A second volume of the same host that is still to be made, and its wish."""
-        return self.new_volume("plain"), PLAIN
+    def another(self, size_bytes: int = SIZE) -> tuple[Volume, Wish]:
+        """A further volume of the same host that is still to be made, and its wish."""
+        return self.new_volume("plain"), Wish(size_bytes)
 
     def start(self, *jobs: Job, arm: str = "", seconds: float = PATIENCE_SECONDS) -> Worker:
         """A worker process for these jobs."""
@@ -196,7 +196,7 @@ class Stage:
         """What would still have to be done to be back where the operation began."""
         befores = self.operation.before(self.names)
         if not befores:
-            return "" if self.lv() is None else "the volume is still there"
+            return ""
         try:
             left = plan(self.facts(), target_of(self.placement), befores[-1])
         except Refused as refused:

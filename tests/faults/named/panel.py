@@ -113,13 +113,15 @@ def _all_done(stage: Stage, since: float, jobs: list[Job]) -> Played:
     bad = [job for job in jobs if job.state != State.SUCCEEDED]
     if bad:
         played.problems.append(f"{len(bad)} of {len(jobs)} jobs did not succeed: {bad[0].error}")
-    # A backlog takes its time; nothing of it waits for a lease.
-    return Played(f"{len(jobs)} {played.happened}", played.problems, min(60.0, played.recovery_s))
+    # Until the last of the backlog is done, not until the panel has recovered.
+    happened = f"{len(jobs)} {played.happened}"
+    return Played(happened, played.problems, played.recovery_s, BACKLOG_SECONDS)
 
 
 def _flushed(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
         stage.bring(stage.volume, stage.wish)
+        stage.fake.accepted.clear()
         jobs = _ask(stage, REAL)
         for _ in range(PREVIEWS):
             jobs.append(submit(kind=Kind.SET_CACHE, volume=stage.volume, wish=stage.wish,
