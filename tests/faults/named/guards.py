@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 from jobs.models import Job
@@ -27,9 +28,11 @@ def _fence(workers: Workers, mutation: str) -> list[str]:
     """A worker that slept past its turn sends its request late."""
     with Stage(workers, BY_NAME["set lvmcache mode"], mutation=mutation) as stage:
         job = stage.submit()
-        first = stage.start(job, arm="send.before:1:pause")
+        first = stage.start(job, arm="send.before:1:stop")
         first.acted.wait(20)
         second = stage.start(job)
+        stage.rest(job)
+        first.signal(signal.SIGCONT)
         return _judged(stage, job, first, second)
 
 
