@@ -13,14 +13,12 @@ import os
 import select
 import sys
 import time
-from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
 import django
 from django.db import DatabaseError, InterfaceError, connection
 
-LEASE_SECONDS = 3
 POLL_SECONDS = (0.02, 0.1)
 REST_SECONDS = 0.05
 UNFINISHED = 3
@@ -69,13 +67,12 @@ def reap(children: dict[int, str]) -> None:
 
 def work(order: dict[str, Any]) -> int:
     """A worker's life: run the jobs until each is over, needs a person, or time is up."""
-    from jobs import failpoints, moves, nudge, operation, runner
+    from jobs import failpoints, nudge, operation, runner
     from jobs.models import OVER, Job, State
     from tests.faults import mutation
     from tests.faults.armed import Armed
 
     token = order["token"]
-    moves.LEASE = timedelta(seconds=LEASE_SECONDS)
     operation.POLL_SECONDS = POLL_SECONDS
     nudge.send = lambda task, *args: True
     mutation.mutate_worker(order.get("mutation", ""))

@@ -18,6 +18,7 @@ from typing import Any, Self
 from panel.embedded import CHECKOUT
 
 START_SECONDS = 60.0
+LEASE_SECONDS = "3"
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Workers:
     """A context manager: a process that forks workers on demand, ended with all of them."""
 
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
-        self._environment = dict(environment)
+        self._environment = {**environment, "TIERCEL_LEASE_SECONDS": LEASE_SECONDS}
         self._log = log
         self._known: dict[str, Worker] = {}
         self._numbers = itertools.count(1)
