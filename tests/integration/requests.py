@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs import transport
+from jobs.models import VgFence
 from jobs.replies import AgentError
 from storage.models import Host
 
@@ -14,6 +15,9 @@ def refused(host: Host, verb: str, lv: str) -> AgentError:
     assert facts is not None
     found = next(each for each in facts.lvs if (each.vg_name, each.name) == ("vg0", lv))
     expect = {"vg_uuid": found.vg_uuid, "lv_uuid": found.uuid}
-    reply = transport.call(host, verb, {"vg": "vg0", "lv": lv}, expect)
+    turn = VgFence.objects.filter(vg_uuid=found.vg_uuid).first()
+    fence = (turn.fence if turn is not None else 0) + 1
+    VgFence.objects.update_or_create(vg_uuid=found.vg_uuid, defaults={"fence": fence})
+    reply = transport.call(host, verb, {"vg": "vg0", "lv": lv}, expect, fence=fence)
     assert reply.error is not None, reply.data
     return reply.error
