@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from jobs.models import Job, State, StepState
@@ -20,6 +21,13 @@ PATIENCE_TRIES = 24
 
 PASSING = (Unreachable, NoAnswer, BadReply)
 """Troubles that may go by themselves; the others need a person."""
+
+
+def touched(job: Job) -> bool:
+    """Whether the job may have changed anything on the host: a step ended well, runs, or failed
+    after the host had begun commands for it."""
+    ran = Q(state__in=(StepState.DONE, StepState.RUNNING))
+    return job.step_set.filter(ran | Q(state=StepState.FAILED) & ~Q(commands=[])).exists()
 
 
 def end(job: Job, to: State, **fields: Any) -> None:
@@ -57,8 +65,7 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
     it answers, or, after long, until a person decides."""
     attempts = job.attempts + 1
     kept = lasting_error(job)
-    has_begun = job.step_set.filter(state__in=(StepState.RUNNING, StepState.DONE)).exists()
-    if not has_begun and (attempts >= TRIES or not isinstance(error, PASSING)):
+    if not touched(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
         fail(job, error.to_json())
     elif attempts >= PATIENCE_TRIES:
         unknown = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from jobs import steps
 from jobs.contact import placement_of, read_facts, target_of
-from jobs.endings import end, fail
+from jobs.endings import end, fail, touched
 from jobs.models import Job, State, StepState
 from jobs.moves import renew
 from jobs.residue import residue_of
@@ -32,13 +32,6 @@ def aim(job: Job) -> Wish:
     if wish.flushed and job.step_set.filter(verb__in=FLUSHES, state=StepState.DONE).exists():
         return wish.lasting
     return wish
-
-
-def touched(job: Job) -> bool:
-    """Whether the job may have changed anything on the host: a step ended well, runs, or failed
-    after the host had begun commands for it."""
-    ran = Q(state__in=(StepState.DONE, StepState.RUNNING))
-    return job.step_set.filter(ran | Q(state=StepState.FAILED) & ~Q(commands=[])).exists()
 
 
 def may_turn_back(job: Job) -> bool:

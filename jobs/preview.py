@@ -33,7 +33,8 @@ def fill(job: Job) -> None:
         placement = placement_of(job)
         planned = plan(facts, target_of(placement), Wish.from_json(job.wish))
         if not planned:
-            end(job, State.SUCCEEDED, explanation=NOTHING)
+            nothing = fingerprint(planned)
+            end(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
             return
         answers = _ask(job, planned)
     except TransportError as error:

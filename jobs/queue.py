@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from jobs import nudge
 from jobs.contact import target_of
-from jobs.fallback import touched
+from jobs.endings import touched
 from jobs.models import Door, Job, Kind, State
 from jobs.moves import move
 from jobs.reservations import reserved

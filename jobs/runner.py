@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from jobs import audit, decisions, fallback, preview, steps
 from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts, target_of
-from jobs.endings import REST_SECONDS, TRIES, end, fail, wait, wait_for_contact
+from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
 from jobs.failpoints import durable
 from jobs.holds import Held, demand_free
 from jobs.models import Door, Job, State, Step, StepState
@@ -86,7 +86,7 @@ def run(job_id: int) -> None:
             "correction": "See the worker's log, then ask again: a new job starts from what is.",
         }
         # While an operation may run on the host, or the work is half done, the volume stays locked.
-        to = State.NEEDS_ATTENTION if fallback.touched(job) else State.FAILED
+        to = State.NEEDS_ATTENTION if touched(job) else State.FAILED
         move(job, State.RUNNING, to, error=internal)
 
 
@@ -114,7 +114,7 @@ def _next_step(job: Job) -> Step | None:
             if not _cancelled(job, planned):
                 return None
     except Held as held:
-        if steps.is_cancelled(job) and not fallback.touched(job):
+        if steps.is_cancelled(job) and not touched(job):
             end(job, State.CANCELLED, explanation="cancelled before its first step")
             return None
         seconds = (held.again_at - database_now()).total_seconds()
@@ -127,7 +127,7 @@ def _next_step(job: Job) -> Step | None:
 def _first_planned(job: Job) -> Planned | None:
     """What comes next, on facts read now; None where the job was let go."""
     while True:
-        if not fallback.touched(job):
+        if not touched(job):
             demand_free(job.host_id)
         renew(job, explanation="Reading what is on the host")
         try:
@@ -167,15 +167,16 @@ def _said(refused: Refused) -> dict[str, str]:
 
 
 def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
-    """Whether a person confirmed other steps than those that would begin now."""
-    if not job.fingerprint or job.step_set.exists():
+    """Whether a person confirmed other steps than those that would begin now. A step that was put
+    back, or did not reach the host, has begun nothing."""
+    if not job.fingerprint or touched(job):
         return False
     return fingerprint(planned) != job.fingerprint
 
 
 def _cancelled(job: Job, planned: Planned) -> bool:
     """A person asked for the end before `planned`: True where the way back comes first."""
-    if fallback.touched(job) and fallback.may_turn_back(job):
+    if touched(job) and fallback.may_turn_back(job):
         fallback.turn_back(job, {})
         return True
     end(job, State.CANCELLED, explanation=f"cancelled before: {planned.title}"[:500])

@@ -111,13 +111,13 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "volume": volume_ref(job.volume),
         "wish": wish_json(Wish.from_json(job.wish), settings=is_staff(user)),
         "cancel_requested": job.cancel_requested,
-        "error": job.error or None,
+        "error": job.error if _is_error(job) else None,
         "created_at": job.created_at,
         "started_at": job.started_at,
         "ended_at": job.ended_at,
     }
     if not is_staff(user):
-        if job.error:
+        if _is_error(job):
             data["error"] = {"code": job.error["code"], **CUSTOMER_ERROR}
         return JobShape(data).data
     data |= {
@@ -134,6 +134,11 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         if cost is not None:
             data["cost"] = _cost(cost)
     return JobShape(data).data
+
+
+def _is_error(job: Job) -> bool:
+    """While a cancelled job goes back, its `error` only notes from which step on."""
+    return "code" in job.error
 
 
 def host_json(host: Host, *, groups: bool = False) -> Json:

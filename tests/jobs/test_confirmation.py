@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from jobs import operation
-from jobs.models import Job, Kind, State
+from jobs.models import Job, Kind, State, StepState
 from jobs.queue import submit
 from storage.models import Volume
+from storage.wish import Wish
 from tests import make
 from tests.jobs.cachingagent import CACHED, CachingAgent, managed
-from tests.jobs.sshd import Sshd
+from tests.jobs.sshd import Refuse, Sshd
 from tests.jobs.test_runner import run
 
 pytestmark = pytest.mark.django_db
@@ -86,3 +88,39 @@ def test_only_the_first_plan_is_compared(preview: Job, agent: CachingAgent) -> N
 def test_a_job_without_a_preview_is_not_compared(volume: Volume, agent: CachingAgent) -> None:
     job = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
     assert (job.fingerprint, run(job).state) == ("", State.SUCCEEDED)
+
+
+def test_a_step_that_was_put_back_leaves_the_confirmation_in_force(
+    preview: Job, agent: CachingAgent
+) -> None:
+    def busy(request: dict[str, Any]) -> object:
+        raise Refuse("busy", "vgcfgbackup holds vg0")
+
+    agent.before["pool.create"] = busy
+    job = run(confirm(preview))
+    assert (job.state, job.step_set.get().state) == (State.WAITING, StepState.PLANNED)
+    agent.before.clear()
+    agent.lv = dataclasses.replace(agent.lv, size_bytes=agent.lv.size_bytes * 2)
+    run(job)
+    assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "stale", [])
+
+
+def test_a_preview_that_found_nothing_to_do_confirms_no_step(
+    volume: Volume, agent: CachingAgent
+) -> None:
+    bare = Wish(size_bytes=agent.lv.guest_size_bytes)
+    asked = submit(kind=Kind.REMOVE_CACHE, volume=volume, wish=bare, actor=None, dry_run=True)
+    preview = run(asked)
+    assert preview.step_set.count() == 0
+    run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None))
+    agent.ran.clear()
+    job = run(
+        submit(
+            kind=Kind.REMOVE_CACHE,
+            volume=volume,
+            wish=bare,
+            actor=None,
+            fingerprint=preview.fingerprint,
+        )
+    )
+    assert (job.state, job.error.get("code"), agent.ran) == (State.FAILED, "stale", [])

@@ -186,3 +186,17 @@ def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
     run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "degraded")
     assert agent.ran == ["pool.create", "pool.remove"]
+
+
+def test_a_host_that_is_lost_after_a_half_done_step_is_waited_for(
+    job: Job, agent: CachingAgent
+) -> None:
+    """The step failed after its first command: its remains are on the host."""
+    agent.failing["pool.create"] = [FAILED]
+    inventories = [None, *[Cut()] * 9]
+    agent.before["inventory"] = lambda request: inventories.pop(0)
+    for _ in range(3):
+        run(job)
+    assert (job.state, job.attempts) == (State.WAITING, 3)
+    agent.before = {}
+    assert run(job).state == State.SUCCEEDED

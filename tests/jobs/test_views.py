@@ -130,3 +130,10 @@ def test_a_volumes_page_loads_its_jobs_as_a_fragment(staff: Client) -> None:
     there = scene()
     made = job(there)
     assert reverse("job", args=[made.key]) in page(staff, "volume-jobs", there.volume.key)
+
+
+def test_a_cancelled_job_that_goes_back_shows_no_error(staff: Client) -> None:
+    there = job(scene(), cancel_requested=True, falls_back=True, error={"after_step": 1})
+    text = page(staff, "job-status", there.key)
+    assert "Cancelling: rolling back." in text
+    assert 'role="alert"' not in text

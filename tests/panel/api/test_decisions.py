@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.models import Job, State
-from tests.panel.api.asking import Program, problem, staff
+from jobs.models import Door, Job, State
+from tests import make
+from tests.panel.api.asking import Program, member, own, problem, staff
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
@@ -60,3 +61,15 @@ def test_a_job_past_the_point_of_no_return_is_not_cancelled(asking: Program) -> 
     problem(asking.send("post", path, **{"Idempotency-Key": "stop"}), 409, "turned")
     made.refresh_from_db()
     assert (made.state, made.cancel_requested) == (State.WAITING, False)
+
+
+def test_a_cancelled_job_that_goes_back_has_no_error(asking: Program) -> None:
+    there, customer = scene(), make.customer()
+    own(there, customer)
+    made = job(there, state=State.WAITING, door=Door.PORTAL, falls_back=True)
+    Job.objects.filter(pk=made.pk).update(actor=None, error={"after_step": 1})
+    for program in (asking, member(customer)):
+        for path in (f"/jobs/{made.key}", "/jobs/"):
+            response = program.get(path)
+            assert response.status_code == 200, response.content
+        assert response.json()["items"][0]["error"] is None
