@@ -232,3 +232,19 @@ def test_a_volume_on_the_move_is_not_retired(
     monkeypatch.setattr(host, "run", moving)
     agent.do("volume.move", {"lv": volume, "from_pvs": ["sdc"], "to_pvs": ["md0"]})
     assert said == {"in_use"}
+
+
+def test_an_old_mark_on_a_volume_in_service_does_not_shorten_its_undo_window(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    marked_at = host.wall_ns() // 1_000_000_000
+    with host.changing():
+        tags = host.root.lv(volume).tags
+        tags += [f"tiercel.name={volume}", f"tiercel.retired={marked_at}"]
+    host.advance(2 * DAY_SECONDS)
+    with agent.unchanged():
+        assert agent.refused("volume.retire", naming(volume)) == "unsupported"
+    agent.do("volume.restore", naming(volume) | {"retired_at": marked_at})
+    off(host, agent, volume)
+    assert agent.refused("volume.destroy", destroy_args(agent, volume)) == "too_early"
