@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .. import checks
+from .. import checks, dm
 from ..errors import Refusal
+from ..inventory import cache_statuses
 from ..protocol import Call
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from .base import NOTHING, Verb
@@ -68,11 +69,17 @@ def is_cache_part(lv: Facts) -> bool:
 
 
 def _nothing_in_it(view: View, call: Call) -> Check:
-    """`writethrough` alone does not prove it: a crash or a change of mode leaves dirty data."""
+    """`writethrough` alone does not prove it: a crash or a change of mode leaves dirty data. Nor
+    does a figure that nobody gave: without the kernel's word the facts say zero."""
 
     def check() -> None:
-        cache = _lv(view, call)["cache"]
+        found = _lv(view, call)
+        cache = found["cache"]
         name = f"The cache {cache['pool']}"
+        status = cache_statuses(view.host, dm.devices(view.host)).get(found["uuid"])
+        if status is None:
+            message = f"{name}: the kernel does not say whether it held unwritten data."
+            raise _refusal(call, "degraded", message, RUNBOOK)
         if cache["mode"] != "writethrough":
             message = f"{name} was in mode {cache['mode']}: new data may be in it alone."
             raise _refusal(call, "dirty", message, RUNBOOK)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
+from storage.agent import dm
+from storage.agent.host import Result
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -77,3 +80,18 @@ def test_another_pool_than_was_meant_is_stale(host: FakeHost, agent: Agent) -> N
     host.root.lose_pv("md0")
     with agent.unchanged():
         assert agent.refused("cache.drop", {"lv": volume, "pool": "c-aaaaaaaa"}) == "stale"
+
+
+def test_a_cache_of_which_the_kernel_says_nothing_is_not_taken_for_clean(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume, pool = agent.cached()
+    host.root.lose_pv("md0")
+    run = host.run
+
+    def silent(argv: Sequence[str], **options: Any) -> Any:
+        return Result(0, "") if tuple(argv) == dm.STATUS else run(argv, **options)
+
+    monkeypatch.setattr(host, "run", silent)
+    with agent.unchanged():
+        assert agent.refused("cache.drop", {"lv": volume, "pool": pool}) == "degraded"
