@@ -40,10 +40,17 @@ def _others(view: View, call: Call) -> set[str]:
     found = [
         (record["call"]["expect"]["lv_uuid"], _age_ns(host, record, boot))
         for record in (host.op_load(op) for op in host.op_ids())
-        if record is not None and record["call"]["verb"] == VERB and record["commands"]
+        if record is not None and record["call"]["verb"] == VERB and _counts(record)
     ]
     asked_ns = max((age for lv_uuid, age in found if lv_uuid == own), default=0)
     return {lv_uuid for lv_uuid, age in found if asked_ns <= age < asked_ns + HOUR_NS} - {own}
+
+
+def _counts(record: dict[str, Any]) -> bool:
+    """It may yet destroy, or a command of it was begun: one that was refused or stopped before
+    that destroyed nothing, and let nothing through for later."""
+    begun = any(command["started_ns"] is not None for command in record["commands"])
+    return begun or (record["state"] == "running" and bool(record["commands"]))
 
 
 def _age_ns(host: Host, record: dict[str, Any], boot: str) -> int:

@@ -28,7 +28,8 @@ def destroyed(host: FakeHost, lv_uuid: str, verb: str = quota.VERB, **changes: o
     """A record of what was destroyed just now."""
     record = {
         "call": {"verb": verb, "args": {}, "expect": {"lv_uuid": lv_uuid}},
-        "commands": [{}],
+        "state": "done",
+        "commands": [{"started_ns": 1}],
         "boot_id": host.machine.boot_id,
         "started_ns": host.wall_ns(),
         "started_boottime_ns": host.boottime_ns(),
@@ -87,3 +88,23 @@ def test_a_quota_of_nothing_destroys_nothing(host: FakeHost) -> None:
     host.save(policy.PATH, json.dumps({"vgs": ["vg0"], "destroy_per_hour": 0}).encode())
     with pytest.raises(Refusal, match="quota"):
         check(host, "A")
+
+
+def test_what_was_refused_or_stopped_before_its_first_command_counts_for_nobody(
+    host: FakeHost,
+) -> None:
+    unbegun = [{"started_ns": None}]
+    destroyed(host, "A")
+    destroyed(host, "B", state="running", commands=unbegun)
+    host.advance(1)
+    destroyed(host, "C", state="failed", commands=unbegun)
+    with pytest.raises(Refusal, match="quota"):
+        check(host, "C")
+    host.advance(HOUR_SECONDS + 1)
+    # It waited as it was told: the volumes before its first request count no more.
+    check(host, "C")
+    for volume in "DE":
+        destroyed(host, volume)
+    # Nor does a request that was stopped at once let its volume through for later.
+    with pytest.raises(Refusal, match="quota"):
+        check(host, "C")
