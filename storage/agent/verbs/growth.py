@@ -8,6 +8,7 @@ from ..errors import Refusal
 from ..growth import GROWN, room_name
 from ..protocol import Call
 from ..usage import unused
+from ..users import of_devices
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from .base import NOTHING, Verb
 
@@ -128,7 +129,26 @@ def _resize_state(view: View, call: Call) -> list[Check]:
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 
-    return [check]
+    return [check, _their_disk(view, call)]
+
+
+def _their_disk(view: View, call: Call) -> Check:
+    """The disk that libvirt is told about is this volume: of any other, a file could be cut."""
+
+    def check() -> None:
+        if call.args.get("hypervisor") != "libvirt":
+            return
+        dev, wanted = _lv(view, call)["dev"], (call.args.get("guest"), call.args.get("disk"))
+        users = of_devices(view.host, [dev])[dev] if dev else []
+        if wanted not in [(user["name"], user["disk"]) for user in users]:
+            raise Refusal(
+                "stale",
+                f"{call.args['lv']} is not the disk {wanted[1]} of the guest {wanted[0]}.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
 
 
 def _resize_touches(args: Args) -> frozenset[str]:

@@ -139,3 +139,20 @@ def _begin(host: FakeHost, volume: str) -> Any:
     steps = growth.pvmove(host.machine, words)
     next(steps)
     return steps
+
+
+def test_libvirt_is_told_only_about_a_disk_that_is_this_volume(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    agent.do("volume.extend", extension(volume))
+    disk = f"<disk><source dev='/dev/vg0/{volume}'/><target dev='vda'/></disk>"
+    domain = f"<domain><name>web12</name><devices>{disk}</devices></domain>"
+    host.save("/etc/libvirt/qemu/web12.xml", domain.encode())
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "hypervisor": "libvirt"}
+    with agent.unchanged():
+        for guest, name in (("web12", "vdb"), ("web13", "vda")):
+            other = {**size, "guest": guest, "disk": name}
+            assert agent.refused("guest.resize", other) == "stale"
+    agent.do("guest.resize", {**size, "guest": "web12", "disk": "vda"})
+    assert host.machine.domains == {("web12", "vda"): VOLUME_BYTES + MORE}
