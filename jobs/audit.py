@@ -11,7 +11,8 @@ import pghistory
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 
 NEVER_RAN = frozenset({"not_started", "busy", "stale_fence"})
-"""Codes of a step that the host never began."""
+"""Codes of a step that the host never began, unless one of its commands has an exit code: LVM's own
+lock may be taken in the middle."""
 
 
 def intent(job: Job, step: Step) -> None:
@@ -23,7 +24,7 @@ def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
     """The operation of `step` ended: well, or with the agent's `error`. The first outcome stands:
     asked about it twice, the trail keeps what it has."""
     entry = AuditEntry(
-        phase=Phase.OUTCOME, commands=step.commands, result=_result(error), **_subject(job, step)
+        phase=Phase.OUTCOME, commands=step.commands, result=_result(step, error), **_subject(job, step)
     )
     AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
 
@@ -43,11 +44,12 @@ def signed(job: Job) -> pghistory.context:
     return pghistory.context(actor=_actor(job), token=job.token, job=job.key)
 
 
-def _result(error: dict[str, Any] | None) -> dict[str, Any]:
+def _result(step: Step, error: dict[str, Any] | None) -> dict[str, Any]:
     if error is None:
         return {"state": "done"}
     code = str(error.get("code", ""))
-    state = "not_started" if code in NEVER_RAN else "failed"
+    has_run = any(command.get("rc") is not None for command in step.commands)
+    state = "not_started" if code in NEVER_RAN and not has_run else "failed"
     if code in ("interrupted", "unknown"):
         state = code
     return {"state": state, "code": code, "message": str(error.get("message", ""))}

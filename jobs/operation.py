@@ -102,7 +102,10 @@ def may_go_on(job: Job, step: Step) -> bool:
     """After a failed step: plan anew, wait, or end the job with the agent's own words."""
     code = step.error.get("code")
     if code in PASSES_BY:
-        return _stand_back(job, step, step.error)
+        if not _is_half_done(step):
+            return _stand_back(job, step, step.error)
+        wait(job, REST_SECONDS, str(step.error["message"]))
+        return False
     return code in WORTH_A_NEW_PLAN or give_up(job, step.error)
 
 
@@ -137,6 +140,12 @@ def poll(job: Job, step: Step) -> None:
             "correction": "Ask again: a new job starts from what is there now.",
         }
         steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
+
+
+def _is_half_done(step: Step) -> bool:
+    """Whether a command ended well before another one found the volume group taken: that step must
+    stay on record, it counts as a try."""
+    return any(command.get("rc") == 0 for command in step.commands)
 
 
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobs import fallback, hosts, operation, runner
-from jobs.models import Job, Kind, State, StepState
+from jobs.models import AuditEntry, Job, Kind, Phase, State, StepState
 from jobs.queue import cancel, submit
 from storage.models import Volume
 from storage.plan import Refused, Step, plan
@@ -200,3 +200,18 @@ def test_a_host_that_is_lost_after_a_half_done_step_is_waited_for(
     assert (job.state, job.attempts) == (State.WAITING, 3)
     agent.before = {}
     assert run(job).state == State.SUCCEEDED
+
+
+def test_a_step_whose_second_command_found_the_group_taken_is_half_done(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.failing["pool.create"] = [FAILED | {"code": "busy", "message": "Can't get lock"}] * 3
+    for tries in (1, 2):
+        run(job)
+        assert (job.state, job.explanation) == (State.WAITING, "Can't get lock")
+        assert job.step_set.filter(state=StepState.FAILED).count() == tries
+    run(job)
+    run(job)
+    assert (job.state, job.falls_back, job.error["code"]) == (State.FAILED, True, "busy")
+    results = AuditEntry.objects.filter(phase=Phase.OUTCOME).values_list("result__state", flat=True)
+    assert list(results) == ["failed"] * 3
