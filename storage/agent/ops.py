@@ -159,7 +159,13 @@ def _start(host: Host, op: str, record: Record) -> None:
             f"The operation could not be started: {error}.",
             "The agent needs systemd (systemd-run); repeat with a new id once it works.",
         )
-        host.op_save(op, {**record, "state": "failed", "error": refusal.to_json()})
+        try:
+            # Whoever makes this mark runs it: a unit that systemd began all the same goes on.
+            if not host.op_mark(op, journal.BEGUN):
+                return
+            host.op_save(op, {**record, "state": "failed", "error": refusal.to_json()})
+        except OSError as unwritable:
+            raise journal.unwritable(unwritable) from None
         raise refusal from None
 
 

@@ -57,6 +57,28 @@ def at_once(count: int, work: Callable[[], Any]) -> None:
         thread.join()
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_operation_is_failed_or_run_where_systemd_answers_too_late(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+
+    def late(op: str) -> None:
+        if begun:
+            host.op_mark(op, journal.BEGUN)
+        raise OSError("systemd-run did not answer within 30 seconds")
+
+    monkeypatch.setattr(host, "start_op", late)
+    if begun:
+        assert accept(host, op, call) == {"op": op}
+        assert get(host, op, 0)["state"] == "running"
+        return
+    with pytest.raises(Refusal, match="internal"):
+        accept(host, op, call)
+    execute(host, op)
+    assert get(host, op, 0)["state"] == "failed" and runs(host, "lvcreate") == 0
+
+
 def test_of_many_requests_with_one_id_one_is_run(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
