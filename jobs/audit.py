@@ -24,7 +24,10 @@ def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
     """The operation of `step` ended: well, or with the agent's `error`. The first outcome stands:
     asked about it twice, the trail keeps what it has."""
     entry = AuditEntry(
-        phase=Phase.OUTCOME, commands=step.commands, result=_result(step, error), **_subject(job, step)
+        phase=Phase.OUTCOME,
+        commands=step.commands,
+        result=_result(step, error),
+        **_subject(job, step),
     )
     AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import current_app
 from celery.signals import celeryd_after_setup
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, InterfaceError, connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -62,7 +62,7 @@ def is_broker_there() -> bool:
 def _due() -> list[int]:
     try:
         return sweep.due()
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
         log.warning("the database cannot be asked for jobs: %s", error)
         return []
     finally:

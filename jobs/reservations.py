@@ -15,17 +15,25 @@ from storage.wish import Wish
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.
 
-    Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of `but_for`.
+    Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
+    `but_for`; also what a job needs to go back to where it began, as long as it may.
     """
     found = Job.objects.unfinished().filter(host=host, dry_run=False)
     if but_for is not None:
         found = found.exclude(volume=but_for)
-    wishes = dict(found.values_list("volume_id", "wish"))
+    wishes = {
+        volume_id: [Wish.from_json(wish)]
+        + ([Wish.from_json(before)] if before and not turned else [])
+        for volume_id, wish, before, turned in found.values_list(
+            "volume_id", "wish", "fallback", "turned"
+        )
+    }
     places = Placement.objects.filter(volume_id__in=wishes, host=host, until=None)
     total: Counter[str] = Counter()
     for volume_id, vg_uuid, lv_uuid in places.values_list("volume_id", "vg_uuid", "lv_uuid"):
-        wish = Wish.from_json(wishes[volume_id])
-        total[vg_uuid] += wanted_bytes(facts, vg_uuid, wish, lv_uuid)
+        total[vg_uuid] += max(
+            wanted_bytes(facts, vg_uuid, wish, lv_uuid) for wish in wishes[volume_id]
+        )
     return {vg_uuid: size_bytes for vg_uuid, size_bytes in total.items() if size_bytes}
 
 

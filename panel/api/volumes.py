@@ -175,7 +175,8 @@ class VolumeWish(Resource):
         holder = None if dry_run else _holder(volume)
         if holder is not None:
             wish = Wish.from_json(holder.wish)
-            if not _meets(row, wish, wanted):
+            goes_back = holder.falls_back or holder.cancel_requested
+            if goes_back or not _meets(row, wish, wanted):
                 raise Busy(holder)
             return self._accepted(holder)
         change = _change(row, wanted)

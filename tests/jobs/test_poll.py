@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from celery import Celery
+from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 
 from jobs import operation, poll
@@ -103,3 +104,15 @@ def test_only_workers_that_take_jobs_look(
     queues = SimpleNamespace(consume_from={queue: None})
     poll.begin(SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues))))
     assert len(started) == threads
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_too_does_not_end_the_thread(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> list[int]:
+        raise error("the connection is closed")
+
+    monkeypatch.setattr(poll.sweep, "due", away)
+    monkeypatch.setattr(poll.connections, "close_all", lambda: None)
+    assert poll._due() == []

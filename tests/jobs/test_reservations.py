@@ -93,3 +93,14 @@ def test_of_many_who_ask_for_the_last_space_at_once_one_gets_it() -> None:
     refused = [result for result in results if isinstance(result, Refused)]
     assert (len(accepted), Job.objects.count()) == (1, 1)
     assert {refusal.code for refusal in refused} == {"no_space"}
+
+
+def test_the_room_of_a_cache_that_a_job_took_away_is_kept_for_the_way_back() -> None:
+    first, second = volumes(2, free_bytes=3 * GIB)
+    cached = Wish(8 * GIB, cache=LvmCache(pool_name(new_key()), 2 * GIB))
+    job = submit(kind=Kind.REMOVE_CACHE, volume=first, wish=Wish(8 * GIB), actor=None)
+    Job.objects.filter(pk=job.pk).update(fallback=cached.to_json())
+    with pytest.raises(Refused, match="promised to jobs"):
+        ask(second)
+    Job.objects.filter(pk=job.pk).update(turned=True)
+    ask(second)

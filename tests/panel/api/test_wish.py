@@ -191,6 +191,14 @@ def test_the_same_wish_again_is_answered_with_the_job_that_fulfils_it(asking: Pr
     assert Job.objects.count() == 1
 
 
+@pytest.mark.parametrize("field", ["falls_back", "cancel_requested"])
+def test_a_job_that_goes_back_fulfils_no_wish(asking: Program, field: str) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB)
+    Job.objects.update(**{field: True})
+    problem(asking.put_wish(there, TWO_GIB), 409, "busy")
+
+
 def test_a_dry_run_needs_no_key_and_holds_nothing(asking: Program) -> None:
     there = scene()
     path = f"/volumes/{there.volume.key}/wish?dry_run=true"
