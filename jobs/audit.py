@@ -10,7 +10,7 @@ import pghistory
 
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 
-NEVER_RAN = frozenset({"not_started", "busy", "stale_fence"})
+NEVER_RAN = frozenset({"not_started", "busy", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands has an exit code: LVM's own
 lock may be taken in the middle."""
 

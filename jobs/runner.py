@@ -80,13 +80,15 @@ def run(job_id: int) -> None:
         _hand_back(job)
     except Exception:
         log.exception("job %s", job.key)
+        # While an operation may run on the host, or the work is half done, the volume stays locked.
+        is_held = touched(job)
+        next_act = "resume the job" if is_held else "ask again: a new job starts from what is"
         internal = {
             "code": "internal",
             "message": "The panel itself failed while it ran this job.",
-            "correction": "See the worker's log, then ask again: a new job starts from what is.",
+            "correction": f"See the worker's log, then {next_act}.",
         }
-        # While an operation may run on the host, or the work is half done, the volume stays locked.
-        to = State.NEEDS_ATTENTION if touched(job) else State.FAILED
+        to = State.NEEDS_ATTENTION if is_held else State.FAILED
         move(job, State.RUNNING, to, error=internal)
 
 

@@ -124,12 +124,15 @@ def test_an_operation_cut_off_on_the_host_is_said_to_be_so(sshd: Make, agent: Ta
     assert trail(there) == [("intent", ""), ("outcome", "interrupted")]
 
 
-def test_each_try_at_a_busy_group_is_a_pair_of_its_own(sshd: Make, agent: TaggingAgent) -> None:
+@pytest.mark.parametrize("code", ["busy", "stuck"])
+def test_each_try_at_a_busy_group_is_a_pair_of_its_own(
+    sshd: Make, agent: TaggingAgent, code: str
+) -> None:
     busy = [True, True, False]
 
     def refuse(request: dict[str, Any]) -> object:
         if busy.pop(0):
-            raise Refuse("busy", "vgcfgbackup holds vg0")
+            raise Refuse(code, "vgcfgbackup holds vg0")
         return None
 
     agent.before["volume.tag"] = refuse

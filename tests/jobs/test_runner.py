@@ -397,4 +397,4 @@ def test_a_panel_that_fails_while_an_operation_runs_keeps_the_volume_locked(
 
     monkeypatch.setattr(runner, "watch", broken)
     job, _ = start(sshd, agent)
-    assert (run(job).state, job.error["code"]) == (State.NEEDS_ATTENTION, "internal")
+    assert (run(job).state, "resume" in job.error["correction"]) == (State.NEEDS_ATTENTION, True)
