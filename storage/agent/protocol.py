@@ -234,7 +234,7 @@ def _mutating(verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], pre
         raise bad_request(f"{verb} needs at least one of {', '.join(shape.any_of)}.")
     # A step of a preview may name a volume that an earlier step makes: it has no uuid yet.
     for name in sorted(shape.expects - ({"lv_uuid"} if preview else frozenset())):
-        if name not in expect:
+        if expect.get(name) is None:
             raise bad_request(f"expect of {verb} needs {name}.")
     wanted = {
         name: _checked(f"expect.{name}", EXPECT[name], value)

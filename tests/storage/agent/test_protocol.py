@@ -159,6 +159,13 @@ def test_a_step_of_a_preview_need_not_know_a_uuid_that_does_not_exist_yet() -> N
     assert code_of(line(**step)) == "bad_request"
 
 
+@pytest.mark.parametrize("unknown", ["vg_uuid", "lv_uuid"])
+def test_null_is_no_identity(unknown: str) -> None:
+    expect = {"vg_uuid": VG_UUID, "lv_uuid": VG_UUID, unknown: None}
+    request = line(verb="bcache.format", args={"vg": "vg0", "lv": "web12"}, expect=expect)
+    assert code_of(request) == "bad_request"
+
+
 @pytest.mark.parametrize(
     ("cutoff", "good"),
     [(0, True), (4 << 20, True), (999 << 10, True), (1 << 30, True), (5_000_000, False)],
