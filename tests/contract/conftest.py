@@ -17,7 +17,7 @@ from tests.fake.fixtures import make_fake_host as make_fake_host
 @pytest.fixture(
     params=[
         "fake",
-        pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.xdist_group("lab-contract")]),
+        pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.xdist_group("lab")]),
     ]
 )
 def world(

@@ -13,7 +13,7 @@ from tests.contract.client import MIB, POOL_BYTES, Agent, cset_args, pool_args
 from tests.contract.lab_world import LabWorld
 from tests.lab import load
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab-contract")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
 
 SECONDS_BETWEEN = 2.0
 
