@@ -16,8 +16,8 @@ from storage.caches import free_bytes
 from storage.drift import drift_of
 from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
-from storage.history import edits
 from storage.growth_form import growth_offers
+from storage.history import edits
 from storage.life_form import life_offers
 from storage.models import Host, Placement, Volume
 from storage.plan import Refused

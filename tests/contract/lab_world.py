@@ -222,7 +222,8 @@ class LabWorld:
 
     def forget_settings(self, lv: str) -> None:
         self.lab.run(
-            f"echo 4194304 > /sys/block/$(basename $(realpath /dev/vg0/{lv}))/bcache/sequential_cutoff"
+            f"disk=$(basename $(realpath /dev/vg0/{lv})); "
+            "echo 4194304 > /sys/block/$disk/bcache/sequential_cutoff"
         )
 
     def boot(self) -> tuple[int, str]:
