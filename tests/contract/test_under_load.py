@@ -84,27 +84,3 @@ def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
         time.sleep(SECONDS_BETWEEN)
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": made["cset_uuid"]})
     assert agent.lv(volume)["bcache"]["state"] == "no cache"
-
-
-def test_nobody_in_the_group_waits_for_a_long_flush(agent: Agent, world: LabWorld) -> None:
-    """The guest makes new dirty data all the time, so that this flush does not end by itself."""
-    volume, pool = agent.cached("writeback")
-    other, third = agent.volume(), agent.volume()
-    world.lab.run(["lvchange", "-an", f"vg0/{third}"])
-    with checked(world, volume):
-        op = agent.start("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
-        while agent.lv(volume)["cache"]["policy"] != "cleaner":
-            time.sleep(world.poll_seconds)
-        began = time.monotonic()
-        second = agent.pool(other)
-        agent.do("cache.attach", {"lv": other, "pool": second, "mode": "writethrough"})
-        attached = time.monotonic()
-        world.lab.run(["lvchange", "-ay", f"vg0/{third}"])
-        activated = time.monotonic()
-        print(f"pool and attach {attached - began:.1f} s, activation {activated - attached:.1f} s")
-        assert agent.data("op.get", {"op": op, "after": 0})["state"] == "running"
-        assert agent.ask("op.abort", {"op": op})["ok"]
-        assert agent.outcome(op)["state"] == "interrupted"
-        agent.do("cache.set", {"lv": volume, "policy": "smq", "mode": "writethrough"})
-        agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
-    assert agent.lv(other)["cache"]["pool"].startswith(second)
