@@ -20,6 +20,7 @@ from tests.integration.machine import Machine
 from tests.integration.person import MIB, Person, argvs, filled, finished
 from tests.integration.running import Running
 
+pytestmark = pytest.mark.parametrize("machine", ["fake"], indirect=True)
 SECONDS = 240
 MADE = re.compile(r"\b[cs]-[a-z2-7]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TOKEN = ("token", EMAIL, "--name=operations", "--scopes=read,volumes:write", "--days=1")
