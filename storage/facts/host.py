@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from storage.naming import (
@@ -206,7 +207,7 @@ class CacheSet:
     backing_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock."""
@@ -224,17 +225,30 @@ class HostFacts:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
             raise BadFacts("two logical volumes have one uuid")
 
+    @cached_property
+    def _lvs(self) -> dict[str, LogicalVolume]:
+        return {lv.uuid: lv for lv in self.lvs}
+
+    @cached_property
+    def _lvs_by_name(self) -> dict[tuple[str, str], LogicalVolume]:
+        # The first of two with one name, as a search would find.
+        return {(lv.vg_uuid, lv.name): lv for lv in reversed(self.lvs)}
+
+    @cached_property
+    def _csets(self) -> dict[str, CacheSet]:
+        return {cset.uuid: cset for cset in reversed(self.csets)}
+
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
 
     def lv(self, uuid: str) -> LogicalVolume | None:
-        return next((lv for lv in self.lvs if lv.uuid == uuid), None)
+        return self._lvs.get(uuid)
 
     def lv_named(self, vg_uuid: str, name: str) -> LogicalVolume | None:
-        return next((lv for lv in self.lvs if (lv.vg_uuid, lv.name) == (vg_uuid, name)), None)
+        return self._lvs_by_name.get((vg_uuid, name))
 
     def cset(self, uuid: str) -> CacheSet | None:
-        return next((cset for cset in self.csets if cset.uuid == uuid), None)
+        return self._csets.get(uuid)
 
     def pvs_of(self, vg_uuid: str, tier: str) -> tuple[PhysicalVolume, ...]:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
