@@ -53,12 +53,15 @@ class Kept:
 
 
 def load(host: Host) -> tuple[Kept, ...]:
-    """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that
-    cannot be understood: guessing would register what is not ours."""
+    """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that is
+    there and cannot be read or understood: guessing would register what is not ours, and forget
+    what is."""
     data = host.read(PATH)
-    if data is None:
+    if data is None and not host.exists(PATH):
         return ()
     try:
+        if data is None:
+            raise ValueError("the disk does not give it")
         return tuple(_kept(each) for each in json.loads(data.decode("utf-8"))["devices"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Refusal(

@@ -2,7 +2,8 @@
 
 The rules file has one line per volume and calls no program: a plain volume is told by its dm uuid,
 a bcache one by the uuid of its backing device (its number changes from boot to boot, and the
-volume below it must never be opened in its place).
+volume below it must never be opened in its place). Only a uuid that this agent noted when it made
+the device counts: a tenant can write any superblock into his own volume.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ _TAG = "tiercel.volume="
 
 
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
-    """The file for these facts. A key that two volumes carry gets no path. Pure."""
+    """The file for these facts. No path for a key that two volumes carry, nor for a volume that is
+    at work as a bcache device we did not make. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
     found: dict[str, list[str]] = {}
     for lv in facts["lvs"]:
-        key = _key(lv)
+        key, uuid = _key(lv), backings.get(lv["uuid"], "")
         if key:
-            uuid = lv["bcache"]["uuid"] if lv["bcache"] else backings.get(lv["uuid"], "")
-            found.setdefault(key, []).append(_lines(lv, key, uuid))
+            foreign = lv["bcache"] is not None and not uuid
+            found.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
     return HEAD + "".join(lines[0] for _, lines in sorted(found.items()) if len(lines) == 1)
 
 

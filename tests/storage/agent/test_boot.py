@@ -9,6 +9,7 @@ import pytest
 
 from storage.agent import keep, links
 from storage.agent.boot import REPORT, boot, last
+from storage.agent.errors import Refusal
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -120,6 +121,20 @@ def test_a_file_that_cannot_be_read_stops_it_and_registers_nothing(
     assert agent.lv(ours)["bcache"] is None
 
 
+def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached(agent)
+    kept = host.machine.files[keep.PATH]
+    read = host.read
+    monkeypatch.setattr(host, "read", lambda path: None if path == keep.PATH else read(path))
+    with pytest.raises(Refusal, match=keep.PATH):
+        keep.load(host)
+    lines = [line["text"] for line in agent.do("volume.create", agent.volume_args())["lines"]]
+    assert any("could not be noted" in line for line in lines)
+    assert host.machine.files[keep.PATH] == kept
+
+
 def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
     assert last(host)["ran"] is False
     boot(host)
@@ -155,6 +170,19 @@ def test_the_path_of_a_bcache_volume_never_leads_below_it(host: FakeHost, agent:
     boot(host)
     real = host.real(f"/dev/tiercel/{volume[2:]}")
     assert real == f"/dev/{agent.lv(volume)['bcache']['device']}"
+
+
+def test_a_tenants_superblock_leads_no_path_elsewhere(host: FakeHost, agent: Agent) -> None:
+    plain = agent.volume()
+    with host.changing() as machine:
+        host.root.lv(plain).signature = Signature("bcache", machine.uuid4())
+    host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
+    assert agent.lv(plain)["bcache"] is not None
+    boot(host)
+    assert f"tiercel/{plain[2:]}" not in host.machine.files[links.PATH].decode()
+    ours = agent.backing()
+    rules = host.machine.files[links.PATH].decode()
+    assert f"tiercel/{ours[2:]}" in rules and f"tiercel/{plain[2:]}" not in rules
 
 
 def test_a_tenants_superblock_gets_no_event_that_would_register_it(
