@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
@@ -15,49 +16,81 @@ from .users import of_devices
 
 Answer = Any
 REPLY_LIMIT = 4 * 1024 * 1024
+PIECE = 64 * 1024
 NEXT_START = "the guest sees the new size at its next start"
 
 
 def talk(path: str, commands: Sequence[Mapping[str, Any]], timeout: float) -> list[Answer]:
     """Say commands to the monitor behind a Unix socket, one after the other, and return what each
-    returned. Raises OSError, also where a command is refused or what comes is no QMP."""
+    returned; the whole talk takes `timeout` seconds at most. Raises OSError, also where that is
+    over, a command is refused or what comes is no QMP."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
-        channel.settimeout(timeout)
-        channel.connect(path)
-        with channel.makefile("rwb") as lines:
-            greeting = _message(lines)
-            if "QMP" not in greeting:
-                raise OSError(f"{path} is no QMP monitor")
-            answers = []
-            for command in ({"execute": "qmp_capabilities"}, *commands):
-                lines.write(json.dumps(command).encode() + b"\n")
-                lines.flush()
-                answers.append(_answer(lines))
+        monitor = _Talk(channel, time.monotonic() + timeout)
+        monitor.connect(path)
+        if "QMP" not in monitor.message():
+            raise OSError(f"{path} is no QMP monitor")
+        answers = []
+        for command in ({"execute": "qmp_capabilities"}, *commands):
+            monitor.say(command)
+            answers.append(_answer(monitor))
     return answers[1:]
 
 
-def _answer(lines: Any) -> Answer:
+class _Talk:
+    """Lines to and from a monitor until a moment of the monotonic clock. A guest that makes events
+    without end, or a line, must not keep whoever holds the volume group."""
+
+    def __init__(self, channel: socket.socket, end: float) -> None:
+        self._channel = channel
+        self._end = end
+        self._come = b""
+
+    def connect(self, path: str) -> None:
+        self._hurry()
+        self._channel.connect(path)
+
+    def say(self, command: Mapping[str, Any]) -> None:
+        self._hurry()
+        self._channel.sendall(json.dumps(command).encode() + b"\n")
+
+    def message(self) -> dict[str, Any]:
+        """The next one. Raises OSError where none comes in time or what comes is no QMP."""
+        pieces = [self._come]
+        size = len(self._come)
+        while b"\n" not in pieces[-1]:
+            if size > REPLY_LIMIT:
+                raise OSError("the monitor does not speak QMP")
+            self._hurry()
+            piece = self._channel.recv(PIECE)
+            if not piece:
+                raise OSError("the monitor hung up")
+            pieces.append(piece)
+            size += len(piece)
+        line, _, self._come = b"".join(pieces).partition(b"\n")
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            raise OSError("the monitor does not speak QMP") from None
+        if not isinstance(message, dict):
+            raise OSError("the monitor does not speak QMP")
+        return message
+
+    def _hurry(self) -> None:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise OSError("timed out")
+        self._channel.settimeout(left)
+
+
+def _answer(monitor: _Talk) -> Answer:
     while True:
-        message = _message(lines)
+        message = monitor.message()
         if "error" in message:
             error = message["error"]
             raise OSError(str(error.get("desc") if isinstance(error, dict) else error))
         if "return" in message:
             return message["return"]
         # Events may come at any time.
-
-
-def _message(lines: Any) -> dict[str, Any]:
-    line = lines.readline(REPLY_LIMIT)
-    if not line:
-        raise OSError("the monitor hung up")
-    try:
-        message = json.loads(line)
-    except ValueError:
-        raise OSError("the monitor does not speak QMP") from None
-    if not isinstance(message, dict):
-        raise OSError("the monitor does not speak QMP")
-    return message
 
 
 def sockets(words: Sequence[str]) -> tuple[str, ...]:

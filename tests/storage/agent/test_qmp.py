@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -92,6 +93,34 @@ def test_a_monitor_that_another_program_holds_is_not_waited_for(tmp_path: Path) 
         server.listen()
         with pytest.raises(OSError, match="timed out"):
             qmp.talk(str(tmp_path / "qmp"), [], 0.05)
+
+
+def test_events_without_end_do_not_keep_whoever_asks(tmp_path: Path) -> None:
+    asked, server = threading.Event(), socket.socket(socket.AF_UNIX)
+    server.bind(str(tmp_path / "qmp"))
+    server.listen()
+
+    def chatter() -> None:
+        channel, _ = server.accept()
+        with channel, contextlib.suppress(OSError):
+            channel.sendall(_line(GREETING))
+            while True:
+                channel.sendall(_line(EVENT))
+                asked.set()
+
+    thread = threading.Thread(target=chatter)
+    thread.start()
+    with server, pytest.raises(OSError, match="timed out"):
+        qmp.talk(str(tmp_path / "qmp"), [], 0.2)
+    thread.join(5)
+    assert asked.is_set() and not thread.is_alive()
+
+
+def test_a_line_without_end_is_no_answer(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qmp, "REPLY_LIMIT", 1000)
+    path = monitor([GREETING, [b"x" * 5000]])
+    with pytest.raises(OSError, match="does not speak"):
+        qmp.talk(str(path), [], 5)
 
 
 @pytest.mark.parametrize(
