@@ -197,6 +197,7 @@ STATICFILES_DIRS = [
     ("chart", NODE_MODULES / "chart.js" / "dist"),
     ("chart-dates", NODE_MODULES / "chartjs-adapter-date-fns" / "dist"),
     ("chart-annotation", NODE_MODULES / "chartjs-plugin-annotation" / "dist"),
+    ("chart-zoom", NODE_MODULES / "chartjs-plugin-zoom" / "dist"),
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -1,0 +1,66 @@
+"""A sparkline: the shape of a few figures over time, small enough for a row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+EDGE = 2.0
+"""Room in pixels between the line and the border, so that a thick stroke is not cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """What `parts/spark.html` draws, in pixels from the upper left corner.
+
+    `lines` are the points of one polyline each ("x,y x,y"), a gap lies between two of them;
+    `dots` are figures alone between two gaps; `text` says the same in words.
+    """
+
+    width: int
+    height: int
+    lines: tuple[str, ...]
+    dots: tuple[tuple[str, str], ...]
+    text: str
+
+
+def spark(
+    values: Sequence[float | None],
+    width: int = 96,
+    height: int = 24,
+    top: float | None = None,
+    *,
+    say: Callable[[float], str] = "{:g}".format,
+) -> Spark:
+    """Return the line through `values`, evenly spaced, oldest first.
+
+    None (or a figure that is not finite) is a gap and stays one. The axis begins at 0 and ends at
+    `top`, or at the highest figure where `top` is None: two sparklines of one table compare only
+    with the same `top`. `say` writes a figure with its unit (`storage.templatetags.units`).
+    """
+    known = [value for value in values if value is not None and isfinite(value)]
+    highest = top if top is not None else max(known, default=0.0)
+    pitch = (width - 2 * EDGE) / max(1, len(values) - 1)
+    room = height - 2 * EDGE
+    lines: list[str] = []
+    dots: list[tuple[str, str]] = []
+    run: list[tuple[str, str]] = []
+    for n, value in enumerate((*values, None)):
+        if value is not None and isfinite(value):
+            part = min(1.0, max(0.0, value / highest)) if highest > 0 else 0.0
+            run.append((f"{EDGE + n * pitch:.1f}", f"{EDGE + (1 - part) * room:.1f}"))
+        elif len(run) == 1:
+            dots.append(run.pop())
+        elif run:
+            lines.append(" ".join(f"{x},{y}" for x, y in run))
+            run = []
+    return Spark(width, height, tuple(lines), tuple(dots), _in_words(known, len(values), say))
+
+
+def _in_words(known: list[float], count: int, say: Callable[[float], str]) -> str:
+    if not known:
+        return "no figures"
+    missing = count - len(known)
+    gaps = f", {missing} of {count} figures missing" if missing else ""
+    return f"from {say(min(known))} to {say(max(known))}, last {say(known[-1])}{gaps}"

@@ -1,0 +1,125 @@
+"""The parts of pages (docs/design.md): each says in text what it shows by colour or length."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from jobs.models import State
+from storage.spark import spark
+from tests.scene import job, scene
+
+GIB = 1 << 30
+TWELVE_SECONDS = timedelta(seconds=12)
+
+
+def part(name: str, **context: object) -> str:
+    return " ".join(render_to_string(f"parts/{name}.html", context).split())
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+@dataclass
+class Item:
+    severity: str = "error"
+    what: str = "h1 is silent"
+    count: int = 1
+    since: datetime | None = None
+    consequence: str = "Its figures are old."
+    action_text: str = "Open the host"
+    action_url: str = "/hosts/h1/"
+
+
+def test_a_chip_has_tone_icon_and_text() -> None:
+    html = part("chip", tone="warning", icon="key", text="<b>to accept")
+    assert 'class="chip chip-warning"' in html
+    assert "<svg" in html
+    assert words(html) == "&lt;b&gt;to accept"
+
+
+def test_an_age_names_the_moment_and_says_when_it_is_old() -> None:
+    at = timezone.now() - timedelta(minutes=3)
+    assert words(part("age", at=at)) == "3 min 0 s ago"
+    old = part("age", at=at, stale=True)
+    assert "is-old" in old
+    assert words(old) == "3 min 0 s ago , old"
+    assert at.isoformat(timespec="seconds")[:19] in old
+
+
+def test_an_age_without_a_moment_is_never_zero() -> None:
+    assert words(part("age", at=None)) == "never"
+
+
+def test_a_usage_bar_has_its_figures_under_it() -> None:
+    html = part("usage", label="SSD", used_bytes=3 * GIB, total_bytes=8 * GIB, reserved_bytes=GIB)
+    assert 'width="37.5%"' in html
+    assert 'x="37.5%"' in html
+    assert words(html) == "SSD 37.5 % 3 GiB of 8 GiB, 1 GiB reserved 4 GiB free"
+    assert 'aria-label="SSD: 3 GiB of 8 GiB used, 1 GiB reserved"' in html
+
+
+def test_a_usage_bar_of_unknown_space_shows_no_zero() -> None:
+    said = words(part("usage", label="SSD", used_bytes=None, total_bytes=None))
+    assert said == "SSD - - of - - free"
+
+
+def test_an_empty_state_says_what_to_do_next() -> None:
+    html = part("empty", title="No host", text="Add one.", action_url="/new", action_text="Add")
+    assert words(html) == "No host Add one. Add"
+    assert 'href="/new"' in html
+    assert "<a" not in part("empty", title="No host", text="Wait.")
+
+
+def test_a_sparkline_is_read_out_with_its_label() -> None:
+    html = part("spark", spark=spark([1.0, 2.0, None, 2.0]), label="Hits")
+    assert 'aria-label="Hits: from 1 to 2, last 2, 1 of 4 figures missing"' in html
+    assert html.count("<polyline") == 1
+    assert html.count("<circle") == 1
+
+
+def test_a_chart_card_has_a_summary_and_a_table_beside_the_canvas() -> None:
+    html = part(
+        "chart_card",
+        id="iops",
+        title="IOPS",
+        summary="Reads fell.",
+        columns=("Time", "Reads"),
+        rows=(("12:00", "40"),),
+    )
+    assert 'aria-describedby="iops-summary"' in html
+    assert words(html) == "IOPS Reads fell. IOPS as a table Time Reads 12:00 40"
+    assert "<details" not in part("chart_card", id="iops", title="IOPS", summary="None.")
+
+
+def test_what_needs_attention_says_since_when_and_leads_on() -> None:
+    html = part("attention", item=Item(count=40, since=timezone.now() - timedelta(hours=2)))
+    assert words(html) == (
+        "error: h1 is silent 40 of these Its figures are old. since 2 h 0 min"
+        " Open the host : h1 is silent"
+    )
+    assert 'href="/hosts/h1/"' in html
+
+
+def test_one_of_a_kind_needs_no_count_and_an_unknown_moment_is_left_out() -> None:
+    said = words(part("attention", item=Item()))
+    assert "of these" not in said
+    assert "since" not in said
+
+
+@pytest.mark.django_db
+def test_a_job_row_names_volume_host_state_and_time() -> None:
+    done = job(scene())
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    done.state, done.started_at, done.ended_at = State.SUCCEEDED, begun, begun + TWELVE_SECONDS
+    said = words(part("job_row", job=done))
+    assert done.volume.label in said
+    assert done.host.name in said
+    assert "succeeded" in said
+    assert "took 12 s" in said
