@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from storage.agent.retirement import retired
 from storage.facts import HostFacts, LogicalVolume, decode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
+from storage.outline import outline
 
 GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
 GUEST_LIMIT = 200
@@ -23,7 +25,8 @@ def apply_hello(
     host: Host, data: dict[str, Any], problems: list[dict[str, str]], at: datetime
 ) -> None:
     """Store the agent's `hello` and the preflight problems (its own and those the panel saw)."""
-    host.hello, host.hello_at, host.problems = storable(data), at, storable(problems)
+    host.problems = dated_problems(storable(problems), host.problems, at)
+    host.hello, host.hello_at = storable(data), at
     host.last_seen_at, host.error = at, {}
     host.save(update_fields=["hello", "hello_at", "problems", "last_seen_at", "error"])
 
@@ -67,7 +70,27 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
         else:
             _follow(placement, lv, key)
     _mark(placements, facts, at)
+    outline(host, facts, placements, at)
     return facts
+
+
+def dated_problems(
+    now: list[dict[str, str]], before: Iterable[dict[str, Any]], at: datetime
+) -> list[dict[str, str]]:
+    """Each problem with `since` when it is known. Where its words changed (a clock that goes on
+    going wrong) it is the same as long as it is the only one of its code."""
+    earlier, later = list(before), Counter(problem["code"] for problem in now)
+    by_words = {(each.get("code"), each.get("message")): each.get("since") for each in earlier}
+    codes = Counter(each.get("code") for each in earlier)
+    by_code = {each.get("code"): each.get("since") for each in earlier}
+    dated = []
+    for problem in now:
+        code = problem["code"]
+        since = by_words.get((code, problem["message"]))
+        if since is None and later[code] == codes[code] == 1:
+            since = by_code[code]
+        dated.append(problem | {"since": since or at.isoformat()})
+    return dated
 
 
 def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> None:

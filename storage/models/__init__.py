@@ -3,6 +3,7 @@
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
+from storage.models.outline import HostLoad, HostOutline
 from storage.models.sample import LatestSample, Sample
 from storage.models.volume import Placement, Volume
 
@@ -10,6 +11,8 @@ __all__ = [
     "CachePlan",
     "Customer",
     "Host",
+    "HostLoad",
+    "HostOutline",
     "LatestSample",
     "Member",
     "Placement",

@@ -7,17 +7,21 @@ from typing import Final
 
 from django.db import connection
 
+from storage.samples import hostload
+
 AHEAD_DAYS: Final = 2
 KEPT_DAYS: Final = 30
 
 
 def ensure_partitions(now: datetime) -> None:
-    """Make the partitions of today and the next days; drop those older than `KEPT_DAYS`."""
+    """Make the partitions of today and the next days; drop those older than `KEPT_DAYS`, and what
+    hosts did longer ago than can be compared with."""
     today = now.astimezone(UTC).date()
     for days in range(AHEAD_DAYS + 1):
         make_partition(today + timedelta(days=days))
     with connection.cursor() as cursor:
         cursor.execute("SELECT storage_sample_drop(%s)", [today - timedelta(days=KEPT_DAYS)])
+    hostload.forget(now)
 
 
 def make_partition(day: date) -> None:

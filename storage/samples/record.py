@@ -19,6 +19,7 @@ from storage.counters import (
 from storage.models import Host, LatestSample, Placement
 from storage.rates import Delta, Gap, Reading, delta, gauges
 from storage.rates.delta import MAX_INTERVAL_MS
+from storage.samples import hostload
 from storage.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.samples.partitions import make_partition
 
@@ -42,9 +43,10 @@ STAGE: Final = (
     " ON COMMIT DELETE ROWS"
 )
 INSERT: Final = (
-    f"INSERT INTO storage_sample (ts, volume_id, {', '.join(INTERVAL)})"  # noqa: S608 (constants)
+    f"WITH stored AS (INSERT INTO storage_sample (ts, volume_id, {', '.join(INTERVAL)})"  # noqa: S608 (constants)
     f" SELECT at, volume_id, {', '.join(INTERVAL)} FROM pg_temp.sample_stage WHERE gap = ''"
-    " ON CONFLICT DO NOTHING"
+    f" ON CONFLICT DO NOTHING RETURNING *), added AS ({hostload.ADD})"
+    " SELECT count(*) FROM stored"
 )
 UPSERT: Final = (
     f"INSERT INTO storage_latestsample ({', '.join(COLUMNS)})"  # noqa: S608 (constants)
@@ -99,7 +101,7 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
         gaps += isinstance(change, Gap)
         rows.append(_row(volume_id, reading, at, change))
     return Recorded(
-        rows=_store(rows, at) if rows else 0,
+        rows=_store(host, rows, at) if rows else 0,
         gaps=gaps,
         unknown_lv_uuids=frozenset(volume.lv_uuid for volume in volumes) - known.keys(),
     )
@@ -149,7 +151,7 @@ def _row(volume_id: int, reading: Reading, at: datetime, change: Delta | Gap) ->
     return tuple(values.get(name) for name in COLUMNS)
 
 
-def _store(rows: list[tuple[Any, ...]], at: datetime) -> int:
+def _store(host: Host, rows: list[tuple[Any, ...]], at: datetime) -> int:
     """COPY through a stage of this connection, so that a repeated row is harmless."""
     make_partition(at.astimezone(UTC).date())
     with connection.cursor() as cursor:
@@ -159,7 +161,7 @@ def _store(rows: list[tuple[Any, ...]], at: datetime) -> int:
             copy.set_types(tuple(COLUMNS.values()))
             for row in rows:
                 copy.write_row(row)
-        cursor.execute(INSERT)
-        stored = int(cursor.rowcount)
+        cursor.execute(INSERT, [host.pk])
+        stored = int(cursor.fetchone()[0])
         cursor.execute(UPSERT)
     return stored

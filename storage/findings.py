@@ -1,0 +1,153 @@
+"""What an inventory shows to be wrong on a host, for the list of what needs a person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from storage.caches import Cache
+from storage.difference import drift_of_row
+from storage.facts import HostFacts
+from storage.plan.lost import loss_of
+from storage.rows import VolumeRow
+from storage.templatetags.units import size
+
+MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
+"""Preflight problems of the agent that findings tell too, and of a younger inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`code` says what kind of trouble, `subject` what has it (an array, a group, a volume by
+    `group/name`), `volume` is the key of the volume concerned, "" for none. `since` is when an
+    inventory first showed it, as ISO 8601."""
+
+    code: str
+    severity: Literal["error", "warning"]
+    subject: str
+    message: str
+    correction: str
+    volume: str = ""
+    since: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(**data)
+
+    @property
+    def began(self) -> datetime | None:
+        return datetime.fromisoformat(self.since) if self.since else None
+
+
+def findings_of(facts: HostFacts, rows: Iterable[VolumeRow]) -> tuple[Finding, ...]:
+    """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
+    return (*_of_arrays(facts), *_of_groups(facts), *_of_volumes(facts, rows))
+
+
+def _of_arrays(facts: HostFacts) -> Iterator[Finding]:
+    for array in facts.arrays:
+        if array.degraded_count:
+            recovers = array.sync_action in ("recover", "resync")
+            yield Finding(
+                "array_recovering" if recovers else "array_degraded",
+                "warning" if recovers else "error",
+                array.name,
+                f"{array.name} ({array.level}) misses {array.degraded_count} disk(s)"
+                f"{' and is being rebuilt' if recovers else ''}.",
+                "Wait until the array has recovered: cat /proc/mdstat"
+                if recovers
+                else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
+            )
+
+
+def _of_groups(facts: HostFacts) -> Iterator[Finding]:
+    for vg in facts.vgs:
+        if vg.missing_pv_count:
+            yield Finding(
+                "pv_missing",
+                "error",
+                vg.name,
+                f"{vg.name} misses {vg.missing_pv_count} disk(s).",
+                "Bring the disk back. Never run vgreduce --removemissing --force: it deletes every "
+                "volume whose cache was on that disk.",
+            )
+
+
+def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding]:
+    unsafe = {pv.name for pv in facts.pvs if pv.redundant and not pv.healthy}
+    for row in rows:
+        lv = row.lv
+        if lv is None:
+            continue
+        name, key = f"{lv.vg_name}/{lv.name}", row.volume.key
+        if row.cache is not None and row.cache.trouble:
+            code = _code_of(row, row.cache)
+            severity: Literal["error", "warning"] = (
+                "warning" if code == "cache_needs_check" else "error"
+            )
+            how = "Open the volume: its page says what is left to do."
+            yield Finding(code, severity, name, row.cache.trouble, how, key)
+        if lv.cache is not None and lv.cache.mode == "writeback" and unsafe & set(lv.cache.pvs):
+            yield Finding(
+                "writeback_degraded",
+                "error",
+                name,
+                f"{name} uses writeback on a degraded SSD mirror: {size(lv.cache.dirty_bytes)} of "
+                "data is on one SSD only.",
+                f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}",
+                key,
+            )
+        if loss_of(facts, lv) is not None:
+            yield Finding(
+                "ssd_lost",
+                "error",
+                name,
+                f"The SSD under the cache of {name} is missing.",
+                "Open the volume: its page says what the cache held and what can be done.",
+                key,
+            )
+        if row.volume.managed and not lv.active and row.volume.retired_at is None:
+            yield Finding(
+                "volume_inactive",
+                "error",
+                name,
+                f"{name} is not active: its guest cannot start.",
+                f"On the host: lvchange -ay {name}",
+                key,
+            )
+        drift = drift_of_row(row)
+        if drift is not None:
+            parts = "; ".join(
+                f"{each.what}: recorded {each.recorded}, found {each.found}"
+                for each in drift.differences
+            )
+            yield Finding(
+                "drift",
+                "warning",
+                name,
+                f"{name} is not as recorded ({parts}).",
+                "Repair it, or accept what the host has, on the volume's page.",
+                key,
+            )
+
+
+def _code_of(row: VolumeRow, cache: Cache) -> str:
+    if row.lv is not None and row.lv.cache is not None:
+        return "cache_failed" if row.lv.cache.failed else "cache_needs_check"
+    return "cache_lost" if cache.size_bytes is not None else "cache_unregistered"
+
+
+def dated(
+    found: Iterable[Finding], before: Iterable[dict[str, Any]], at: datetime
+) -> list[dict[str, str]]:
+    """Findings as they are stored: what was there `before` keeps the moment it was first seen."""
+    known = {(each.get("code"), each.get("subject")): each.get("since") for each in before}
+    return [
+        each.to_json() | {"since": known.get((each.code, each.subject)) or at.isoformat()}
+        for each in found
+    ]
