@@ -9,9 +9,10 @@ from typing import Any
 import pghistory
 
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
+from jobs.outcome import has_begun
 
 NEVER_RAN = frozenset({"not_started", "busy", "stale_fence", "stuck"})
-"""Codes of a step that the host never began, unless one of its commands has an exit code: LVM's own
+"""Codes of a step that the host never began, unless one of its commands was started: LVM's own
 lock may be taken in the middle."""
 
 
@@ -51,8 +52,7 @@ def _result(step: Step, error: dict[str, Any] | None) -> dict[str, Any]:
     if error is None:
         return {"state": "done"}
     code = str(error.get("code", ""))
-    has_run = any(command.get("rc") is not None for command in step.commands)
-    state = "not_started" if code in NEVER_RAN and not has_run else "failed"
+    state = "not_started" if code in NEVER_RAN and not has_begun(step.commands) else "failed"
     if code in ("interrupted", "unknown"):
         state = code
     return {"state": state, "code": code, "message": str(error.get("message", ""))}

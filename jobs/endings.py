@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from jobs.models import Job, State, StepState
 from jobs.moves import LostLease, move
+from jobs.outcome import has_begun
 from jobs.trouble import BadReply, NoAnswer, TransportError, Unreachable
 from storage.plan import Refused
 
@@ -25,9 +25,9 @@ PASSING = (Unreachable, NoAnswer, BadReply)
 
 def touched(job: Job) -> bool:
     """Whether the job may have changed anything on the host: a step ended well, runs, or failed
-    after the host had begun commands for it."""
-    ran = Q(state__in=(StepState.DONE, StepState.RUNNING))
-    return job.step_set.filter(ran | Q(state=StepState.FAILED) & ~Q(commands=[])).exists()
+    after the host had begun a command of it."""
+    sent = job.step_set.exclude(state=StepState.PLANNED).values_list("state", "commands")
+    return any(state != StepState.FAILED or has_begun(commands) for state, commands in sent)
 
 
 def end(job: Job, to: State, **fields: Any) -> None:

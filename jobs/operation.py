@@ -12,7 +12,7 @@ from jobs.endings import PASSING, REST_SECONDS, TRIES, wait, wait_for_contact
 from jobs.fallback import give_up
 from jobs.models import Job, Step, StepState
 from jobs.moves import renew
-from jobs.outcome import decode_outcome
+from jobs.outcome import decode_outcome, has_changed
 from jobs.pace import stop_if_outpaced
 from jobs.replies import BadLine
 from jobs.trouble import BadReply, TransportError
@@ -102,7 +102,8 @@ def may_go_on(job: Job, step: Step) -> bool:
     """After a failed step: plan anew, wait, or end the job with the agent's own words."""
     code = step.error.get("code")
     if code in PASSES_BY:
-        if not _is_half_done(step):
+        # One that is half done must stay on record; it counts as a try.
+        if not has_changed(step.commands):
             return _stand_back(job, step, step.error)
         wait(job, REST_SECONDS, str(step.error["message"]))
         return False
@@ -140,12 +141,6 @@ def poll(job: Job, step: Step) -> None:
             "correction": "Ask again: a new job starts from what is there now.",
         }
         steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
-
-
-def _is_half_done(step: Step) -> bool:
-    """Whether a command ended well before another one found the volume group taken: that step must
-    stay on record, it counts as a try."""
-    return any(command.get("rc") == 0 for command in step.commands)
 
 
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -44,10 +45,28 @@ def decode_outcome(data: dict[str, Any]) -> Outcome:
 
 
 def decode_commands(commands: object) -> list[dict[str, Any]]:
-    """Commands `{argv, shell, rc?}` of an operation or a preview; raises `BadLine`."""
+    """Commands `{argv, shell, rc?, started_ns?}` of an operation or a preview; raises `BadLine`."""
     if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
         raise BadLine("commands is not a list, or too long")
     return [_command(command) for command in commands]
+
+
+def has_begun(commands: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the host began one of an operation's commands. One without a word about that counts
+    as begun."""
+    return any(_began(command) for command in commands)
+
+
+def has_changed(commands: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether one of the commands ended well, or began and nobody knows how it ended."""
+    return any(
+        command.get("rc") == 0 or (command.get("rc") is None and _began(command))
+        for command in commands
+    )
+
+
+def _began(command: Mapping[str, Any]) -> bool:
+    return command.get("rc") is not None or command.get("started_ns", 0) is not None
 
 
 def _command(command: object) -> dict[str, Any]:
@@ -58,7 +77,13 @@ def _command(command: object) -> dict[str, Any]:
         raise BadLine("a command's argv is not a list of texts")
     if rc is not None and not isinstance(rc, int):
         raise BadLine("a command's rc is not a number")
-    return {"argv": [clean(word) for word in argv], "shell": clean(command["shell"]), "rc": rc}
+    found = {"argv": [clean(word) for word in argv], "shell": clean(command["shell"]), "rc": rc}
+    if "started_ns" in command:
+        started_ns = command["started_ns"]
+        if started_ns is not None and not (type(started_ns) is int and 0 <= started_ns < 2**63):
+            raise BadLine("a command's start is no time")
+        found["started_ns"] = started_ns
+    return found
 
 
 def _lines(lines: object) -> tuple[tuple[int, str], ...]:

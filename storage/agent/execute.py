@@ -126,11 +126,11 @@ class Execution:
             self._remember()
             self._release()
         watch = self._question(command.watch)
+        if command.gives:
+            found = extents.of(self._host, self._call.args["vg"], command.gives)
+            self._given[command.gives] = found
         self._entry.begin(number)
         try:
-            if command.gives:
-                found = extents.of(self._host, self._call.args["vg"], command.gives)
-                self._given[command.gives] = found
             if command.argv[0] == "write":
                 rc = self._write(command)
             elif command.argv[0] == "qmp":

@@ -202,6 +202,22 @@ def test_a_host_that_is_lost_after_a_half_done_step_is_waited_for(
     assert run(job).state == State.SUCCEEDED
 
 
+def test_a_step_that_was_refused_before_its_first_command_has_touched_nothing(
+    job: Job, agent: CachingAgent
+) -> None:
+    """The host accepted it, and found under its lock that the plan does not hold any more."""
+    planned = {"argv": ["lvcreate"], "shell": "lvcreate", "rc": None, "started_ns": None}
+    stale = {"code": "stale", "message": "The volume was replaced.", "correction": "Plan anew."}
+    agent.outcomes = [{"state": "failed", "commands": [planned], "error": stale}]
+    agent.before["pool.create"] = lambda request: agent.ops.update({request["id"]: request}) or {}
+    inventories: list[object] = [None, *[Cut()] * 9]
+    agent.before["inventory"] = lambda request: inventories.pop(0)
+    for _ in range(3):
+        run(job)
+    assert job.step_set.get().state == StepState.FAILED
+    assert (job.state, job.error["code"]) == (State.FAILED, "unreachable")
+
+
 def test_a_step_whose_second_command_found_the_group_taken_is_half_done(
     job: Job, agent: CachingAgent
 ) -> None:

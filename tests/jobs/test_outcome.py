@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.outcome import decode_outcome
+from jobs.outcome import decode_outcome, has_begun, has_changed
 from jobs.replies import BadLine
 
 BARE = {"label": "flushed", "done_bytes": 1, "total_bytes": 4}
@@ -34,3 +34,38 @@ def test_a_pace_that_is_no_amount_is_no_reply(name: str, value: object) -> None:
 
 def test_what_else_a_host_says_of_progress_is_left_out() -> None:
     assert decode_outcome(said(BARE | {"html": "<b>"})).progress == BARE
+
+
+def commands(*told: dict[str, Any]) -> list[dict[str, Any]]:
+    said = {"state": "failed", "commands": [{"argv": ["a"], "shell": "a"} | each for each in told]}
+    return decode_outcome({**said, "lines": [], "progress": None, "error": None}).commands
+
+
+PLANNED = {"rc": None, "started_ns": None}
+
+
+@pytest.mark.parametrize(
+    ("told", "begun", "changed"),
+    [
+        ([], False, False),
+        ([PLANNED, PLANNED], False, False),
+        ([{"rc": 5, "started_ns": 7}, PLANNED], True, False),
+        ([{"rc": 0, "started_ns": 7}, PLANNED], True, True),
+        # It was killed: nobody knows how it ended.
+        ([{"rc": None, "started_ns": 7}], True, True),
+        # An agent that does not say when.
+        ([{"rc": 5}], True, False),
+        ([{}], True, True),
+    ],
+)
+def test_a_command_that_was_only_planned_has_done_nothing(
+    told: list[dict[str, Any]], begun: bool, changed: bool
+) -> None:
+    found = commands(*told)
+    assert (has_begun(found), has_changed(found)) == (begun, changed)
+
+
+@pytest.mark.parametrize("value", ["1", 1.5, -1, True])
+def test_a_start_that_is_no_time_is_no_reply(value: object) -> None:
+    with pytest.raises(BadLine):
+        commands({"started_ns": value})
