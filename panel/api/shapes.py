@@ -175,6 +175,13 @@ class JobShape(serializers.Serializer[Json]):
     volume = Ref()
     wish = WishShape()
     cancel_requested = serializers.BooleanField()
+    turned = serializers.BooleanField(
+        help_text="It is past its point of no return: it only goes forward, whoever cancels it."
+    )
+    falls_back = serializers.BooleanField(help_text="It goes back to where it began.")
+    not_before = serializers.DateTimeField(
+        allow_null=True, help_text="No worker takes it earlier; null while nothing holds it off."
+    )
     error = ErrorShape(allow_null=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -173,6 +173,19 @@ def test_lines_are_read_on_from_where_the_last_answer_ended(asking: Program) -> 
     end(made)
     body = asking.get(path, after=3).json()
     assert (body["lines"], body["next_after"], body["complete"]) == ([], 3, True)
+
+
+def test_a_job_says_whether_it_can_only_go_on_goes_back_or_waits_for_its_time(
+    asking: Program,
+) -> None:
+    made = job(scene())
+    shown = asking.get(f"/jobs/{made.key}").json()
+    assert (shown["turned"], shown["falls_back"], shown["not_before"]) == (False, False, None)
+    at = datetime(2026, 12, 1, 2, tzinfo=UTC)
+    Job.objects.filter(pk=made.pk).update(turned=True, falls_back=True, not_before=at)
+    shown = asking.get(f"/jobs/{made.key}").json()
+    assert (shown["turned"], shown["falls_back"]) == (True, True)
+    assert shown["not_before"] == "2026-12-01T02:00:00Z"
 
 
 def test_a_job_shows_its_steps_and_their_commands(asking: Program) -> None:
