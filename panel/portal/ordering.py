@@ -16,7 +16,8 @@ from jobs.address import address_of
 from jobs.models import Door, Job, Kind
 from jobs.queue import Busy, submit
 from jobs.reservations import reserved
-from panel.portal.rows import changes_of, member_view, paid_for, row_of
+from panel.portal import words
+from panel.portal.rows import changes_of, member_view, paid_for, row_of, several_customers
 from storage.models import CachePlan, Volume
 from storage.offers import NOT_NOW, REASONS, Change, Offer, offers
 from storage.plan import Refused
@@ -41,7 +42,9 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "volume": row.volume,
         "offers": _offers(request, row),
         "barred": barred(request, row.volume),
-        "running": _running(request, row.volume),
+        "has_other_cache": row.cache is not None and row.volume.cache_plan is None,
+        "several_customers": several_customers(request.user),
+        **words.running(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)
 

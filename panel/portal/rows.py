@@ -50,6 +50,11 @@ def changes_of(user: Person) -> JobQuerySet:
     return found.asked_by_customer().with_names().select_related("cache_plan")
 
 
+def several_customers(user: Person) -> bool:
+    """True for a person who belongs to more than one customer: only they need the names."""
+    return Member.objects.filter(user=user.pk).count() > 1
+
+
 def row_of(request: HttpRequest, key: str) -> VolumeRow:
     """The volume with that key as the pages show it; 404 for a stranger's."""
     return rows_of([get_object_or_404(volumes_of(request.user), key=key)])[0]

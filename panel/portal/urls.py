@@ -9,6 +9,9 @@ from panel.portal import ordering, views
 urlpatterns = [
     path("", views.volumes, name="my-volumes"),
     path("volumes/<str:key>/", views.volume, name="my-volume"),
+    path("volumes/<str:key>/glance", views.volume_glance, name="my-glance"),
+    path("volumes/<str:key>/running", views.volume_running, name="my-running"),
+    path("volumes/<str:key>/charts", views.charts, name="my-charts"),
     path("volumes/<str:key>/figures", views.figures, name="my-figures"),
     path("volumes/<str:key>/plan", ordering.plans, name="my-plan"),
     path("volumes/<str:key>/plan/<str:choice>", ordering.confirm, name="my-plan-confirm"),

@@ -4,45 +4,111 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
-from jobs.models import Job
+from jobs.models import Job, State
 from panel.portal import words
-from panel.portal.rows import changes_of, member_view, paid_for, row_of, volumes_of
-from storage.rows import rows_of
+from panel.portal.cards import Card, cards_of
+from panel.portal.effect import effect
+from panel.portal.rows import (
+    changes_of,
+    member_view,
+    paid_for,
+    row_of,
+    several_customers,
+    volumes_of,
+)
+from storage.models import Volume
 from storage.series_views import chart_context
 
 HISTORY_ROWS = 20
+PAGE_CARDS = 24
+SEARCH_FROM = 7
+"""So many volumes are worth a search."""
 
 
 @require_safe
 @member_view
 def volumes(request: HttpRequest) -> HttpResponse:
-    """Every volume of the person's customers, with what it does now and its plan."""
-    found = list(volumes_of(request.user))
+    """Every volume of the person's customers: is it fast, and what is its plan? `q` searches."""
+    own = volumes_of(request.user)
+    count, text = own.count(), request.GET.get("q", "").strip()
+    found = own.filter(label__icontains=text) if text else own
+    page = Paginator(found, PAGE_CARDS).get_page(request.GET.get("page"))
     running = {job.volume_id: job for job in changes_of(request.user).unfinished()}
-    several = len({volume.customer_id for volume in found}) > 1
-    rows = [(row, running.get(row.volume.pk)) for row in rows_of(found)]
-    return render(request, "portal/volumes.html", {"rows": rows, "several_customers": several})
+    context = {
+        "page": page,
+        "cards": cards_of(page.object_list, running, timezone.now()),
+        "count": count,
+        "q": text,
+        "has_search": count >= SEARCH_FROM or text,
+        "several_customers": several_customers(request.user),
+    }
+    return render(request, "portal/volumes.html", context)
 
 
 @require_safe
 @member_view
 def volume(request: HttpRequest, key: str) -> HttpResponse:
-    """One volume: figures, charts, its plan, and the changes so far."""
+    """One volume: is it fast, what runs, its plan, what the last change did, and all changes."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    changes = changes_of(request.user).filter(volume=found)
+    running = changes.unfinished().first()
+    card = _card(found, running)
+    context = {
+        "card": card,
+        "row": card.row,
+        "volume": found,
+        "paid": paid_for(request.user, found),
+        **words.running(running),
+        "effect": effect(found, changes.filter(state=State.SUCCEEDED).first(), timezone.now()),
+        "history": _history(changes[:HISTORY_ROWS]),
+        "several_customers": several_customers(request.user),
+    }
+    return render(request, "portal/volume.html", context)
+
+
+@require_safe
+@member_view
+def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
+    """The answer alone: the element of the volume's page that renews itself."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    return render(request, "portal/_glance.html", {"card": _card(found, None), "volume": found})
+
+
+@require_safe
+@member_view
+def volume_running(request: HttpRequest, key: str) -> HttpResponse:
+    """The change that runs, as the pages of a volume show it. At its end the page is loaded again,
+    since plan, price and history are others now."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    running = changes_of(request.user).filter(volume=found).unfinished().first()
+    if running is None and request.headers.get("HX-Request"):
+        return HttpResponseClientRefresh()
+    return render(request, "portal/_running.html", {"volume": found, **words.running(running)})
+
+
+@require_safe
+@member_view
+def charts(request: HttpRequest, key: str) -> HttpResponse:
+    """The technical view of a volume: figures of this moment, and charts."""
     row = row_of(request, key)
-    changes = changes_of(request.user).filter(volume=row.volume)
     context = {
         **chart_context(row.volume, request, plain=True),
         "row": row,
         "volume": row.volume,
-        "paid": paid_for(request.user, row.volume),
-        "running": changes.unfinished().first(),
-        "history": _history(changes[:HISTORY_ROWS]),
+        "several_customers": several_customers(request.user),
     }
-    return render(request, "portal/volume.html", context)
+    return render(request, "portal/charts.html", context)
+
+
+def _card(found: Volume, running: Job | None) -> Card:
+    return cards_of([found], {found.pk: running} if running else {}, timezone.now())[0]
 
 
 def _history(changes: Iterable[Job]) -> list[dict[str, object]]:
@@ -54,7 +120,7 @@ def _history(changes: Iterable[Job]) -> list[dict[str, object]]:
 @require_safe
 @member_view
 def figures(request: HttpRequest, key: str) -> HttpResponse:
-    """The latest figures alone: the element of the volume's page that renews itself."""
+    """The latest figures alone: the element of the charts' page that renews itself."""
     row = row_of(request, key)
     return render(request, "portal/_figures.html", {"row": row, "volume": row.volume})
 
@@ -75,11 +141,4 @@ def change_status(request: HttpRequest, key: str) -> HttpResponse:
 
 def _status(request: HttpRequest, key: str) -> dict[str, object]:
     job = get_object_or_404(changes_of(request.user), key=key)
-    steps = list(job.step_set.all())
-    return {
-        "job": job,
-        "volume": job.volume,
-        "plan": words.plan_name(job),
-        "sentence": words.sentence(job, steps),
-        "phases": words.phases(job, steps),
-    }
+    return {"job": job, "volume": job.volume, **words.told(job)}

@@ -30,6 +30,14 @@ class Phase:
     state: Literal["done", "now", "next", "failed"]
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`left_seconds` is None where nobody knows."""
+
+    percent: int
+    left_seconds: float | None
+
+
 def phases(job: Job, steps: Sequence[Step]) -> tuple[Phase, ...]:
     """The two parts of a change and its end, each with how far it is."""
     texts = (*PHASES.get(Kind(job.kind), OTHER_PHASES), "Done")
@@ -66,13 +74,38 @@ def sentence(job: Job, steps: Sequence[Step]) -> str:
     return f"{now}. Your machine keeps running; you need not wait here."
 
 
-def outcome(job: Job) -> str:
+def progress(job: Job, steps: Sequence[Step]) -> Progress | None:
+    """How far the part is that runs now, where its host can tell; None where it cannot."""
+    if job.is_over or job.state == State.NEEDS_ATTENTION:
+        return None
+    told = next((step.progress for step in steps if step.state == StepState.RUNNING), {})
+    total, done = told.get("total_bytes"), told.get("done_bytes")
+    if not isinstance(total, int) or not isinstance(done, int) or total <= 0:
+        return None
+    left = told.get("left_s")
+    return Progress(
+        min(100, max(0, done * 100 // total)), left if isinstance(left, int | float) else None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A state chip: `templates/parts/chip.html`."""
+
+    tone: Literal["ok", "warning", "busy", "quiet"]
+    icon: str
+    text: str
+
+
+def outcome(job: Job) -> Outcome:
     """What became of a change, in a word or two, for the history."""
     if job.state == State.SUCCEEDED:
-        return "done"
+        return Outcome("ok", "ok", "done")
     if job.state in (State.FAILED, State.CANCELLED):
-        return "not changed"
-    return "support looks at it" if job.state == State.NEEDS_ATTENTION else "running"
+        return Outcome("quiet", "cut", "not changed")
+    if job.state == State.NEEDS_ATTENTION:
+        return Outcome("warning", "warning", "support looks at it")
+    return Outcome("busy", "run", "running")
 
 
 def plan_name(job: Job) -> str:
@@ -84,3 +117,19 @@ def _became(job: Job) -> str:
     if job.cache_plan is not None:
         return f"this volume now has the plan {job.cache_plan.name}"
     return "this volume has no cache any more"
+
+
+def told(job: Job) -> dict[str, object]:
+    """The context of the templates that show a change."""
+    steps = list(job.step_set.all())
+    return {
+        "plan": plan_name(job),
+        "sentence": sentence(job, steps),
+        "phases": phases(job, steps),
+        "progress": progress(job, steps),
+    }
+
+
+def running(job: Job | None) -> dict[str, object]:
+    """The context of `portal/_running.html`: the change that runs, None for none."""
+    return {"running": job, **(told(job) if job is not None else {})}

@@ -1,0 +1,67 @@
+"""What a change did: the hour before it against the last one, as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from jobs.models import Job
+from storage.models import Volume
+from storage.rates import Figures
+from storage.rates.figures import MIN_ACCESSES
+from storage.samples import Window, window
+
+HOUR: Final = timedelta(hours=1)
+SOON: Final = timedelta(minutes=10)
+"""So much of the time after a change says nothing yet."""
+NOTABLE: Final = 1.2
+LEAST_COVERAGE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """`before` and `after` are as long as the volume was watched in their hours; `since` is when
+    the change was done."""
+
+    before: Figures
+    after: Figures
+    since: datetime
+
+    @property
+    def times_faster(self) -> float | None:
+        """How many times shorter a read is now; below 1 it takes longer. None = not known."""
+        before, after = self.before.read_ms, self.after.read_ms
+        return before / after if before and after else None
+
+    @property
+    def says(self) -> str:
+        """The same in a sentence, "" where nothing is known; a small difference is none."""
+        times = self.times_faster
+        if times is None:
+            return ""
+        if times >= NOTABLE:
+            return f"A read is {times:.1f} times as fast as before."
+        if times <= 1 / NOTABLE:
+            return f"A read takes {1 / times:.1f} times as long as before."
+        return "Reads are about as fast as before."
+
+
+def effect(volume: Volume, done: Job | None, now: datetime) -> Effect | None:
+    """What the change `done`, the last one that succeeded, did to the volume; None where one of
+    the two hours was hardly measured or hardly used, and so soon after it that nothing can be
+    said. Two queries."""
+    if done is None or done.started_at is None or done.ended_at is None:
+        return None
+    if now - done.ended_at < SOON:
+        return None
+    before = window(volume, done.started_at - HOUR, done.started_at)
+    after = window(volume, max(done.ended_at, now - HOUR), now)
+    if not (_says_something(before) and _says_something(after)):
+        return None
+    return Effect(before, after, done.ended_at)
+
+
+def _says_something(found: Window) -> bool:
+    reads = (found.read_iops or 0) * found.seconds
+    return found.coverage >= LEAST_COVERAGE and reads >= MIN_ACCESSES

@@ -1,0 +1,74 @@
+"""The last hour of volumes: what a customer's one sentence and the small line beside it rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any, Final
+
+from django.db import connection
+
+from storage.models import Volume
+from storage.rates import Figures, Sums, figures
+from storage.samples.window import COLUMNS, summed
+
+LENGTH: Final = timedelta(hours=1)
+PARTS: Final = 24
+PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
+QUERY: Final = (
+    "SELECT volume_id, (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS part,"  # noqa: S608
+    f" {', '.join(COLUMNS)} FROM storage_sample"
+    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, part"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """`whole` is over the hour, `parts` are its `PARTS` parts, oldest first, None = not known."""
+
+    whole: Figures
+    parts: tuple[Figures | None, ...]
+
+    @property
+    def reads(self) -> int:
+        """How many reads the hour had."""
+        return round((self.whole.read_iops or 0) * self.whole.seconds)
+
+    @property
+    def hit_rates(self) -> list[float | None]:
+        """The share of reads served by the cache (0 to 1) in each part."""
+        return [part.hit_rate if part is not None else None for part in self.parts]
+
+    @property
+    def read_times(self) -> list[float | None]:
+        """What a read took on average in each part, in milliseconds."""
+        return [part.read_ms if part is not None else None for part in self.parts]
+
+
+def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
+    """The hour up to `now` of each volume, by primary key; those without a sample in it are
+    missing. One query for all. It ends with the part that still lasts, so that parts keep their
+    borders from one request to the next."""
+    end = datetime.fromtimestamp(ceil(now.timestamp() / PART_SECONDS) * PART_SECONDS, now.tzinfo)
+    start = end - LENGTH
+    keys = [volume.pk for volume in volumes]
+    sums: dict[int, dict[int, Sums]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(QUERY, [start, PART_SECONDS, keys, start, end])
+        for key, part, *row in cursor.fetchall():
+            sums.setdefault(key, {})[part] = _sums(row)
+    return {key: _hour(parts) for key, parts in sums.items()}
+
+
+def _sums(row: list[Any]) -> Sums:
+    found, _gauges = summed(row)
+    return found
+
+
+def _hour(parts: dict[int, Sums]) -> Hour:
+    return Hour(
+        figures(sum(parts.values(), Sums())),
+        tuple(figures(parts[n]) if n in parts else None for n in range(PARTS)),
+    )

@@ -1,0 +1,68 @@
+"""What a change did, as measured: the hour before it against the last one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jobs.models import Door, Job
+from panel.portal.effect import Effect, effect
+from storage.models import Volume
+from storage.rates import Sums, figures
+from tests.panel.portal.shop import plan, shop
+from tests.scene import end, job
+from tests.storage import wire
+from tests.storage.samples.rounds import NOON, take
+
+pytestmark = pytest.mark.django_db
+CHANGE = NOON + timedelta(hours=1)
+NOW = NOON + timedelta(hours=3)
+
+
+def changed(**times: Any) -> tuple[Volume, Job]:
+    """A volume whose reads took 10 ms before its plan changed at `CHANGE` and take 1 ms since."""
+    acme = shop()
+    done = job(acme.there, door=Door.PORTAL, cache_plan=plan())
+    end(done, **{"started_at": CHANGE, "ended_at": CHANGE + timedelta(seconds=30), **times})
+    reads, spent = 0, 0
+    for minute in range(0, 181, 10):
+        disk = wire.disk(reads=reads, read_sectors=8 * reads, read_ms=spent)
+        take(acme.there.host, minute * 60, wire.volume(acme.there.lv.uuid, disk=disk))
+        reads, spent = reads + 600, spent + 600 * (10 if minute < 60 else 1)
+    return acme.volume, done
+
+
+def test_before_is_the_hour_before_the_change_and_after_the_last_hour() -> None:
+    found = effect(*changed(), NOW)
+    assert found is not None
+    assert (found.before.read_ms, found.after.read_ms) == (10, 1)
+    assert found.times_faster == 10
+    assert "10.0 times as fast" in found.says
+
+
+def test_without_a_change_there_is_nothing_to_compare() -> None:
+    volume, _ = changed()
+    assert effect(volume, None, NOW) is None
+
+
+def test_right_after_a_change_nothing_is_said_yet() -> None:
+    volume, done = changed()
+    assert effect(volume, done, CHANGE + timedelta(minutes=5)) is None
+
+
+def test_a_change_whose_hour_before_was_not_measured_has_no_effect_to_show() -> None:
+    early = NOON + timedelta(minutes=5)
+    assert effect(*changed(started_at=early, ended_at=early), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "words"),
+    [(5, "2.0 times as fast"), (9, "about as fast as before"), (20, "2.0 times as long")],
+)
+def test_a_change_for_the_worse_is_said_too(after_ms: int, words: str) -> None:
+    was = figures(Sums(dt_ms=1000, reads=1000, read_ms=10_000))
+    found = Effect(was, replace(was, read_ms=after_ms), NOW)
+    assert words in found.says

@@ -1,0 +1,155 @@
+"""Is my disk fast now? One word and why, for each state of a volume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from panel.portal.glance import Glance, glance, of_hundred
+from panel.portal.hour import PARTS, Hour
+from storage.caches import Cache
+from storage.rates import Sums, Technology, figures
+from storage.samples import Latest
+from storage.wish import GIB
+from tests.panel.portal.shop import clean
+
+FULL = Cache("lvmcache", "c-x", "writethrough", 2 * GIB, 2 * GIB, 0, "")
+FILLING = replace(FULL, used_bytes=GIB // 2)
+
+
+def hour(*, hits: int = 0, misses: int = 0, reads: int | None = None, each_ms: int = 1) -> Hour:
+    """An hour of so many reads; without `reads` as many as the cache was asked for."""
+    count = hits + misses if reads is None else reads
+    sums = Sums(
+        dt_ms=3_600_000,
+        reads=count,
+        read_ms=count * each_ms,
+        read_hits=hits,
+        read_misses=misses,
+    )
+    return Hour(figures(sums), (None,) * PARTS)
+
+
+def latest(**fields: Any) -> Latest:
+    """A sample that is 5 s old."""
+    defaults: dict[str, Any] = {
+        **{name: getattr(figures(Sums()), name) for name in figures(Sums()).__slots__},
+        "at": datetime(2026, 11, 21, 12, tzinfo=UTC),
+        "age_seconds": 5.0,
+        "gap": None,
+        "cache_gap": None,
+        "technology": Technology.NONE,
+        "cache_mode": "",
+        "cache_state": "",
+        "cache_size_bytes": None,
+        "used_bytes": None,
+        "dirty_bytes": None,
+        "suspended": False,
+    }
+    return Latest(**{**defaults, **fields})
+
+
+def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> Glance:
+    defaults: dict[str, Any] = {
+        "on_ssd": False,
+        "is_stale": False,
+        "age_seconds": 86_400.0,
+        "first_seconds": 120,
+    }
+    said = glance(latest(), found, cache, **{**defaults, **fields})
+    clean(said.text)
+    return said
+
+
+def test_a_cache_that_serves_nearly_all_reads_is_fast_and_the_text_counts_them() -> None:
+    said = judged(hour(hits=9600, misses=400), FULL)
+    assert (said.word, said.tone) == ("Fast", "ok")
+    assert "96 of 100 reads came from the fast cache in the last hour." in said.text
+    assert "A read took 1.00 ms on average." in said.text
+
+
+@pytest.mark.parametrize(
+    ("hits", "word", "tone"), [(9000, "Fast", "ok"), (6000, "Mostly fast", "ok")]
+)
+def test_the_word_follows_the_share_of_reads_served(hits: int, word: str, tone: str) -> None:
+    said = judged(hour(hits=hits, misses=10_000 - hits), FULL)
+    assert (said.word, said.tone) == (word, tone)
+
+
+def test_a_full_cache_that_serves_little_says_what_may_help_and_promises_nothing() -> None:
+    said = judged(hour(hits=3000, misses=7000), FULL)
+    assert (said.word, said.tone) == ("Partly fast", "warning")
+    assert "may help" in said.text
+
+
+def test_a_cache_with_room_left_is_warming_up() -> None:
+    said = judged(hour(hits=3000, misses=7000), FILLING)
+    assert (said.word, said.tone) == ("Warming up", "busy")
+    assert "30 of 100 reads" in said.text
+
+
+def test_a_new_cache_without_enough_reads_does_not_invent_a_share() -> None:
+    said = judged(hour(hits=5, misses=5, reads=5000), FILLING)
+    assert said.word == "Warming up"
+    assert "of 100" not in said.text
+
+
+def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
+    said = judged(hour(hits=9600, misses=400, each_ms=45), FULL)
+    assert (said.word, said.tone) == ("Slow", "warning")
+    assert "45.0 ms" in said.text
+
+
+def test_without_a_cache_the_speed_is_that_of_slow_disks() -> None:
+    said = judged(hour(reads=5000, each_ms=11))
+    assert (said.word, said.tone) == ("Disk speed", "quiet")
+    assert "Every read comes from slow disks" in said.text
+
+
+def test_a_volume_that_lies_on_ssd_is_fast_without_a_cache() -> None:
+    said = judged(hour(reads=5000), on_ssd=True)
+    assert (said.word, said.tone) == ("Fast", "ok")
+
+
+@pytest.mark.parametrize("found", [None, hour(reads=99)])
+def test_an_hour_with_hardly_a_read_says_so(found: Hour | None) -> None:
+    assert judged(found, FULL).word == "Hardly used"
+
+
+def test_old_figures_give_their_age_and_no_verdict() -> None:
+    said = glance(
+        latest(age_seconds=840.0),
+        hour(hits=9600, misses=400),
+        FULL,
+        on_ssd=False,
+        is_stale=True,
+        age_seconds=86_400,
+        first_seconds=120,
+    )
+    assert (said.word, said.tone) == ("Not known now", "warning")
+    assert "14 min" in said.text
+
+
+def test_a_broken_cache_comes_before_every_figure() -> None:
+    said = judged(hour(hits=9600, misses=400), replace(FULL, trouble="lvmcache failed on host1"))
+    assert (said.word, said.tone) == ("Needs support", "error")
+
+
+@pytest.mark.parametrize(("age", "words"), [(60, "come about 2 min"), (7200, "ask support")])
+def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words: str) -> None:
+    said = glance(
+        None, None, None, on_ssd=False, is_stale=False, age_seconds=age, first_seconds=120
+    )
+    assert said.word == "No figures yet"
+    assert words in said.text
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(1.0, "100 of 100"), (0.9999, "99 of 100"), (0.29, "29 of 100"), (0.001, "fewer than 1")],
+)
+def test_a_share_in_words_is_never_more_than_it_was(rate: float, words: str) -> None:
+    assert words in of_hundred(rate)
