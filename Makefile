@@ -13,12 +13,13 @@ APT_VENV = { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv node debian requirements secrets services stop static up demo lab lab-ssh \
-	openapi test faults bench-jobs lint format clean
+.PHONY: help venv node debian requirements secrets services stop static up demo pages lab lab-ssh \
+	openapi test faults bench-jobs bench-pages lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
+	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
 	@echo "make faults    every fault of docs/faults.md, played and written"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
@@ -83,6 +84,10 @@ up: secrets node
 # Variables given to make (AUTO=1, PORT=8001) reach these by the environment.
 demo: secrets node
 	@exec $(VENV)/python -m tests.demo
+
+# A development server on invented data; no worker, so nothing touches a host.
+pages: services node
+	@exec $(VENV)/python -m tests.pages
 
 lab: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.lab boot

@@ -14,11 +14,11 @@ from tests.demo.settings import DATABASE
 OWNER, APP = "tiercel_owner", "tiercel_app"
 
 
-def fresh(place: Place) -> None:
-    """Drop what the last demo left, and make an empty database that both roles may use."""
+def fresh(place: Place, name: str = DATABASE) -> None:
+    """Drop what the last run left, and make an empty database that both roles may use."""
     with psycopg.connect(place.database_url("postgres", "postgres"), autocommit=True) as server:
-        server.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
-        server.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}")
+        server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        server.execute(f"CREATE DATABASE {name} OWNER {OWNER}")
 
 
 def migrate(environment: Mapping[str, str]) -> None:

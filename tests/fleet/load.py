@@ -1,0 +1,243 @@
+"""What the volumes of a fleet did: samples by day and night, before and after their caches came.
+
+An interval is a function of the volume and its time alone, so that later rounds continue the
+curves. Rows go into the database as the collector's do: by COPY through the stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from django.db import connection, transaction
+from psycopg.types.json import Jsonb
+
+from storage.counters import LATENCY_BOUNDS_NS
+from storage.rates import Technology
+from storage.samples.columns import INTERVAL
+from storage.samples.hostload import BUCKET, SUMS
+from storage.samples.partitions import make_partition
+from storage.samples.record import COLUMNS, COPY, STAGE, UPSERT
+from tests.fleet.machine import Invented
+
+SECOND_NS: Final = 1_000_000_000
+BOOT: Final = "6c1f7f3e-2f5b-4a7c-9a40-000000000000"
+# Shares per bucket of LATENCY_BOUNDS_NS: an I/O on SSD, and one on a slow disk.
+FAST: Final = (0.46, 0.34, 0.13, 0.05, 0.02, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+SLOW: Final = (0, 0, 0, 0.02, 0.07, 0.2, 0.31, 0.25, 0.1, 0.04, 0.01, 0, 0, 0)
+FAST_MS, SLOW_MS = 0.17, 11.0
+TECHNOLOGIES: Final = {
+    "": Technology.NONE,
+    "lvmcache": Technology.DM_CACHE,
+    "bcache": Technology.BCACHE,
+}
+HISTORY: Final = (
+    f"INSERT INTO storage_sample (ts, volume_id, {', '.join(INTERVAL)})"  # noqa: S608 (constants)
+    f" SELECT at, volume_id, {', '.join(INTERVAL)} FROM pg_temp.sample_stage ON CONFLICT DO NOTHING"
+)
+# The collector adds one round after the other; here many rounds come at once.
+LOADS: Final = (
+    f"INSERT INTO storage_hostload AS old (bucket, host_id, {', '.join(SUMS)})"  # noqa: S608 (constants)
+    f" SELECT date_bin('{BUCKET.seconds} seconds', at, 'epoch'), host_id,"
+    f" {', '.join(f'sum({name})' for name in SUMS)} FROM ("
+    f" SELECT at, host_id, {', '.join(f'{total} AS {name}' for name, total in SUMS.items())}"
+    " FROM pg_temp.sample_stage GROUP BY at, host_id) AS round GROUP BY 1, 2"
+    " ON CONFLICT (bucket, host_id) DO UPDATE SET "
+    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in SUMS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A volume's row, how it behaves, and since when it has its cache (None = for long). Between
+    the times of `gap` its host was away."""
+
+    volume_id: int
+    host_id: int
+    volume: Invented
+    cached_at: datetime | None = None
+    gap: tuple[datetime, datetime] | None = None
+
+    def is_away(self, at: datetime) -> bool:
+        return self.gap is not None and self.gap[0] <= at <= self.gap[1]
+
+
+@transaction.atomic
+def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: int) -> None:
+    """Samples of every `seconds` after `start` up to `end`, and the last one as the latest."""
+    sources = list(sources)
+    times = []
+    at = start + timedelta(seconds=seconds)
+    while at <= end:
+        times.append(at)
+        at += timedelta(seconds=seconds)
+    for days in range((end - start).days + 2):
+        make_partition((start + timedelta(days=days)).astimezone(UTC).date())
+    _copy(_row(each, at, seconds) for each in sources for at in times[:-1] if not each.is_away(at))
+    _copy(_row(each, at, seconds, counters=True) for each in sources for at in times[-1:])
+    with connection.cursor() as cursor:
+        cursor.execute(UPSERT)
+
+
+def _copy(rows: Iterator[tuple[Any, ...]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(STAGE)
+        cursor.execute("DELETE FROM pg_temp.sample_stage")
+        with cursor.copy(COPY) as copy:
+            copy.set_types(tuple(COLUMNS.values()))
+            for row in rows:
+                copy.write_row(row)
+        cursor.execute(HISTORY)
+        cursor.execute(LOADS)
+
+
+def _row(source: Source, at: datetime, seconds: int, *, counters: bool = False) -> tuple[Any, ...]:
+    values = {
+        "volume_id": source.volume_id,
+        "host_id": source.host_id,
+        "at": at,
+        "boot_id": BOOT,
+        "boottime_ns": int(at.timestamp()) * SECOND_NS,
+        "counters": Jsonb({}),
+        "gap": "",
+        "cache_gap": "",
+        "cache_mode": "",
+        "cache_state": "",
+        "suspended": False,
+        **interval(source, at, seconds),
+    }
+    if values["technology"]:
+        values["cache_mode"] = source.volume.mode
+    if counters:
+        values["counters"] = Jsonb(_counters(source, values))
+    return tuple(values.get(name) for name in COLUMNS)
+
+
+def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
+    """The columns of the interval that ends at `at`: plausible, and the same each time."""
+    volume = source.volume
+    random = Random(f"{volume.key}/{int(at.timestamp())}")
+    hour = at.hour + at.minute / 60
+    day = 0.55 + 0.45 * math.sin((hour - 9 + 4 * volume.phase) / 24 * math.tau)
+    burst = 3.0 if random.random() < 0.01 else 1.0
+    iops = volume.iops * day * burst * random.uniform(0.85, 1.15)
+    warm = _warmth(source, at)
+    is_cached = bool(volume.technology) and warm is not None
+    if not is_cached:
+        iops = min(iops, 260.0)  # more than that the slow disks do not give
+    reads, writes = round(iops * seconds * 0.7), round(iops * seconds * 0.3)
+    best = min(0.99, 0.45 + 0.5 * volume.cache_bytes / volume.size_bytes / volume.working_set)
+    rate = best * (warm or 0) * random.uniform(0.97, 1.0) if is_cached else 0.0
+    hits = round(reads * rate)
+    write_rate = (0.98 if volume.mode == "writeback" else rate * 0.6) if is_cached else 0.0
+    write_hits = round(writes * write_rate)
+    fast = hits + (write_hits if volume.mode == "writeback" else 0)
+    slow = reads + writes - fast
+    read_ms = round(hits * FAST_MS + (reads - hits) * SLOW_MS * random.uniform(0.9, 1.2))
+    write_ms = round(writes * (0.4 if volume.mode == "writeback" and is_cached else SLOW_MS * 0.6))
+    found: dict[str, Any] = {
+        "dt_ms": seconds * 1000,
+        "reads": reads,
+        "writes": writes,
+        "read_sectors": reads * 24,
+        "write_sectors": writes * 16,
+        "read_ms": read_ms,
+        "write_ms": write_ms,
+        "busy_ms": min(seconds * 1000, round((read_ms + write_ms) * 0.35)),
+        "weighted_ms": read_ms + write_ms,
+        "technology": int(TECHNOLOGIES[volume.technology] if is_cached else Technology.NONE),
+    }
+    if volume.layout != "bcache":
+        found["latency_counts"] = [
+            round(fast * a + slow * b) for a, b in zip(FAST, SLOW, strict=True)
+        ]
+    if not is_cached:
+        return found
+    used = round(volume.cache_bytes * min(1.0, 0.1 + 0.9 * (warm or 0)))
+    dirty = round(used * (0.03 + 0.08 * day)) if volume.mode == "writeback" else 0
+    found |= {"cache_size_bytes": volume.cache_bytes, "used_bytes": used, "dirty_bytes": dirty}
+    found |= {
+        "slow_read_sectors": (reads - hits) * 24,
+        "slow_write_sectors": writes * 16,
+        "fast_read_sectors": hits * 24,
+        "fast_write_sectors": write_hits * 16,
+    }
+    if volume.technology == "lvmcache":
+        found |= {
+            "read_hits": hits,
+            "read_misses": reads - hits,
+            "write_hits": write_hits,
+            "write_misses": writes - write_hits,
+            "promotions": round((reads - hits) * 0.2 * (1.3 - (warm or 0))),
+            "demotions": round((reads - hits) * 0.1 * (warm or 0)),
+        }
+    return found
+
+
+def _warmth(source: Source, at: datetime) -> float | None:
+    """How full of what is read again the cache is, 0 to 1; None before it came."""
+    if source.cached_at is None:
+        return 1.0
+    age = (at - source.cached_at).total_seconds()
+    return 1 - math.exp(-age / 2400) if age > 0 else None
+
+
+def _counters(source: Source, values: dict[str, Any]) -> dict[str, Any]:
+    """Counters since boot that fit the last interval, as the agent's `sample` says them."""
+    times = 4000
+    disk = [0] * 17
+    for place, name in enumerate(("reads", "", "read_sectors", "read_ms", "writes")):
+        disk[place] = values[name] * times if name else 0
+    disk[6], disk[7] = values["write_sectors"] * times, values["write_ms"] * times
+    disk[9], disk[10] = values["busy_ms"] * times, values["weighted_ms"] * times
+    volume = source.volume
+    cached = bool(values["technology"])
+    chunk_sectors = 128
+    found: dict[str, Any] = {
+        "lv_uuid": volume.lv_uuid,
+        "kname": "dm-4",
+        "suspended": False,
+        "disk": disk,
+        "cache": None,
+        "bcache": None,
+        "latency": None,
+    }
+    if values.get("latency_counts"):
+        counts = [count * times for count in values["latency_counts"]]
+        found["latency"] = {"bounds_ns": list(LATENCY_BOUNDS_NS), "counts": counts}
+    if cached and volume.technology == "lvmcache":
+        names = ("read_hits", "read_misses", "write_hits", "write_misses", "demotions")
+        found["cache"] = {
+            "chunk_sectors": chunk_sectors,
+            "used": values["used_bytes"] // (chunk_sectors * 512),
+            "total": volume.cache_bytes // (chunk_sectors * 512),
+            "metadata_used": 720,
+            "metadata_total": 3072,
+            **{name: values[name] * times % 2**32 for name in (*names, "promotions")},
+            "dirty": values["dirty_bytes"] // (chunk_sectors * 512),
+            "mode": volume.mode,
+            "policy": "smq",
+            "read_only": False,
+            "needs_check": False,
+            "failed": False,
+            "origin": disk,
+            "cdata": disk,
+        }
+    if volume.layout == "bcache":
+        found["bcache"] = {
+            "device": "bcache0",
+            "uuid": volume.lv_uuid,
+            "cset_uuid": "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001" if cached else None,
+            "state": "clean" if cached else "no cache",
+            "cache_mode": volume.mode,
+            "dirty_bytes": values.get("dirty_bytes") or 0,
+            "disk": disk,
+            **dict.fromkeys(("hits", "misses", "bypass_hits", "bypass_misses"), 65_000),
+            "available_percent": 20 if cached else None,
+            "cset_size_bytes": volume.cache_bytes if cached else None,
+        }
+    return found

@@ -1,0 +1,1 @@
+"""`make pages`: the panel on an invented fleet, to look at."""

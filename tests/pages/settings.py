@@ -1,0 +1,6 @@
+"""The panel's settings for looking at pages: static files as they lie in the source, but the error
+pages of production."""
+
+from panel.settings import *  # noqa: F403
+
+DEBUG = False
