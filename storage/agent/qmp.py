@@ -12,6 +12,7 @@ from .command import Command
 from .dm import text
 from .errors import Refusal
 from .host import Host
+from .paths import Paths
 from .users import of_devices
 
 Answer = Any
@@ -139,7 +140,8 @@ def _resize_all(host: Host, path: str, size_bytes: int) -> list[str]:
 def _resize(host: Host, path: str, device: str, size_bytes: int) -> str:
     try:
         (blocks,) = host.qmp(path, [{"execute": "query-block"}])
-        disks = [disk for disk in _disks(blocks) if host.rdev(disk[1]) == device]
+        paths = Paths(host)
+        disks = [disk for disk in _disks(blocks) if paths.device(disk[1]) == device]
         for arguments, _, size in disks:
             if size != size_bytes:
                 sized = {**arguments, "size": size_bytes}

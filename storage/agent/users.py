@@ -9,6 +9,7 @@ from typing import Any
 from . import guests
 from .dm import text
 from .host import Host
+from .paths import Paths
 
 # They look at every device that changes and let go at once.
 _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
@@ -26,11 +27,12 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
     wanted = {device: [] for device in devices}  # type: dict[str, list[User]]
     if not wanted:
         return wanted
-    for device, found in _processes(host, wanted):
+    paths = Paths(host)
+    for device, found in _processes(host, wanted, paths):
         wanted[device].append(found)
-    for device, found in _configured(host, wanted):
+    for device, found in _configured(host, wanted, paths):
         _merge(wanted[device], found)
-    for device, found in [*_mounts(host), *_swaps(host), *_loops(host)]:
+    for device, found in [*_mounts(host), *_swaps(host, paths), *_loops(host)]:
         if device in wanted:
             wanted[device].append(found)
     for device in wanted:
@@ -52,7 +54,7 @@ def _merge(found: list[User], configured: User) -> None:
     found.append(configured)
 
 
-def _processes(host: Host, wanted: Iterable[str]) -> list[tuple[str, User]]:
+def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     """Every process with one of the devices open. Only links below /dev are looked at closer: a
     stat of some other file could hang on a dead network mount."""
     devices = frozenset(wanted)
@@ -68,7 +70,7 @@ def _processes(host: Host, wanted: Iterable[str]) -> list[tuple[str, User]]:
                 if device in devices:
                     opened.add(device)
         if opened:
-            found += [(device, each) for device, each in _process(host, pid, opened)]
+            found += [(device, each) for device, each in _process(host, pid, opened, paths)]
     return found
 
 
@@ -77,7 +79,7 @@ def _block(path: str) -> bool:
     return not path.startswith(("/dev/null", "/dev/pts/", "/dev/tty", "/dev/urandom"))
 
 
-def _process(host: Host, pid: str, opened: Iterable[str]) -> list[tuple[str, User]]:
+def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     comm = text(host, f"/proc/{pid}/comm")
     if comm in _PASSING:
         return []
@@ -86,17 +88,17 @@ def _process(host: Host, pid: str, opened: Iterable[str]) -> list[tuple[str, Use
     if not re.match(r"qemu|kvm", program):
         return [(device, user("process", comm, pid=int(pid))) for device in sorted(opened)]
     name = guests.qemu_name(words) or comm
-    disks = {host.rdev(path): disk for path, disk in guests.qemu_disks(words)}
+    disks = {paths.device(path): disk for path, disk in guests.qemu_disks(words)}
     return [
         (device, user("qemu", name, disks.get(device, ""), int(pid))) for device in sorted(opened)
     ]
 
 
-def _configured(host: Host, wanted: Iterable[str]) -> list[tuple[str, User]]:
+def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     devices = frozenset(wanted)
     found = []
     for guest in guests.configured(host):
-        device = guest.device or host.rdev(guest.path)
+        device = guest.device or paths.device(guest.path)
         if device in devices:
             found.append((device, user(guest.kind, guest.name, guest.disk)))
     return found
@@ -112,11 +114,11 @@ def _mounts(host: Host) -> list[tuple[str, User]]:
     return found
 
 
-def _swaps(host: Host) -> list[tuple[str, User]]:
+def _swaps(host: Host, paths: Paths) -> list[tuple[str, User]]:
     found = []
     for line in text(host, "/proc/swaps").splitlines()[1:]:
         path = line.split()[0]
-        device = host.rdev(path)
+        device = paths.device(path)
         if device is not None:
             found.append((device, user("swap", path)))
     return found

@@ -1,0 +1,85 @@
+"""Which block device a path leads to, without touching what may hang.
+
+A guest's configuration and a command line name any path, also below a network mount whose server
+is gone: a stat there would hold the agent for ever. Such a path is no disk of this host.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from .dm import text
+from .host import Host
+
+LINKS_LIMIT = 40
+# File systems whose answer comes from elsewhere, or whose look-up mounts one that does.
+REMOTE = frozenset(
+    (
+        *("9p", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "fuse", "glusterfs", "lustre"),
+        *("ncpfs", "nfs", "nfs4", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs"),
+    )
+)
+
+
+class Paths:
+    """Paths of one host, by the mounts it has now."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._mounts: dict[str, str] | None = None
+
+    def device(self, path: str) -> str | None:
+        """ "MAJOR:MINOR" of the block device; None where there is none, where the path is relative,
+        and where it leads through a remote file system."""
+        plain = posixpath.normpath(path)
+        if path.startswith("/dev/") and path.rstrip("/") == plain:
+            return self._host.rdev(path)
+        real = self._followed(path) if path.startswith("/") else None
+        return None if real is None else self._host.rdev(real)
+
+    def _followed(self, path: str) -> str | None:
+        """The path without symbolic links; None where it cannot be followed by local means."""
+        here, left, links = "/", path.split("/"), 0
+        while left:
+            name = left.pop(0)
+            if name in ("", "."):
+                continue
+            if name == "..":
+                here = posixpath.dirname(here)
+                continue
+            there = posixpath.join(here, name)
+            if self._is_remote(there):
+                return None
+            target = self._host.link(there)
+            if target is None:
+                here = there
+                continue
+            links += 1
+            if links > LINKS_LIMIT:
+                return None
+            here = "/" if target.startswith("/") else here
+            left = [*target.split("/"), *left]
+        return here
+
+    def _is_remote(self, path: str) -> bool:
+        """By the mount that the path lies on, or that lies on the path."""
+        if self._mounts is None:
+            self._mounts = mounts(text(self._host, "/proc/self/mountinfo"))
+        while path not in self._mounts and path != "/":
+            path = posixpath.dirname(path)
+        kind = self._mounts.get(path, "")
+        return kind in REMOTE or kind.startswith("fuse.")
+
+
+def mounts(mountinfo: str) -> dict[str, str]:
+    """Mount point -> type of the file system that is on top there (proc(5): the fifth field, and
+    the first one after the lone hyphen)."""
+    found = {}
+    for line in mountinfo.splitlines():
+        head, hyphen, tail = line.partition(" - ")
+        fields = head.split(" ")
+        if hyphen and len(fields) > 4:
+            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[4])
+            found[point] = tail.split(" ")[0]
+    return found
