@@ -30,7 +30,8 @@ class Command:
     ones. `watch` and `wait` name conditions of waits.py: one whose progress is shown while the
     command runs, one that must hold after it. `locked` is False where the command runs without
     the agent's lock on the VG. `gives` names an LV that it removes and whose physical extents a
-    later command takes.
+    later command takes. `reveals` is True where only its result shows which of the commands after
+    it are still to be run: the others are then left out.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Command:
     wait: str = ""
     locked: bool = True
     gives: str = ""
+    reveals: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {"argv": list(self.argv), "shell": self.shell}

@@ -30,6 +30,10 @@ class Entry:
     def plan(self, commands: Sequence[Command]) -> None:
         self._record["commands"] = [planned(command) for command in commands]
 
+    def replan(self, number: int, commands: Sequence[Command]) -> None:
+        """From `number` on these commands follow; on disk with the next one that begins."""
+        self._record["commands"][number:] = [planned(command) for command in commands[number:]]
+
     def begin(self, number: int) -> None:
         """The command runs next. Raises Refusal(journal_unwritable)."""
         self._record["commands"][number]["started_ns"] = self._host.wall_ns()

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
-from . import extents, failure, fence, journal, qmp
+from . import extents, failure, fence, journal, qmp, sysfs
 from .assess import assess, settled
 from .boot import remember
-from .command import Args, Command, stamped
+from .command import Command, stamped
 from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
 from .ops import Record, aborted, interrupted
 from .protocol import Call, call_from_json
 from .view import View
-from .waits import WAITS, Progress, kname
+from .waits import WAITS, Progress
 
 _T = TypeVar("_T")
 LOCK_SECONDS = 120.0
+RETAKE_SECONDS = 5.0
 BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
-_SYSFS_MEANINGS = {
-    errno.EINVAL: "the kernel does not accept it for this device (dmesg may say why)",
-    errno.ENOENT: "the kernel does not know that cache set, or the data belongs to another one",
-    errno.EBUSY: "the device is in use",
-}
 
 
 def execute(host: Host, op: str) -> None:
@@ -82,12 +77,16 @@ class Execution:
         self._acquire()
         # Another owner may have come while this operation waited for the lock.
         fence.check(self._host, self._call.expect["vg_uuid"], self._fence, self._op)
-        commands = self._assess()
+        commands = [*self._assess()]
         self._entry.plan(commands)
         for number, command in enumerate(commands):
             if self._stopping():
                 raise interrupted()
             self._command(number, command)
+            if command.reveals:
+                left = {each.name for each in self._assess()}
+                commands[number + 1 :] = [c for c in commands[number + 1 :] if c.name in left]
+                self._entry.replan(number + 1, commands)
         view = View(self._host)
         if not settled(view, self._call):
             raise Refusal(
@@ -132,7 +131,7 @@ class Execution:
         self._entry.begin(number)
         try:
             if command.argv[0] == "write":
-                rc = self._write(command)
+                rc = sysfs.run(self._host, command, self._call.args, self._entry.say)
             elif command.argv[0] == "qmp":
                 rc = qmp.run(self._host, command, self._entry.say)
             else:
@@ -146,8 +145,7 @@ class Execution:
         if command.wait:
             self._wait(command)
         if self._lock is None:
-            self._acquire()
-            self._recheck()
+            self._retake()
 
     def _program(self, command: Command, watch: Callable[[], Progress] | None) -> int:
         def tick() -> None:
@@ -173,24 +171,6 @@ class Execution:
                 self._entry.say(line)
         if result.rc != 0:
             raise failure.of_command(command, result.rc, result.stderr)
-        return 0
-
-    def _write(self, command: Command) -> int:
-        _, target, value = command.argv
-        path = resolve(self._host, target, self._call.args)
-        try:
-            self._host.write(path, value)
-        except OSError as error:
-            meaning = _SYSFS_MEANINGS.get(error.errno or 0, str(error.strerror))
-            self._entry.say(f"{path}: {error.strerror}")
-            raise Refusal(
-                "cmd_failed",
-                f"Writing {value} to {path} failed: {meaning}.",
-                "Look at the last lines of `dmesg` on the host; then plan anew.",
-                argv=command.argv,
-                rc=error.errno,
-                stderr=str(error.strerror),
-            ) from None
         return 0
 
     def _question(self, name: str) -> Callable[[], Progress] | None:
@@ -220,10 +200,33 @@ class Execution:
                 )
             self._host.sleep(POLL_SECONDS)
 
-    def _acquire(self) -> None:
-        lock = self._host.lock(self._call.args["vg"], LOCK_SECONDS)
+    def _acquire(self, seconds: float = LOCK_SECONDS) -> None:
+        lock = self._host.lock(self._call.args["vg"], seconds)
         lock.__enter__()
         self._lock = lock
+
+    def _retake(self) -> None:
+        """Hold the VG again. What took hours is not to be begun anew because others are at work in
+        the VG now: they are waited for, however long, until this operation is asked to stop."""
+        told = False
+        while True:
+            try:
+                self._acquire(RETAKE_SECONDS)
+                self._recheck()
+                return
+            except LockBusy:
+                why = self._busy().message
+            except Refusal as refusal:
+                if refusal.code != "busy":
+                    raise
+                why = refusal.message
+            self._release()
+            if self._stopping():
+                raise interrupted()
+            if not told:
+                self._entry.say(f"Waits: {why}")
+            told = True
+            self._host.sleep(POLL_SECONDS)
 
     def _release(self) -> None:
         lock, self._lock = self._lock, None
@@ -241,11 +244,9 @@ class Execution:
         """The volume is still the one the operation began with, and what is left may still be
         done: nobody else zeroes or holds it, and root still allows it."""
 
-        def look(view: View) -> dict[str, Any]:
-            assess(view, self._call)
-            return self._target(view)
-
-        found = self._patiently(look)
+        view = View(self._host)
+        assess(view, self._call)
+        found = self._target(view)
         if found["uuid"] != self._lv_uuid:
             raise Refusal(
                 "stale",
@@ -276,18 +277,3 @@ class Execution:
             f"Another operation holds VG {self._call.args['vg']}.",
             "Wait until it ends (op.list shows it); then try again.",
         )
-
-
-def resolve(host: Host, target: str, args: Args) -> str:
-    """The real path of a symbolic `/sys/block/<VG/LV>/bcache/…`."""
-    head, opening, rest = target.partition("<")
-    if not opening:
-        return target
-    name = kname(host, args)
-    if not name:
-        raise Refusal(
-            "not_found",
-            f"{rest.partition('>')[0]} has no device node.",
-            f"Activate it: lvchange -ay {rest.partition('>')[0]}",
-        )
-    return f"{head}{name}{rest.partition('>')[2]}"

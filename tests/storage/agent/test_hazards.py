@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from storage.agent import checks, disks, dm, waits
+from storage.agent import checks, disks, dm, journal, waits
 from storage.agent.errors import Refusal
-from storage.agent.host import Result
+from storage.agent.host import LockBusy, Result
 from tests.contract.client import Agent, cset_args
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -61,6 +61,74 @@ def test_a_volume_taken_while_it_was_zeroed_keeps_its_zeroing_tag(
     outcome = agent.outcome(agent.start("volume.create", args))
     assert outcome["error"]["code"] == "in_use"
     assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
+
+
+@pytest.fixture
+def group_taken(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long each try for the VG may take (s) once a volume is zeroed: ten minutes of tries."""
+    tries: list[float] = []
+    lock, zeroed_at = host.lock, list[int]()
+    around(host, monkeypatch, "blkdiscard", after=lambda tick: zeroed_at.append(host.boottime_ns()))
+
+    def taken(vg: str, timeout: float) -> Any:
+        if vg == "vg0" and zeroed_at and host.boottime_ns() - zeroed_at[0] < 600e9:
+            tries.append(timeout)
+            host.sleep(timeout)
+            raise LockBusy(vg)
+        return lock(vg, timeout)
+
+    monkeypatch.setattr(host, "lock", taken)
+    return tries
+
+
+def test_what_was_zeroed_waits_for_its_group_however_long(
+    agent: Agent, group_taken: list[float]
+) -> None:
+    outcome = agent.do("volume.create", agent.volume_args())
+    assert len(group_taken) > 10 and sum(group_taken) > 400
+    waits = [line for line in outcome["lines"] if "Waits: Another operation" in line["text"]]
+    assert len(waits) == 1
+
+
+def test_who_waits_for_its_group_after_the_zeroing_can_be_stopped(
+    host: FakeHost, agent: Agent, group_taken: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleep = host.sleep
+
+    def asked(seconds: float) -> None:
+        if len(group_taken) == 3:
+            host.op_mark(host.op_ids()[0], journal.ABORT)
+        sleep(seconds)
+
+    monkeypatch.setattr(host, "sleep", asked)
+    args = agent.volume_args()
+    outcome = agent.outcome(agent.start("volume.create", args))
+    assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
+    assert len(group_taken) == 3
+    assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
+
+
+def test_what_was_zeroed_waits_for_a_hand_at_work_in_its_group(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[float] = []
+
+    def work(tick: Any) -> None:
+        host.machine.locked.add("vg0")
+        end_ns = host.boottime_ns() + int(300e9)
+        sleep = host.sleep
+
+        def slept(seconds: float) -> None:
+            sleep(seconds)
+            if host.boottime_ns() > end_ns and "vg0" in host.machine.locked:
+                host.machine.locked.discard("vg0")
+                freed.append(host.boottime_ns())
+
+        monkeypatch.setattr(host, "sleep", slept)
+
+    around(host, monkeypatch, "blkdiscard", after=work)
+    outcome = agent.do("volume.create", agent.volume_args())
+    assert freed and [command["rc"] for command in outcome["commands"]] == [0, 0, 0]
 
 
 def test_progress_that_cannot_be_read_does_not_end_a_running_command(
