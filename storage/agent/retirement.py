@@ -6,7 +6,7 @@ All that an undo needs stands in LVM's tags on the volume itself, so that it sur
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable
 
 from .command import (
@@ -75,7 +75,8 @@ def _restore(args: Args) -> tuple[Command, ...]:
 def _destroy(args: Args) -> tuple[Command, ...]:
     """Zeros over all of it, then the removal of what has this uuid and nothing else. A udev rule
     may register a bcache superblock as soon as the volume is active: it is registered on purpose,
-    stopped, and the superblock cleared, so that nothing holds the volume any more."""
+    stopped, and the superblock cleared, so that nothing holds the volume any more. Whether an
+    earlier try has cleared it already can only be seen once the volume is active."""
     vg, lv = args["vg"], args["lv"]
     path = device(vg, lv)
     opened: tuple[Command, ...] = ()
@@ -88,7 +89,7 @@ def _destroy(args: Args) -> tuple[Command, ...]:
     zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
     return (
         run("doom", "lvchange", *tags(WIPING), f"{vg}/{lv}"),
-        run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"),
+        replace(run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"), reveals=bool(opened)),
         *opened,
         run("zero", *zero, watch="zeroed", locked=False),
         run("remove", "lvremove", "-y", "-S", f"lv_uuid={args['lv_uuid']}", f"{vg}/{lv}"),

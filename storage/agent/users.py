@@ -11,8 +11,10 @@ from .dm import text
 from .host import Host
 from .paths import Paths
 
-# They look at every device that changes and let go at once.
+# They look at every device that changes and let go at once, as does all that udev's rules run
+# (probe-bcache, dmsetup, mdadm, …).
 _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
+_UDEV = "/systemd-udevd.service"
 
 User = dict[str, Any]
 
@@ -81,7 +83,7 @@ def _block(path: str) -> bool:
 
 def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     comm = text(host, f"/proc/{pid}/comm")
-    if comm in _PASSING:
+    if comm in _PASSING or _UDEV in text(host, f"/proc/{pid}/cgroup"):
         return []
     words = text(host, f"/proc/{pid}/cmdline").split("\0")
     program = words[0].rsplit("/", 1)[-1]

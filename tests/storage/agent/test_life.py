@@ -141,6 +141,24 @@ def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_again(host: FakeHost, age
     ]
 
 
+def test_a_bcache_volume_whose_wipe_broke_off_is_wiped_after_a_restart_too(
+    host: FakeHost, agent: Agent
+) -> None:
+    """It is off then, so that nobody sees before its activation that its superblock is gone."""
+    volume = agent.backing()
+    off(host, agent, volume, "bcache")
+    allow(host, undo_hours=0)
+    args = destroy_args(agent, volume, "bcache")
+    host.fail_next("blkdiscard", rc=1)
+    assert failed(agent, "volume.destroy", args) == "cmd_failed"
+    host.root.reboot()
+    assert not agent.lv(args["lv"])["active"]
+    outcome = agent.do("volume.destroy", args)
+    ran = [(command["argv"][0], command["rc"]) for command in outcome["commands"]]
+    assert ran == [("lvchange", 0), ("blkdiscard", 0), ("lvremove", 0)]
+    assert agent.inventory()["lvs"] == []
+
+
 def test_a_volume_that_somebody_opened_during_the_wipe_is_not_removed(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
