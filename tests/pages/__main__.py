@@ -9,9 +9,9 @@ HOSTS and VOLUMES size the fleet.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
 
 from panel import secrets
 
@@ -35,18 +35,28 @@ def main() -> int:
     print(f"A panel with {hosts} hosts and {volumes} volumes: http://localhost:{port}")
     for user in (made.admin, made.owner):
         print(f"  {user.email}   password: {fleet.PASSWORD}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     server = subprocess.Popen([sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"])
     try:
-        while server.poll() is None:
-            time.sleep(SAMPLE_SECONDS)
+        while not _ended(server):
             fleet.live_on(made, timezone.now(), SAMPLE_SECONDS)
     except KeyboardInterrupt:
         print("Stopping.")
     finally:
-        server.terminate()
+        # The server is a pair, one of which watches the source: both know SIGINT.
+        server.send_signal(signal.SIGINT)
         server.wait()
         connection.close()
-    return server.returncode
+    return 0
+
+
+def _ended(server: subprocess.Popen[bytes]) -> bool:
+    """Wait for the next round, or for the end of the server."""
+    try:
+        server.wait(SAMPLE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def prepare(port: str) -> None:
