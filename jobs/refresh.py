@@ -10,6 +10,7 @@ from jobs.clock import database_now
 from jobs.contact import read_facts
 from jobs.replies import BadLine, Reply, text
 from jobs.trouble import AGENT_PATH, AgentFailed, BadReply, TransportError
+from storage.agent import VERSION
 from storage.models import Host
 from storage.records import apply_hello
 
@@ -51,8 +52,18 @@ def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
 
 
 def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:
-    """What the answer itself shows: a wrong clock, a policy that lets us only look."""
+    """What the answer itself shows: an old agent, a wrong clock, a policy that forbids change."""
     problems = []
+    if _version(reply.data.get("agent")) < _version(VERSION):
+        problems.append(
+            _problem(
+                "agent_old",
+                "warning",
+                f"The agent ({reply.data.get('agent', 'unknown')!s:.20}) is older than the panel's "
+                f"({VERSION}): it may refuse what the panel asks for now.",
+                "Run a new enrolment line on the host; it upgrades what is there.",
+            )
+        )
     wall_ns = reply.stamp.get("wall_ns")
     off_seconds = _clock_off(wall_ns, before, after)
     if abs(off_seconds) > CLOCK_LIMIT_SECONDS:
@@ -75,6 +86,12 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
             )
         )
     return problems
+
+
+def _version(told: Any) -> tuple[int, ...]:
+    """Comparable; () for what is no version, which is older than any."""
+    parts = told.split(".") if isinstance(told, str) else []
+    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
 
 
 def _clock_off(wall_ns: Any, before: datetime, after: datetime) -> float:

@@ -4,5 +4,6 @@ Standard library only and relative imports only: the same files are the package
 `storage.agent` in the tests and `tiercel_agent` inside the zipapp.
 """
 
-VERSION = "0.1.0"
+# Raised with every change of what the agent does: the panel names hosts with an older one.
+VERSION = "0.2.0"
 PROTOCOL = 1

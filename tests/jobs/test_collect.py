@@ -14,6 +14,7 @@ from jobs.clock import database_now
 from jobs.replies import Reply
 from jobs.sealing import seal
 from jobs.transport import new_key_pair
+from storage.agent import VERSION
 from storage.models import Host, LatestSample, Volume
 from storage.wish import GIB
 from tests import make
@@ -48,7 +49,8 @@ def fake_record(server: FakeServer) -> Host:
 
 
 def hello(**fields: Any) -> dict[str, Any]:
-    return {"problems": [], "policy": {"vgs": ["vg0"]}, "kernel": "6.1", **fields}
+    bare = {"agent": VERSION, "problems": [], "policy": {"vgs": ["vg0"]}, "kernel": "6.1"}
+    return {**bare, **fields}
 
 
 def refreshed(sshd: Make, answer: Callable[[dict[str, Any]], object]) -> Host:
@@ -171,6 +173,22 @@ def test_a_host_that_may_only_be_looked_at_says_how_to_change_that(
         problem = next(p for p in host.problems if p["code"] == "observe_only")
         assert "allow-vg" in problem["correction"]
         assert problem["severity"] == "info"
+
+
+@pytest.mark.parametrize("agent", ["0.1.0", "0", "", "new", None, 7, "0.²"])
+def test_an_agent_older_than_the_panel_is_a_problem(agent: object) -> None:
+    now = database_now()
+    stamp = {"wall_ns": int(now.timestamp() * 1e9)}
+    [problem] = refresh._seen(Reply(hello(agent=agent), stamp), now, now)
+    assert (problem["code"], problem["severity"]) == ("agent_old", "warning")
+    assert "enrolment line" in problem["correction"]
+
+
+@pytest.mark.parametrize("agent", [VERSION, "10.0", f"{VERSION}.1"])
+def test_an_agent_as_new_as_the_panel_is_none(agent: str) -> None:
+    now = database_now()
+    stamp = {"wall_ns": int(now.timestamp() * 1e9)}
+    assert refresh._seen(Reply(hello(agent=agent), stamp), now, now) == []
 
 
 @pytest.mark.parametrize(("offset_seconds", "says"), [(60, "ahead of"), (-3600, "behind")])
