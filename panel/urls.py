@@ -8,6 +8,7 @@ from panel import cacheplans, token_pages, views
 
 urlpatterns = [
     path("", views.home, name="home"),
+    path("overview", views.fleet, name="overview"),
     path("health", views.health, name="health"),
     path("account/", include("allauth.urls")),
     path("enrol/", include("jobs.enrol_urls")),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
 import redis
 from django.contrib.auth.decorators import login_not_required
@@ -13,50 +12,31 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.models import Job, State
 from panel import broker
-from storage.access import is_staff
-from storage.attention import ORDER, problems_of
-from storage.drift import drift_of
-from storage.models import Host, Volume
+from panel.overview import Overview, overview
+from storage.access import is_staff, staff_view
 
 log = logging.getLogger(__name__)
-
-RECENT = timedelta(days=2)
-LAST_JOBS = 5
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """What needs a person now, and how much there is of everything. Customers: their volumes."""
+    """What needs a person now, and how the fleet is. Customers: their volumes."""
     if not is_staff(request.user):
         return redirect("my-volumes")
-    now = timezone.now()
-    hosts = Host.objects.visible_to(request.user).without_inventory()
-    jobs = Job.objects.visible_to(request.user).with_names()
-    real = jobs.filter(dry_run=False)
-    drifts = drift_of(hosts)
-    volumes = Volume.objects.visible_to(request.user).existing()
-    problems = [
-        (host, problem)
-        for host in hosts
-        for problem in problems_of(host, now, drifts.get(host.pk))
-        if problem.severity != "info"
-    ]
-    problems.sort(key=lambda pair: ORDER[pair[1].severity])
-    undone = real.filter(state=State.NEEDS_ATTENTION) | real.filter(
-        state=State.FAILED, ended_at__gt=now - RECENT
-    )
-    context = {
-        "host_count": len(hosts),
-        "volume_count": volumes.count(),
-        "unadopted_count": volumes.filter(managed=False, adopted_at=None).count(),
-        "running_count": real.unfinished().count(),
-        "problems": problems,
-        "undone": undone,
-        "recent": real[:LAST_JOBS],
-    }
-    return render(request, "panel/home.html", context)
+    return render(request, "panel/home.html", _overview(request))
+
+
+@staff_view()
+@require_safe
+def fleet(request: HttpRequest) -> HttpResponse:
+    """The part of the first page that renews itself."""
+    return render(request, "panel/_overview.html", _overview(request))
+
+
+def _overview(request: HttpRequest) -> dict[str, Overview]:
+    sort = request.GET.get("sort", "")
+    return {"overview": overview(request.user, timezone.now(), sort)}
 
 
 @login_not_required

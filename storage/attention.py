@@ -21,9 +21,14 @@ SILENT_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    """`code` says what kind of trouble, "" where nobody needs to know; `since` is when it was first
+    seen, None where that is unknown."""
+
     severity: Severity
     message: str
     correction: str
+    code: str = ""
+    since: datetime | None = None
 
 
 def silent_seconds() -> int:
@@ -53,6 +58,8 @@ def _of_state(host: Host) -> list[Problem]:
                 "error",
                 "The host shows another SSH key than the one accepted; nothing is sent to it.",
                 "Compare the fingerprints on the host page with the host's console.",
+                "quarantined",
+                host.last_seen_at,
             )
         ]
     if host.state == HostState.UNVERIFIED:
@@ -61,6 +68,8 @@ def _of_state(host: Host) -> list[Problem]:
                 "warning",
                 "The host has reported its SSH key and waits for a person.",
                 "Compare the fingerprint on the host page and accept it.",
+                "unverified",
+                host.created_at,
             )
         ]
     if host.state == HostState.PENDING:
@@ -69,6 +78,8 @@ def _of_state(host: Host) -> list[Problem]:
                 "info",
                 "The host has not reported yet.",
                 "Run the enrolment line on it as root.",
+                "pending",
+                host.created_at,
             )
         ]
     return []
@@ -82,6 +93,8 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
                 "error",
                 str(host.error.get("message", "The last contact failed.")),
                 str(host.error.get("correction", "")),
+                str(host.error.get("code", "unreachable")),
+                host.last_seen_at,
             )
         )
     elif is_silent(host, now):
@@ -92,6 +105,8 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
                 "error",
                 f"Silent {since}.",
                 "Check that the collector runs and that the host is up.",
+                "silent",
+                seen or host.created_at,
             )
         )
     return found
@@ -109,6 +124,8 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
                 "warning",
                 f"{counts} {verb} missing {since}; nothing was deleted here.",
                 "Look at the list on the host's page: were they removed or moved on the host?",
+                "volumes_missing",
+                drift.since,
             )
         ]
     groups = f" (all of {', '.join(drift.empty_groups)})" if drift.empty_groups else ""
@@ -118,6 +135,8 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
             f"{counts} are missing {since}{groups}: the inventory shrank; nothing was deleted "
             "here.",
             "Check on the host that every disk is there: vgs; pvs; cat /proc/mdstat",
+            "inventory_shrank",
+            drift.since,
         )
     ]
 
@@ -132,6 +151,13 @@ def reported_problems(host: Host) -> list[Problem]:
                 severity if severity in ORDER else "warning",
                 str(problem.get("message", "")),
                 str(problem.get("correction", "")),
+                str(problem.get("code", "")),
+                _moment(problem.get("since")),
             )
         )
     return found
+
+
+def _moment(value: object) -> datetime | None:
+    """When a kept problem was first seen; those of an earlier version do not say."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else None

@@ -56,6 +56,7 @@ class Row:
 TABLE = (
     # The panel
     Row("home", "GET", "login mine mine mine in in in"),
+    Row("overview", "GET", SEE),
     Row("health", "GET", OPEN),
     # Links with a token in them, whoever opens them
     Row("enrol-script", "GET", OPEN, ("enrol_token",)),

@@ -68,7 +68,7 @@ def test_a_template_has_no_inline_script_or_style(path: Path) -> None:
 
 def test_an_empty_panel_teaches_how_to_add_a_host(staff: Client) -> None:
     text = staff.get(reverse("home")).content.decode()
-    assert "manage.py enrol" in text
+    assert "Add your first host" in text
     assert "fingerprint" in text
 
 
@@ -155,7 +155,7 @@ def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
     client.force_login(make.staff_user())
     with (
         override_settings(DEBUG=False),
-        mock.patch("panel.views.problems_of", side_effect=RuntimeError("inner detail")),
+        mock.patch("panel.views.overview", side_effect=RuntimeError("inner detail")),
     ):
         scene()
         response = client.get(reverse("home"))

@@ -1,0 +1,302 @@
+"""The first page of staff: what needs a person, how the fleet is, what goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+
+from jobs.models import OVER, Halt, Job, JobQuerySet, State
+from panel.concerns import RANKS, Concern, Item, Subject, items, worst
+from storage import fleet
+from storage.access import Person
+from storage.findings import MADE_FROM_INVENTORY, Finding
+from storage.fleet import Course, HitRate, HostLine, Space
+from storage.models import Placement, Volume
+from storage.models.host import HostState
+from storage.templatetags.units import size
+from storage.wish import Wish
+
+FAILED_LATELY: Final = timedelta(days=2)
+UNDONE_LIMIT: Final = 200
+SHOWN_HOSTS: Final = 20
+RECENT_JOBS: Final = 8
+LEAST_FREE: Final = 0.05
+"""Less than this share of SSD or slow disks free is too little to sell."""
+ROOM: Final = "Add a disk, or move volumes away."
+PASSING_DURING_JOBS: Final = frozenset({"drift", "volume_inactive"})
+NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
+SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A host of the table. `concerns` is how many troubles it has, `rank` how bad the worst is."""
+
+    line: HostLine
+    course: Course
+    concerns: int
+    rank: int
+    busiest: Volume | None
+
+    @property
+    def is_troubled(self) -> bool:
+        """True where the host answers and something is wrong with it all the same."""
+        return self.line.is_up and self.concerns > 0
+
+    @property
+    def tone(self) -> str:
+        return "warning" if self.rank == RANKS["warning"] else "error"
+
+    @property
+    def words(self) -> str:
+        return f"{self.concerns} problem{'s' if self.concerns != 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """`new_count` hosts are not accepted yet; `rows` are the first hosts by `sort`."""
+
+    attention: tuple[Item, ...]
+    host_count: int
+    up_count: int
+    new_count: int
+    space: Space
+    hit_rate: HitRate
+    running: int
+    waiting: int
+    read_iops: float | None
+    write_iops: float | None
+    rows: tuple[Row, ...]
+    sort: str
+    recent: Sequence[Job]
+
+    @property
+    def down_count(self) -> int:
+        """Hosts that should answer and do not, or not as the one that was accepted."""
+        return self.host_count - self.up_count - self.new_count
+
+    @property
+    def sorts(self) -> tuple[tuple[str, str], ...]:
+        """What the hosts can be ordered by: the word of the address, and that for people."""
+        return tuple(SORTS.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A job that has not ended: what it takes, and the volume that it holds."""
+
+    host_id: int
+    volume_key: str
+    state: str
+    wishes: tuple[Wish, ...]
+    is_made: bool
+
+
+def overview(user: Person, at: datetime, sort: str = "") -> Overview:
+    """Everything the page shows. The number of queries does not depend on that of hosts, volumes
+    and jobs; no inventory is read."""
+    sort = sort if sort in SORTS else next(iter(SORTS))
+    lines = fleet.lines_of(user, at)
+    jobs = Job.objects.visible_to(user).filter(dry_run=False)
+    unfinished = _unfinished(jobs)
+    held = {job.volume_key for job in unfinished}
+    labels = _labels(user, lines)
+    by_host = {line.host.pk: tuple(_of_host(line, held, labels)) for line in lines}
+    concerns = [each for found in by_host.values() for each in found]
+    concerns += [*_of_halt(), *_of_jobs(jobs, at)]
+    chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
+    fresh = [line.now for line in lines if line.now is not None and not line.is_stale]
+    return Overview(
+        attention=items(concerns, {name: reverse(name) for name in ("hosts", "volumes", "jobs")}),
+        host_count=len(lines),
+        up_count=sum(line.is_up for line in lines),
+        new_count=sum(line.host.state in NEW for line in lines),
+        space=fleet.space_of(lines, fleet.sold_bytes(), _reserved_bytes(unfinished, lines)),
+        hit_rate=fleet.hit_rate(at),
+        running=sum(job.state == State.RUNNING for job in unfinished),
+        waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
+        read_iops=_sum(now.read_iops for now in fresh),
+        write_iops=_sum(now.write_iops for now in fresh),
+        rows=_rows(user, chosen, by_host, at),
+        sort=sort,
+        recent=_recent(jobs),
+    )
+
+
+def _recent(jobs: JobQuerySet) -> list[Job]:
+    """The latest to have ended, begun or been asked for, among the youngest."""
+
+    def moment(job: Job) -> datetime:
+        return job.ended_at or job.started_at or job.created_at
+
+    return sorted(jobs.with_names()[: RECENT_JOBS * 5], key=moment, reverse=True)[:RECENT_JOBS]
+
+
+def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
+    lies = Placement.objects.filter(volume=OuterRef("volume"), until=None, lv_uuid__isnull=False)
+    rows = jobs.unfinished().values_list(
+        "host_id", "volume__key", "state", "wish", "fallback", "turned", Exists(lies)
+    )
+    return tuple(
+        Unfinished(
+            host_id,
+            key,
+            state,
+            # What it needs to go back counts too, as long as it may.
+            tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
+            made,
+        )
+        for host_id, key, state, wish, back, turned, made in rows
+    )
+
+
+def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine]) -> int:
+    names = {line.host.pk: line.outline.cache_names for line in lines if line.outline is not None}
+    return sum(
+        max(
+            fleet.promised_bytes(wish, names.get(job.host_id, ()), is_made=job.is_made)
+            for wish in job.wishes
+        )
+        for job in unfinished
+    )
+
+
+def _of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) -> Iterator[Concern]:
+    """Troubles of one host; differences that a job on the volume is about to end are left out."""
+    there = Subject(line.host.name, reverse("host", args=[line.host.key]))
+    told = MADE_FROM_INVENTORY if line.outline is not None else frozenset()
+    for problem in line.problems:
+        if problem.severity != "info" and problem.code not in told:
+            yield Concern(
+                problem.code,
+                problem.severity,
+                there,
+                problem.message,
+                problem.since,
+                problem.correction,
+                host=there,
+            )
+    for finding in line.findings:
+        if finding.code in PASSING_DURING_JOBS and finding.volume in held:
+            continue
+        yield Concern(
+            finding.code,
+            finding.severity,
+            _subject(finding, there, labels),
+            finding.message,
+            finding.began,
+            finding.correction,
+            host=there,
+        )
+    yield from _of_room(line, there)
+
+
+def _subject(finding: Finding, there: Subject, labels: Mapping[str, str]) -> Subject:
+    if finding.volume:
+        name = labels.get(finding.volume, finding.subject)
+        return Subject(f"{name} on {there.name}", reverse("volume", args=[finding.volume]))
+    return Subject(f"{finding.subject} on {there.name}", there.url)
+
+
+def _labels(user: Person, lines: Iterable[HostLine]) -> dict[str, str]:
+    """What people call the volumes that findings name, by key."""
+    keys = {finding.volume for line in lines for finding in line.findings if finding.volume}
+    found = Volume.objects.visible_to(user).filter(key__in=keys)
+    return dict(found.values_list("key", "label"))
+
+
+def _of_room(line: HostLine, there: Subject) -> Iterator[Concern]:
+    found = line.outline
+    if found is None:
+        return
+    for code, what, free, total in (
+        ("ssd_full", "SSD space", found.fast_free_bytes, found.fast_total_bytes),
+        ("hdd_full", "space on slow disks", found.slow_free_bytes, found.slow_total_bytes),
+    ):
+        if total and free < total * LEAST_FREE:
+            text = f"{size(free)} of {size(total)} {what} are free."
+            yield Concern(code, "warning", there, text, None, ROOM, host=there)
+
+
+def _of_halt() -> Iterator[Concern]:
+    halt = Halt.objects.select_related("actor").first()
+    if halt is not None:
+        by = f" by {halt.actor}" if halt.actor is not None else ""
+        why = f": {halt.reason}" if halt.reason else "."
+        every = Subject("All hosts", reverse("jobs"))
+        yield Concern("halt", "warning", every, f"All jobs are stopped{by}{why}", halt.since)
+
+
+def _of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
+    """Jobs that wait for a decision, and those that failed lately unless a later one of the same
+    volume did better or is at work."""
+    later = Job.objects.filter(volume=OuterRef("volume"), dry_run=False, pk__gt=OuterRef("pk"))
+    better = later.filter(~Q(state__in=OVER) | Q(state=State.SUCCEEDED))
+    failed = Q(state=State.FAILED, ended_at__gt=at - FAILED_LATELY) & ~Exists(better)
+    undone = (
+        jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed)
+        .with_names()
+        .annotate(stopped_at=Coalesce("ended_at", Max("step__ended_at"), "started_at"))
+    )
+    for job in undone[:UNDONE_LIMIT]:
+        is_failed = job.state == State.FAILED
+        yield Concern(
+            "job_failed" if is_failed else "job_undecided",
+            "error",
+            Subject(f"{job.volume.label} on {job.host.name}", reverse("job", args=[job.key])),
+            job.sentence,
+            job.stopped_at,
+            str(job.error.get("correction", "")),
+            f"{job.get_kind_display()}, {job.error.get('code', 'unknown')}",
+        )
+
+
+def _sorted(
+    lines: Iterable[HostLine], concerns: Mapping[int, Sequence[Concern]], sort: str
+) -> list[HostLine]:
+    """By name within what is equal; unknown figures last."""
+
+    def io(line: HostLine) -> float:
+        return _sum((line.now.read_iops, line.now.write_iops)) or 0 if line.now is not None else -1
+
+    def busy(line: HostLine) -> float:
+        return (line.now.busy or 0) if line.now is not None else -1
+
+    found = sorted(lines, key=lambda line: line.host.name)
+    if sort == "io":
+        return sorted(found, key=io, reverse=True)
+    if sort == "busy":
+        return sorted(found, key=busy, reverse=True)
+    if sort == "trouble":
+        return sorted(found, key=lambda line: (worst(concerns[line.host.pk]), -busy(line)))
+    return found
+
+
+def _rows(
+    user: Person, lines: Sequence[HostLine], concerns: Mapping[int, Sequence[Concern]], at: datetime
+) -> tuple[Row, ...]:
+    courses = fleet.courses_of(lines, at)
+    busiest = {line.now.busiest_id for line in lines if line.now is not None}
+    volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest)
+    return tuple(
+        Row(
+            line,
+            courses[line.host.pk],
+            len(concerns[line.host.pk]),
+            worst(concerns[line.host.pk]),
+            volumes.get(line.now.busiest_id) if line.now is not None else None,
+        )
+        for line in lines
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """None where nothing is known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

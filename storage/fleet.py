@@ -1,0 +1,177 @@
+"""All hosts at once, from the small rows their reports left: never from an inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Sum
+
+from storage.access import Person
+from storage.attention import Problem, is_silent, problems_of, silent_seconds
+from storage.drift import Drift, drift_of
+from storage.findings import Finding
+from storage.models import Host, HostOutline, LatestSample, Volume
+from storage.models.host import HostState
+from storage.rates import Figures, Sums, figures
+from storage.samples.hostload import BUCKET, bucket_of, courses, fleet_sums
+from storage.samples.hostnow import HostNow, hosts_now
+from storage.spark import Spark, spark
+from storage.templatetags.units import percent
+from storage.wish import Wish
+
+COURSE_BUCKETS: Final = 24
+"""Two hours of a sparkline."""
+HOUR: Final = timedelta(hours=1)
+BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday"))
+"""What the last hour is compared with: the first of them with enough accesses."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """One host: what its last inventory came to and what its volumes do now; None before either.
+    `problems` are those of its state and contact and those that its agent told."""
+
+    host: Host
+    outline: HostOutline | None
+    now: HostNow | None
+    problems: tuple[Problem, ...]
+    is_silent: bool
+    is_stale: bool
+
+    @property
+    def is_up(self) -> bool:
+        return self.host.state == HostState.ACTIVE and not self.is_silent and not self.host.error
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        kept = self.outline.findings if self.outline is not None else ()
+        return tuple(Finding.from_json(each) for each in kept)
+
+
+def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
+    """Every host by name. Three queries, whatever their number."""
+    hosts = Host.objects.visible_to(user).select_related("outline")
+    hosts = hosts.defer("facts", "hello", "sealed_key", "public_key", "host_key", "host_key_seen")
+    drifts, now = drift_of(hosts), hosts_now()
+    return tuple(_line(host, now.get(host.pk), drifts.get(host.pk), at) for host in hosts)
+
+
+def _line(host: Host, now: HostNow | None, drift: Drift | None, at: datetime) -> HostLine:
+    return HostLine(
+        host=host,
+        outline=getattr(host, "outline", None),
+        now=now,
+        problems=problems_of(host, at, drift),
+        is_silent=is_silent(host, at),
+        is_stale=now is not None and (at - now.at).total_seconds() > silent_seconds(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes of the whole fleet. `sold_bytes` lies in caches that customers pay for, `other_bytes`
+    is used otherwise, `reserved_bytes` is promised to jobs that have not taken it yet."""
+
+    fast_total_bytes: int
+    sold_bytes: int
+    other_bytes: int
+    reserved_bytes: int
+    fast_free_bytes: int
+    slow_total_bytes: int
+    slow_free_bytes: int
+
+    @property
+    def used_bytes(self) -> int:
+        return self.sold_bytes + self.other_bytes
+
+    @property
+    def slow_used_bytes(self) -> int:
+        return self.slow_total_bytes - self.slow_free_bytes
+
+
+def space_of(lines: Iterable[HostLine], sold_bytes: int, reserved_bytes: int) -> Space:
+    """The sum over the hosts that have said what they are."""
+    known = [line.outline for line in lines if line.outline is not None]
+    total = sum(each.fast_total_bytes for each in known)
+    unused = sum(each.fast_free_bytes for each in known)
+    sold = min(sold_bytes, total - unused)
+    return Space(
+        fast_total_bytes=total,
+        sold_bytes=sold,
+        other_bytes=total - unused - sold,
+        reserved_bytes=reserved_bytes,
+        fast_free_bytes=max(0, unused - reserved_bytes),
+        slow_total_bytes=sum(each.slow_total_bytes for each in known),
+        slow_free_bytes=sum(each.slow_free_bytes for each in known),
+    )
+
+
+def sold_bytes() -> int:
+    """The caches, as last sampled, of the volumes whose customers pay for one. One query."""
+    paid = Volume.objects.in_service().filter(cache_plan__isnull=False)
+    found = LatestSample.objects.filter(volume__in=paid).aggregate(total=Sum("cache_size_bytes"))
+    return found["total"] or 0
+
+
+def promised_bytes(wish: Wish, cache_names: Sequence[str], *, is_made: bool) -> int:
+    """SSD space that a job with this wish will still take, without what LVM adds to it: 0 once its
+    cache is there (`cache_names`), or, for a volume on SSD, once the volume `is_made`."""
+    if wish.life != "live":
+        return 0
+    if wish.tier == "ssd":
+        return 0 if is_made else wish.size_bytes
+    if wish.cache is None or wish.cache.name in cache_names:
+        return 0
+    return wish.cache.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HitRate:
+    """Of all reads of cached volumes in the last hour, and in the same hour `back` ("yesterday");
+    None where too few reads say nothing."""
+
+    now: float | None
+    accesses: int
+    before: float | None
+    back: str
+
+    @property
+    def change(self) -> float | None:
+        """In points of a hundred, as a ratio is shown."""
+        if self.now is None or self.before is None:
+            return None
+        return (self.now - self.before) * 100
+
+
+def hit_rate(at: datetime) -> HitRate:
+    """Of the whole fleet. One query."""
+    stop = bucket_of(at) + BUCKET
+    spans = [(stop - back - HOUR, stop - back) for back in (timedelta(), *(b for b, _ in BACK))]
+    now, *earlier = (figures(sums) for sums in fleet_sums(spans))
+    for figure, (_, words) in zip(earlier, BACK, strict=True):
+        if figure.hit_rate is not None:
+            return HitRate(now.hit_rate, now.accesses, figure.hit_rate, words)
+    return HitRate(now.hit_rate, now.accesses, None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A host's hit rate: of the last quarter of an hour, and its line over two hours."""
+
+    recent: Figures
+    line: Spark
+
+
+def courses_of(lines: Sequence[HostLine], at: datetime) -> Mapping[int, Course]:
+    """By primary key of the host. One query."""
+    found = courses([line.host.pk for line in lines], bucket_of(at), COURSE_BUCKETS)
+    return {host_id: _course(buckets) for host_id, buckets in found.items()}
+
+
+def _course(buckets: Sequence[Sums | None]) -> Course:
+    rates = [figures(sums).hit_rate if sums is not None else None for sums in buckets]
+    recent = sum((sums for sums in buckets[-3:] if sums is not None), Sums())
+    return Course(figures(recent), spark(rates, top=1.0, say=percent))

@@ -1,0 +1,303 @@
+"""The first page of staff."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from jobs import holds
+from jobs.models import State
+from panel.models import User
+from panel.overview import Overview, overview
+from storage.models import CachePlan, Host, HostOutline, LatestSample, Volume
+from storage.records import apply_facts
+from storage.wish import GIB, LvmCache, Wish
+from tests import make
+from tests.scene import Scene, end, job, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin() -> User:
+    return make.staff_user()
+
+
+@pytest.fixture
+def staff(client: Client, admin: User) -> Client:
+    client.force_login(admin)
+    return client
+
+
+def page(user: User, sort: str = "") -> Overview:
+    return overview(user, timezone.now(), sort)
+
+
+def told(user: User) -> list[str]:
+    return [item.what for item in page(user).attention]
+
+
+def report(there: Scene, **facts: Any) -> None:
+    """Let the host send its inventory, with these facts instead."""
+    changed = dataclasses.replace(there.facts, **facts)
+    apply_facts(there.host, make.inventory(changed), timezone.now())
+
+
+def sampled(there: Scene, seconds_ago: float = 10, **fields: Any) -> None:
+    """The volume's last sample: 600 reads in a minute, busy for half of it."""
+    now = timezone.now() - timedelta(seconds=seconds_ago)
+    defaults: dict[str, Any] = {
+        "at": now,
+        "boot_id": "boot-1",
+        "boottime_ns": 1,
+        "counters": {},
+        "dt_ms": 60_000,
+        "reads": 600,
+        "writes": 60,
+        "busy_ms": 30_000,
+    }
+    LatestSample.objects.create(volume=there.volume, host=there.host, **{**defaults, **fields})
+
+
+def add_cache(there: Scene, size_bytes: int = 2 * GIB) -> dict[str, Any]:
+    cache = LvmCache(name="c-aaaaaaaaaaaaaaaa", size_bytes=size_bytes)
+    return Wish(there.volume.size_bytes, cache=cache).to_json()
+
+
+# Needs attention
+
+
+def test_a_fleet_without_trouble_needs_nobody(admin: User) -> None:
+    there = scene()
+    report(there)
+    end(job(there))
+    assert told(admin) == []
+
+
+def test_silent_hosts_share_a_row(admin: User) -> None:
+    for _ in range(3):
+        scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
+    assert told(admin) == ["3 hosts are silent"]
+
+
+def test_what_an_inventory_shows_is_listed_with_the_volumes_label(admin: User) -> None:
+    there = scene(make.lv(active=False))
+    report(there)
+    (item,) = page(admin).attention
+    assert item.subjects[0].name == f"web12 disk on {there.host.name}"
+    assert item.subjects[0].url == reverse("volume", args=[there.volume.key])
+    assert item.since is not None
+
+
+def test_the_same_trouble_told_by_agent_and_inventory_is_one(admin: User) -> None:
+    problem = {"code": "volume_inactive", "severity": "error", "message": "off", "correction": ""}
+    there = scene(make.lv(active=False), host={"problems": [problem]})
+    report(there)
+    assert [item.count for item in page(admin).attention] == [1]
+
+
+def test_what_the_agent_told_counts_as_long_as_there_is_no_inventory(admin: User) -> None:
+    problem = {"code": "volume_inactive", "severity": "error", "message": "off", "correction": ""}
+    scene(host={"problems": [problem]})
+    assert told(admin) == ["off"]
+
+
+def test_a_difference_that_a_job_is_about_to_end_is_not_listed(admin: User) -> None:
+    there = scene(make.lv(active=False))
+    report(there)
+    at_work = job(there)
+    assert told(admin) == []
+    end(at_work)
+    assert len(told(admin)) == 1
+
+
+def test_a_host_without_room_is_listed(admin: User) -> None:
+    there = scene()
+    report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=2 * GIB)))
+    assert told(admin) == ["2 GiB of 100 GiB SSD space are free."]
+
+
+def test_an_undecided_job_is_listed_until_it_is_over(admin: User) -> None:
+    undecided = job(scene(), state=State.NEEDS_ATTENTION, error={"message": "SSD away."})
+    assert told(admin) == ["Add cache needs a person: SSD away."]
+    end(undecided, State.CANCELLED)
+    assert told(admin) == []
+
+
+def test_a_failed_job_is_listed_until_a_later_one_did_better(admin: User) -> None:
+    there = scene()
+    end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
+    assert told(admin) == ["Add cache failed: no room."]
+    end(job(there), State.FAILED, error={"code": "no_space", "message": "still no room."})
+    assert told(admin) == ["2 jobs failed: Add cache, no_space"]
+    end(job(there))
+    assert told(admin) == []
+
+
+def test_a_job_that_failed_days_ago_is_not_listed(admin: User) -> None:
+    long_ago = timezone.now() - timedelta(days=3)
+    end(job(scene()), State.FAILED, error={"message": "x"}, ended_at=long_ago)
+    assert told(admin) == []
+
+
+def test_a_preview_that_failed_is_not_listed(admin: User) -> None:
+    end(job(scene(), dry_run=True), State.FAILED, error={"message": "x"})
+    assert told(admin) == []
+
+
+def test_the_global_stop_is_listed_with_its_reason(admin: User) -> None:
+    scene()
+    holds.stop_all(admin.pk, "new kernel")
+    assert told(admin) == [f"All jobs are stopped by {admin}: new kernel"]
+
+
+# The strip
+
+
+def test_hosts_count_as_up_once_they_are_accepted_and_answer(admin: User) -> None:
+    scene()
+    scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
+    make.host(state="pending", host_key="")
+    found = page(admin)
+    assert (found.up_count, found.down_count, found.new_count) == (1, 1, 1)
+
+
+def test_space_is_sold_used_reserved_or_free(admin: User) -> None:
+    there = scene()
+    report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=40 * GIB)))
+    plan = CachePlan.objects.create(name="S", size_bytes=2 * GIB, price_minor=100, currency="EUR")
+    Volume.objects.filter(pk=there.volume.pk).update(cache_plan=plan)
+    sampled(there, cache_size_bytes=2 * GIB)
+    other = scene()
+    job(other, wish=add_cache(other, 8 * GIB))
+    space = page(admin).space
+    assert (space.fast_total_bytes, space.sold_bytes) == (100 * GIB, 2 * GIB)
+    assert (space.other_bytes, space.reserved_bytes) == (58 * GIB, 8 * GIB)
+    assert space.fast_free_bytes == 32 * GIB
+    assert (space.slow_total_bytes, space.slow_free_bytes) == (100 * GIB, 40 * GIB)
+
+
+def test_a_reservation_ends_once_its_cache_is_there(admin: User) -> None:
+    there = scene()
+    job(there, wish=add_cache(there))
+    assert page(admin).space.reserved_bytes == 2 * GIB
+    report(there, lvs=(there.lv, make.pool("c-aaaaaaaaaaaaaaaa")))
+    assert page(admin).space.reserved_bytes == 0
+
+
+def test_jobs_at_work_and_those_that_wait_are_counted_apart(admin: User) -> None:
+    lease = timezone.now() + timedelta(minutes=1)
+    job(scene(), state=State.RUNNING, lease_owner="w", lease_until=lease)
+    job(scene(), state=State.WAITING)
+    job(scene())
+    job(scene(), dry_run=True)
+    found = page(admin)
+    assert (found.running, found.waiting) == (1, 2)
+
+
+def test_io_adds_up_over_hosts_that_report_and_leaves_out_the_silent(admin: User) -> None:
+    sampled(scene())
+    sampled(scene())
+    sampled(scene(), seconds_ago=7200)
+    found = page(admin)
+    assert (found.read_iops, found.write_iops) == (20.0, 2.0)
+
+
+def test_without_any_sample_io_is_unknown_and_not_zero(admin: User) -> None:
+    scene()
+    assert page(admin).read_iops is None
+
+
+# Hosts and activity
+
+
+def test_hosts_with_the_worst_trouble_come_first_then_the_busiest(admin: User) -> None:
+    calm, busy = scene(host={"name": "calm"}), scene(host={"name": "busy"})
+    sampled(calm, busy_ms=1000)
+    sampled(busy, busy_ms=50_000)
+    scene(host={"name": "quiet", "last_seen_at": timezone.now() - timedelta(hours=2)})
+    assert [row.line.host.name for row in page(admin).rows] == ["quiet", "busy", "calm"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [("name", ["a", "b", "c"]), ("busy", ["b", "c", "a"]), ("io", ["c", "b", "a"])],
+)
+def test_hosts_are_ordered_as_asked_and_unknown_figures_come_last(
+    admin: User, sort: str, names: list[str]
+) -> None:
+    scene(host={"name": "a"})
+    sampled(scene(host={"name": "b"}), busy_ms=50_000)
+    sampled(scene(host={"name": "c"}), reads=6000)
+    assert [row.line.host.name for row in page(admin, sort).rows] == names
+
+
+def test_the_busiest_volume_of_a_host_is_named(staff: Client) -> None:
+    there = scene()
+    sampled(there)
+    text = staff.get(reverse("overview")).content.decode()
+    assert "50.0 %" in text
+    assert reverse("volume", args=[there.volume.key]) in text
+
+
+def test_old_figures_are_marked_and_keep_their_age(staff: Client) -> None:
+    sampled(scene(), seconds_ago=7200)
+    text = staff.get(reverse("overview")).content.decode()
+    assert 'class="is-stale"' in text
+    assert "2 h 0 min ago" in text
+
+
+def test_activity_shows_finished_work_by_when_it_ended(admin: User) -> None:
+    first, second = job(scene()), job(scene())
+    end(second)
+    end(first)
+    assert [each.pk for each in page(admin).recent] == [first.pk, second.pk]
+
+
+# The page
+
+
+def test_the_page_renews_its_own_part_in_the_same_order(staff: Client) -> None:
+    scene()
+    text = staff.get(reverse("home"), {"sort": "name"}).content.decode()
+    assert f'hx-get="{reverse("overview")}?sort=name"' in text
+    part = staff.get(reverse("overview"), {"sort": "name"}).content.decode()
+    assert part.lstrip().startswith('<div id="overview"')
+    assert "<html" not in part
+
+
+def test_an_unknown_order_is_the_usual_one(staff: Client) -> None:
+    scene()
+    text = staff.get(reverse("overview"), {"sort": "<script>"}).content.decode()
+    assert "?sort=trouble" in text
+    assert "<script>" not in text
+
+
+def test_no_page_over_all_hosts_reads_an_inventory(admin: User) -> None:
+    there = scene()
+    Host.objects.filter(pk=there.host.pk).update(facts={"broken": True})
+    assert len(page(admin).rows) == 1
+
+
+def test_the_number_of_queries_does_not_grow(
+    admin: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for n in range(2):
+        with django_assert_max_num_queries(14):
+            page(admin)
+        for _ in range(1 + 9 * n):
+            there = scene(make.lv(active=False))
+            report(there)
+            sampled(there)
+            end(job(there), State.FAILED, error={"message": "x"})
+            job(there, wish=add_cache(there))
+    with django_assert_max_num_queries(14):
+        page(admin)
+    assert HostOutline.objects.count() == 11

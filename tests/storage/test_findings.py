@@ -1,0 +1,153 @@
+"""What an inventory shows to be wrong, and since when."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from storage.facts import Array, HostFacts
+from storage.models import HostOutline, Volume
+from storage.outline import cache_names, space_of
+from storage.records import apply_facts, apply_hello, dated_problems
+from storage.wish import GIB, Wish
+from tests import make
+from tests.scene import scene
+
+pytestmark = pytest.mark.django_db
+
+
+def array(**fields: Any) -> Array:
+    defaults = {
+        "dev": "9:0",
+        "uuid": "uuid",
+        "level": "raid1",
+        "state": "clean",
+        "size_bytes": 100 * GIB,
+        "degraded_count": 0,
+        "sync_action": "idle",
+        "members": (),
+    }
+    return Array(name="md0", **{**defaults, **fields})
+
+
+def found(facts: HostFacts, **scene_fields: Any) -> dict[str, str]:
+    """Severity by code after a host with one volume sent these facts."""
+    there = scene(facts.lvs[0], **scene_fields)
+    sent = dataclasses.replace(facts, lvs=(there.lv, *facts.lvs[1:]))
+    apply_facts(there.host, make.inventory(sent), timezone.now())
+    findings = HostOutline.objects.get(host=there.host).findings
+    return {each["code"]: each["severity"] for each in findings}
+
+
+def test_a_healthy_host_has_no_finding() -> None:
+    assert found(make.facts(make.lv(), arrays=(array(),))) == {}
+
+
+def test_a_degraded_array_is_an_error_and_only_a_warning_while_it_is_rebuilt() -> None:
+    lost = array(degraded_count=1)
+    assert found(make.facts(make.lv(), arrays=(lost,))) == {"array_degraded": "error"}
+    rebuilt = array(degraded_count=1, sync_action="recover")
+    assert found(make.facts(make.lv(), arrays=(rebuilt,))) == {"array_recovering": "warning"}
+
+
+def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
+    lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
+    sick = make.facts(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
+    assert found(sick) == {"writeback_degraded": "error"}
+
+
+def test_a_group_without_its_ssd_and_the_cache_on_it_are_errors() -> None:
+    lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", pvs=("[unknown]",)))
+    away = make.facts(
+        lv, pvs=(make.pv(), make.fast_pv(missing=True)), vgs=(make.vg(missing_pv_count=1),)
+    )
+    assert found(away) == {"pv_missing": "error", "ssd_lost": "error"}
+
+
+def test_a_failed_cache_is_an_error_and_one_to_check_a_warning() -> None:
+    for fields, expected in (
+        ({"failed": True}, {"cache_failed": "error"}),
+        ({"needs_check": True}, {"cache_needs_check": "warning"}),
+    ):
+        lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", **fields))
+        assert found(make.facts(lv)) == expected
+
+
+def test_a_volume_of_ours_that_is_off_is_an_error_and_a_foreign_one_is_none() -> None:
+    off = make.lv(active=False)
+    assert found(make.facts(off)) == {"volume_inactive": "error"}
+    assert found(make.facts(make.lv(active=False)), managed=False) == {}
+
+
+def test_a_volume_that_is_not_as_recorded_is_a_warning() -> None:
+    there = scene(make.lv(size_bytes=16 * GIB))
+    Volume.objects.filter(pk=there.volume.pk).update(wish=Wish(8 * GIB).to_json())
+    apply_facts(there.host, make.inventory(there.facts), timezone.now())
+    (finding,) = HostOutline.objects.get(host=there.host).findings
+    assert (finding["code"], finding["volume"]) == ("drift", there.volume.key)
+    assert "recorded 8 GiB, found 16 GiB" in finding["message"]
+
+
+def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:
+    there, now = scene(), timezone.now()
+    sick = dataclasses.replace(there.facts, arrays=(array(degraded_count=1),))
+    apply_facts(there.host, make.inventory(sick), now)
+    apply_facts(there.host, make.inventory(sick), now + timedelta(minutes=5))
+    (finding,) = HostOutline.objects.get(host=there.host).findings
+    assert finding["since"] == now.isoformat()
+    apply_facts(there.host, make.inventory(there.facts), now + timedelta(minutes=10))
+    assert HostOutline.objects.get(host=there.host).findings == []
+
+
+def test_an_inventory_without_news_writes_nothing() -> None:
+    there, now = scene(), timezone.now()
+    apply_facts(there.host, make.inventory(there.facts), now)
+    apply_facts(there.host, make.inventory(there.facts), now + timedelta(minutes=5))
+    assert HostOutline.objects.get(host=there.host).at == now
+
+
+def test_space_is_that_of_disks_in_a_group_which_are_there() -> None:
+    pvs = (
+        make.pv(size_bytes=100 * GIB, free_bytes=40 * GIB),
+        make.fast_pv(size_bytes=50 * GIB, free_bytes=10 * GIB),
+        make.fast_pv("md1", size_bytes=50 * GIB, free_bytes=50 * GIB, missing=True),
+        make.fast_pv("md2", size_bytes=50 * GIB, free_bytes=50 * GIB, vg_uuid=""),
+    )
+    assert space_of(make.facts(pvs=pvs)) == {
+        "fast_total_bytes": 50 * GIB,
+        "fast_free_bytes": 10 * GIB,
+        "slow_total_bytes": 100 * GIB,
+        "slow_free_bytes": 40 * GIB,
+    }
+
+
+def test_caches_are_known_by_the_names_of_their_wishes_attached_or_not() -> None:
+    attached = make.lv("c-aaaaaaaaaaaaaaaa_cpool", role=("private",), pvs=("md0",))
+    alone, slow = make.pool("c-bbbbbbbbbbbbbbbb"), make.lv("web12")
+    names = cache_names(make.facts(attached, alone, slow))
+    assert names == ["c-aaaaaaaaaaaaaaaa", "c-bbbbbbbbbbbbbbbb"]
+
+
+def problem(code: str, message: str) -> dict[str, str]:
+    return {"code": code, "severity": "warning", "message": message, "correction": ""}
+
+
+def test_a_problem_keeps_its_age_also_when_its_words_change() -> None:
+    there, now = scene().host, timezone.now()
+    apply_hello(there, {}, [problem("clock_off", "7 s ahead")], now)
+    apply_hello(there, {}, [problem("clock_off", "9 s ahead")], now + timedelta(minutes=5))
+    assert [each["since"] for each in there.problems] == [now.isoformat()]
+
+
+def test_of_several_problems_of_one_kind_only_the_same_words_are_the_same() -> None:
+    now = timezone.now()
+    before = dated_problems([problem("writeback", "vg0/a"), problem("writeback", "vg0/b")], [], now)
+    later = now + timedelta(hours=1)
+    after = dated_problems(
+        [problem("writeback", "vg0/b"), problem("writeback", "c")], before, later
+    )
+    assert [each["since"] for each in after] == [now.isoformat(), later.isoformat()]
