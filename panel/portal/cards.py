@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
@@ -11,20 +11,26 @@ from django.conf import settings
 from jobs.models import Job
 from panel.portal.glance import Glance, glance
 from panel.portal.hour import Hour, hours_of
+from storage.caches import Cache
 from storage.models import Volume
 from storage.rows import VolumeRow, rows_of
 from storage.spark import Spark, spark
 from storage.templatetags.units import ms, percent
 
-WIDTH, HEIGHT = 240, 40
+SMALL = (160, 32)
+LARGE = (300, 56)
+"""Width and height of the line in pixels: in a list, and on a page of its own, where it still fits
+a telephone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """`line` draws the last hour and `line_says` names what it draws; `hour` is None where that
-    had no sample, `running` where no change of plan runs."""
+    """`cache` is the row's with as much in it as the last sample found. `line` draws the last hour
+    and `line_says` names what it draws; `hour` is None where that had no sample, `running` where no
+    change of plan runs."""
 
     row: VolumeRow
+    cache: Cache | None
     glance: Glance
     hour: Hour | None
     line: Spark
@@ -36,35 +42,47 @@ class Card:
         return self.row.volume
 
 
-def cards_of(volumes: Iterable[Volume], running: Mapping[int, Job], now: datetime) -> list[Card]:
+def cards_of(
+    volumes: Iterable[Volume],
+    running: Mapping[int, Job],
+    now: datetime,
+    size: tuple[int, int] = SMALL,
+) -> list[Card]:
     """The cards in the order of `volumes`; `running` has the change of plan that runs, by primary
     key of the volume. The number of queries does not depend on that of volumes."""
     volumes = list(volumes)
     hours = hours_of(volumes, now)
     return [
-        _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now)
+        _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size)
         for row in rows_of(volumes)
     ]
 
 
-def _card(row: VolumeRow, hour: Hour | None, running: Job | None, now: datetime) -> Card:
-    wish = row.wish
+def _card(
+    row: VolumeRow, hour: Hour | None, running: Job | None, now: datetime, size: tuple[int, int]
+) -> Card:
+    wish, cache = row.wish, _cache_now(row)
     found = glance(
         row.latest,
         hour,
-        row.cache,
+        cache,
         on_ssd=wish is not None and wish.tier == "ssd",
         is_stale=row.is_stale,
         age_seconds=(now - row.volume.created_at).total_seconds(),
         first_seconds=2 * settings.TIERCEL_SAMPLE_SECONDS,
     )
-    if row.cache is not None:
+    if cache is not None:
         values = hour.hit_rates if hour is not None else []
-        line, says = (
-            spark(values, WIDTH, HEIGHT, 1, say=percent),
-            "Reads from the fast cache, last hour",
-        )
+        line, says = spark(values, *size, 1, say=percent), "reads from the fast cache, last hour"
     else:
         values = hour.read_times if hour is not None else []
-        line, says = spark(values, WIDTH, HEIGHT, say=ms), "Time a read takes, last hour"
-    return Card(row, found, hour, line, says, running)
+        line, says = spark(values, *size, say=ms), "time a read takes, last hour"
+    return Card(row, cache, found, hour, line, says, running)
+
+
+def _cache_now(row: VolumeRow) -> Cache | None:
+    """The cache with as much in it as the last sample found: inventories are older."""
+    used_bytes = row.latest.used_bytes if row.latest is not None else None
+    if row.cache is None or used_bytes is None:
+        return row.cache
+    return replace(row.cache, used_bytes=used_bytes)

@@ -54,7 +54,7 @@ def glance(
             "warning",
             "warning",
             "Not known now",
-            f"The last figures are {seconds(latest.age_seconds)} old. That says nothing about your "
+            f"The last figures are {roughly(latest.age_seconds)} old. That says nothing about your "
             "volume; new ones come by themselves.",
         )
     if hour is None or hour.reads < MIN_ACCESSES:
@@ -78,6 +78,11 @@ def of_hundred(rate: float) -> str:
     if 0 < rate < 0.01:
         return "fewer than 1 of 100 reads"
     return f"{int(rate * 100 + 1e-9)} of 100 reads"
+
+
+def roughly(duration_seconds: float) -> str:
+    """A duration in its largest unit alone: "47 min"."""
+    return " ".join(seconds(duration_seconds).split(" ")[:2])
 
 
 def is_filling(cache: Cache) -> bool:
@@ -111,7 +116,7 @@ def _unknown(age_seconds: float, first_seconds: int) -> Glance:
     if age_seconds > PATIENCE_SECONDS:
         text = "No figures have come yet. If this stays so, ask support."
     else:
-        text = f"The first figures come about {seconds(first_seconds)} after the volume is there."
+        text = f"The first figures come about {roughly(first_seconds)} after the volume is there."
     return Glance("quiet", "wait", "No figures yet", text)
 
 

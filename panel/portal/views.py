@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.models import Job, State
 from panel.portal import words
-from panel.portal.cards import Card, cards_of
+from panel.portal.cards import LARGE, Card, cards_of
 from panel.portal.effect import effect
 from panel.portal.rows import (
     changes_of,
@@ -108,7 +108,7 @@ def charts(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _card(found: Volume, running: Job | None) -> Card:
-    return cards_of([found], {found.pk: running} if running else {}, timezone.now())[0]
+    return cards_of([found], {found.pk: running} if running else {}, timezone.now(), LARGE)[0]
 
 
 def _history(changes: Iterable[Job]) -> list[dict[str, object]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms, template
+from django.conf import settings
 from django.forms.boundfield import BoundField
 from django.utils.safestring import SafeString
 
@@ -19,6 +22,13 @@ def control(field: BoundField) -> SafeString:
         css_class = "form-select"
     else:
         css_class = "form-control"
-    return field.as_widget(
-        attrs={"class": f"{css_class} is-invalid" if field.errors else css_class}
-    )
+    attrs: dict[str, Any] = {"class": f"{css_class} is-invalid" if field.errors else css_class}
+    if widget.attrs.get("placeholder") == field.label:
+        attrs["placeholder"] = False  # says what the label says, so it is left out
+    return field.as_widget(attrs=attrs)
+
+
+@register.simple_tag
+def sends_mail() -> bool:
+    """Whether the panel has a mail server to send by."""
+    return bool(settings.SMTP_HOST)

@@ -148,7 +148,7 @@ def test_a_change_in_any_state_is_told_without_a_word_of_the_tools(state: State)
     text = seen(browser(acme.owner), "my-change", there.key)
     assert there.key in text
     is_over = state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
-    assert ("hx-get" in text) != is_over
+    assert (reverse("my-change-status", args=[there.key]) in text) != is_over
     assert ("http-equiv" in text) != is_over
 
 
