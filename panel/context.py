@@ -1,5 +1,8 @@
 """What every template may ask for."""
 
+from collections.abc import Callable
+from functools import cache
+
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
@@ -23,8 +26,9 @@ def rights(request: HttpRequest) -> dict[str, bool]:
     }
 
 
-def halt(request: HttpRequest) -> dict[str, Halt | None]:
-    """Return `halt`, the global stop while there is one; for staff."""
-    if not is_staff(getattr(request, "user", AnonymousUser())):
-        return {"halt": None}
-    return {"halt": Halt.objects.select_related("actor").first()}
+def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:
+    """Return `halt`, the global stop while there is one; for staff. It asks the database only where
+    a template shows it."""
+    user = getattr(request, "user", AnonymousUser())
+    standing = Halt.objects.select_related("actor")
+    return {"halt": cache(lambda: standing.first() if is_staff(user) else None)}

@@ -24,6 +24,8 @@ public = urlsplit(TIERCEL_PUBLIC_URL)
 IS_HTTPS = public.scheme == "https"
 # A text shown on every page, such as "this is a fake host".
 TIERCEL_NOTICE = env.text("TIERCEL_NOTICE")
+# While this text is set, every page says it instead of doing its work.
+TIERCEL_MAINTENANCE = env.text("TIERCEL_MAINTENANCE")
 # Whether customers change the cache plan of their volumes themselves.
 TIERCEL_CUSTOMERS_MAY_ORDER = env.flag("TIERCEL_CUSTOMERS_MAY_ORDER")
 # Host keys are sealed with the public half; only worker and collector are given the secret one.
@@ -94,11 +96,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "panel.outage.MaintenanceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "panel.gate.GateMiddleware",
     "panel.history.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -122,6 +125,7 @@ TEMPLATES = [
                 "panel.context.notice",
                 "panel.context.rights",
                 "panel.context.halt",
+                "panel.running.menu",
             ],
         },
     }

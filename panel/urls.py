@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import cacheplans, token_pages, views
+from panel import cacheplans, running, search_views, token_pages, views
+
+handler500 = "panel.outage.broken"
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("overview", views.fleet, name="overview"),
     path("health", views.health, name="health"),
+    path("search", search_views.search, name="search"),
+    path("search/found", search_views.found, name="search-found"),
+    path("running", running.running, name="running-jobs"),
     path("account/", include("allauth.urls")),
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),

@@ -2,6 +2,7 @@
 // Loaded in <head> without defer, so that the page is never painted in the wrong colours.
 (() => {
   const root = document.documentElement;
+  root.dataset.script = "on"; // what only a script can open may be folded from the first paint on
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const order = ["auto", "light", "dark"];
   const read = () => {
@@ -18,6 +19,7 @@
     for (const button of document.querySelectorAll("[data-theme-switch]")) {
       button.hidden = false;
       button.querySelector("[data-theme-name]").textContent = choice;
+      button.title = `Colour theme: ${choice}`;
     }
   };
   apply();

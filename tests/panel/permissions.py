@@ -58,6 +58,9 @@ TABLE = (
     Row("home", "GET", "login mine mine mine in in in"),
     Row("overview", "GET", SEE),
     Row("health", "GET", OPEN),
+    Row("search", "GET", PERSON),
+    Row("search-found", "GET", PERSON),
+    Row("running-jobs", "GET", SEE),
     # Links with a token in them, whoever opens them
     Row("enrol-script", "GET", OPEN, ("enrol_token",)),
     Row("enrol-script", "POST", OPEN, ("enrol_token",), {"host_key": "nonsense"}),

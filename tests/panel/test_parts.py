@@ -27,14 +27,22 @@ def words(html: str) -> str:
 
 
 @dataclass
+class Subject:
+    name: str
+    url: str
+
+
+@dataclass
 class Item:
     severity: str = "error"
-    what: str = "h1 is silent"
-    count: int = 1
+    what: str = "2 hosts are silent"
+    subjects: tuple[Subject, ...] = (Subject("h1", "/hosts/h1/"), Subject("h2", "/hosts/h2/"))
+    more: int = 0
     since: datetime | None = None
-    consequence: str = "Its figures are old."
-    action_text: str = "Open the host"
-    action_url: str = "/hosts/h1/"
+    consequence: str = "Their figures are old."
+    next_step: str = "Look at the network."
+    action_text: str = "Open the hosts"
+    action_url: str = "/hosts/"
 
 
 def test_a_chip_has_tone_icon_and_text() -> None:
@@ -98,19 +106,21 @@ def test_a_chart_card_has_a_summary_and_a_table_beside_the_canvas() -> None:
     assert "<details" not in part("chart_card", id="iops", title="IOPS", summary="None.")
 
 
-def test_what_needs_attention_says_since_when_and_leads_on() -> None:
-    html = part("attention", item=Item(count=40, since=timezone.now() - timedelta(hours=2)))
-    assert words(html) == (
-        "error: h1 is silent 40 of these Its figures are old. since 2 h 0 min"
-        " Open the host : h1 is silent"
-    )
+def test_what_needs_attention_says_where_why_since_when_and_leads_on() -> None:
+    html = part("attention", item=Item(more=38, since=timezone.now() - timedelta(hours=2)))
+    said = words(html)
+    assert said.startswith("error: 2 hosts are silent h1 , h2 and 38 more")
+    assert "Their figures are old. Look at the network." in said
+    assert "2 h 0 min" in said
+    assert said.endswith("Open the hosts : 2 hosts are silent")
     assert 'href="/hosts/h1/"' in html
+    assert 'href="/hosts/"' in html
 
 
-def test_one_of_a_kind_needs_no_count_and_an_unknown_moment_is_left_out() -> None:
+def test_an_unknown_moment_and_a_rest_of_none_are_left_out() -> None:
     said = words(part("attention", item=Item()))
-    assert "of these" not in said
-    assert "since" not in said
+    assert "more" not in said
+    assert " min" not in said
 
 
 @pytest.mark.django_db
