@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from storage.agent.retirement import retired
+from storage.cachenote import keep_caches, note_of
 from storage.facts import HostFacts, LogicalVolume, decode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
@@ -66,10 +67,11 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
             awaited.pop((lv.vg_uuid, lv.name, key), None) if key else None
         )
         if placement is None:
-            _found(host, lv, key)
+            _found(host, facts, lv, key)
         else:
             _follow(placement, lv, key)
     _mark(placements, facts, at)
+    keep_caches(placements, facts)
     outline(host, facts, placements, at)
     return facts
 
@@ -111,7 +113,7 @@ def guest_of(lv: LogicalVolume) -> str:
     return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
 
 
-def _found(host: Host, lv: LogicalVolume, key: str | None) -> None:
+def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None) -> None:
     marks = retired(lv.tags)
     if marks is not None and _was_destroyed(host, lv):
         # The inventory was read just before the end.
@@ -130,6 +132,7 @@ def _found(host: Host, lv: LogicalVolume, key: str | None) -> None:
         vg_uuid=lv.vg_uuid,
         lv_name=lv.name,
         lv_uuid=lv.uuid,
+        **note_of(facts, lv),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.models import Job, State, Step
+from storage.cachenote import note_of
 from storage.facts import HostFacts, LogicalVolume
 from storage.models import Host, Volume
 from storage.naming import new_key
@@ -59,7 +60,7 @@ def scene(
     volume = make.volume(
         key=key, label=label, layout=layout, managed=managed, size_bytes=lv.guest_size_bytes
     )
-    make.placement(volume, row, lv_name=lv.name, lv_uuid=lv.uuid)
+    make.placement(volume, row, lv_name=lv.name, lv_uuid=lv.uuid, **note_of(inventory, lv))
     return Scene(row, volume, lv, inventory)
 
 

@@ -83,13 +83,16 @@ def build(
     if hosts >= len(ROLES):
         _waiting(hosts)
         _gone(placed, now)
+    sampled = [each for each in placed if not each.of.is_retired]
     for source_end, away in ((now, False), (now - SILENT, True)):
-        sources = [_source(each, now) for each in placed if (each.machine.role == "silent") is away]
+        sources = [
+            _source(each, now) for each in sampled if (each.machine.role == "silent") is away
+        ]
         if sources:
             load.store(sources, source_end - timedelta(hours=hours), source_end, seconds)
     if placed:
         work(placed, admin, owner, now)
-    live = [_source(each, now) for each in placed if each.machine.role != "silent"]
+    live = [_source(each, now) for each in sampled if each.machine.role != "silent"]
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
 

@@ -29,7 +29,9 @@ BOOT: Final = "6c1f7f3e-2f5b-4a7c-9a40-000000000000"
 # Shares per bucket of LATENCY_BOUNDS_NS: an I/O on SSD, and one on a slow disk.
 FAST: Final = (0.46, 0.34, 0.13, 0.05, 0.02, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 SLOW: Final = (0, 0, 0, 0.02, 0.07, 0.2, 0.31, 0.25, 0.1, 0.04, 0.01, 0, 0, 0)
-FAST_MS, SLOW_MS = 0.17, 11.0
+FAST_MS, SLOW_MS = 0.17, 9.0
+CROWDED = 2.8
+"""So many times slower is a disk that too many ask."""
 TECHNOLOGIES: Final = {
     "": Technology.NONE,
     "lvmcache": Technology.DM_CACHE,
@@ -137,7 +139,8 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
     write_hits = round(writes * write_rate)
     fast = hits + (write_hits if volume.mode == "writeback" else 0)
     slow = reads + writes - fast
-    read_ms = round(hits * FAST_MS + (reads - hits) * SLOW_MS * random.uniform(0.9, 1.2))
+    crowd = CROWDED if volume.phase > 0.85 and not is_cached else 1.0
+    read_ms = round(hits * FAST_MS + (reads - hits) * SLOW_MS * crowd * random.uniform(0.9, 1.2))
     write_ms = round(writes * (0.4 if volume.mode == "writeback" and is_cached else SLOW_MS * 0.6))
     found: dict[str, Any] = {
         "dt_ms": seconds * 1000,
