@@ -207,7 +207,7 @@ def hello(of: Machine) -> dict[str, Any]:
             "destroy_per_hour": 5,
             "undo_hours": 24,
         },
-        "boot": None,
+        "boot": {"unit": True, "ran": True, "failed": []},
         "links": True,
     }
 
