@@ -1,7 +1,9 @@
 """Enrolling a host: a one-time token, the script it fetches, and the host's report of itself.
 
-The database keeps only the token's digest. Fetching the script does not use the token up; the
-report at the script's end does, within an hour. Running a fresh line again upgrades the agent.
+The database keeps only the token's digest; the panel can make the token again from its secret
+key, so that the page with the line may be loaded again. Fetching the script does not use the token
+up; the report at the script's end does, within an hour. Running a fresh line again upgrades the
+agent.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import secrets
 import shlex
+from collections.abc import Iterator
 from datetime import timedelta
+from hmac import compare_digest
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -19,6 +22,8 @@ from django.core.validators import RegexValidator, validate_ipv46_address
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from jobs import nudge
 from jobs.sealing import seal
@@ -47,19 +52,36 @@ def begin(
 ) -> tuple[Host, str]:
     """A host that may enrol, and its token. A known name gets a new token and keeps everything
     else but the address; raises `Refused` for names and addresses that cannot be."""
-    _check(name, address, port, account)
+    for _, refused in objections(name, address, port, account):
+        raise refused
     host = Host.objects.select_for_update(no_key=True).filter(name=name).first()
     host = host or Host(name=name)
     host.address, host.port, host.account = address, port, account
     if not host.sealed_key:
         private_key, host.public_key = new_key_pair()
         host.sealed_key = seal(private_key)
-    token = secrets.token_urlsafe(32)
-    host.enrol_digest = _digest(token)
     host.save()
     Host.objects.filter(pk=host.pk).update(enrol_expires_at=Now() + LIFETIME)
-    host.refresh_from_db()
+    host.refresh_from_db(fields=["enrol_expires_at"])
+    token = _token(host)
+    host.enrol_digest = _digest(token)
+    host.save(update_fields=["enrol_digest"])
     return host, token
+
+
+def line(token: str, public_url: str) -> str:
+    """What a person pastes into a root shell on the host."""
+    return f"curl -fsS {public_url}/enrol/{token} | sh"
+
+
+def waiting_token(host: Host) -> str | None:
+    """The token that the host still may use; None where it has none, it is too old, or it was made
+    with another secret key."""
+    if not host.enrol_digest or host.enrol_expires_at is None:
+        return None
+    token = _token(host)
+    is_ours = compare_digest(_digest(token), host.enrol_digest)
+    return token if is_ours and host.enrol_expires_at > timezone.now() else None
 
 
 def waiting(token: str) -> Host | None:
@@ -98,7 +120,7 @@ def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
         raise Refused(
             "not_found",
             "This enrolment line is used up or older than an hour.",
-            "Get a new one: manage.py enrol NAME ADDRESS",
+            "Get a new one: on the host's page, or by manage.py enrol NAME ADDRESS",
         )
     key = _checked_key(host_key)
     if not MACHINE_ID.fullmatch(machine_id):
@@ -150,32 +172,53 @@ def _checked_key(line: str) -> str:
     return f"ssh-ed25519 {match[1]}"
 
 
-def _check(name: str, address: str, port: int, account: str) -> None:
+def objections(name: str, address: str, port: int, account: str) -> Iterator[tuple[str, Refused]]:
+    """What is wrong with a host to be, each with the field it concerns."""
     try:
         NAME(name)
     except ValidationError as error:
-        raise Refused(
-            "bad_request", f"{name[:80]!r} cannot be a host's name.", str(error.message)
-        ) from None
-    try:
-        HOSTNAME(address)
-    except ValidationError:
-        try:
-            validate_ipv46_address(address)
-        except ValidationError:
-            raise Refused(
+        yield (
+            "name",
+            Refused("bad_request", f"{name[:80]!r} cannot be a host's name.", str(error.message)),
+        )
+    if not _is_address(address):
+        yield (
+            "address",
+            Refused(
                 "bad_request",
                 f"{address[:80]!r} is neither a host name nor an IP address.",
                 "Give the address by which the panel reaches the host's sshd.",
-            ) from None
-    if not 1 <= port <= 65535:
-        raise Refused("bad_request", f"{port} is no TCP port.", "Use 1 to 65535.")
-    if not ACCOUNT.fullmatch(account) or account == "root":
-        raise Refused(
-            "bad_request",
-            f"{account[:40]!r} cannot be the panel's account.",
-            "Use a system account of its own, such as tiercel.",
+            ),
         )
+    if not 1 <= port <= 65535:
+        yield "port", Refused("bad_request", f"{port} is no TCP port.", "Use 1 to 65535.")
+    if not ACCOUNT.fullmatch(account) or account == "root":
+        yield (
+            "account",
+            Refused(
+                "bad_request",
+                f"{account[:40]!r} cannot be the panel's account.",
+                "Use a system account of its own, such as tiercel.",
+            ),
+        )
+
+
+def _is_address(text: str) -> bool:
+    for validate in (HOSTNAME, validate_ipv46_address):
+        try:
+            validate(text)
+        except ValidationError:
+            continue
+        return True
+    return False
+
+
+def _token(host: Host) -> str:
+    """It follows from the host and the moment it expires, for whoever has the secret key."""
+    expires_at = host.enrol_expires_at
+    moment = expires_at.isoformat() if expires_at is not None else ""
+    seal = salted_hmac("jobs.enrolment", f"{host.key} {moment}", algorithm="sha256")
+    return base64.urlsafe_b64encode(seal.digest()).decode().rstrip("=")
 
 
 def _digest(token: str) -> str:

@@ -190,7 +190,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, f"The key of {host.name} is accepted; Tiercel reads the host now.")
-    return redirect("host", host.key)
+    return redirect("host-enrol" if "arriving" in request.POST else "host", host.key)
 
 
 @staff_view(Right.OPERATE)

@@ -8,20 +8,26 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from storage.access import staff_view
-from storage.advice import outlook
+from storage.advice import Outlook, outlook
 from storage.models import Host, Volume
-from storage.rows import rows_of
+from storage.rows import facts_of, rows_of
 
 LISTED = 20
 
 
 @staff_view()
 @require_safe
+def advice_card(request: HttpRequest, key: str) -> HttpResponse:
+    """The short form: the fragment that the host's page loads."""
+    host, found = _outlook(request, key)
+    return render(request, "storage/_host_advice.html", {"host": host, "outlook": found})
+
+
+@staff_view()
+@require_safe
 def advice(request: HttpRequest, key: str) -> HttpResponse:
     """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
-    found = outlook(host, rows_of(volumes.select_related("customer")), timezone.now())
+    host, found = _outlook(request, key)
     top = next((each for each in found.suggestions if each.commands is not None), None)
     context = {
         "host": host,
@@ -33,3 +39,11 @@ def advice(request: HttpRequest, key: str) -> HttpResponse:
         "top": top,
     }
     return render(request, "storage/advice.html", context)
+
+
+def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = facts_of(host)
+    volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
+    rows = rows_of(volumes.select_related("customer"), {host.pk: facts})
+    return host, outlook(host, facts, rows, timezone.now())

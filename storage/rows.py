@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from django.db.models import Prefetch
 
 from storage import samples
 from storage.attention import silent_seconds
@@ -124,18 +126,21 @@ class VolumeRow:
         return None
 
 
-def rows_of(volumes: Iterable[Volume]) -> list[VolumeRow]:
+def rows_of(
+    volumes: Iterable[Volume], known: Mapping[int, HostFacts | None] | None = None
+) -> list[VolumeRow]:
     """The rows in the order of `volumes`: one query each for places, hosts and figures,
-    and every host's inventory is read and decoded once (a join would read it for every volume)."""
+    and every host's inventory is read and decoded once (a join would read it for every volume).
+    `known` are inventories that are decoded already, by primary key of the host."""
     volumes = list(volumes)
+    hosts = Host.objects.all() if known is None else Host.objects.without_inventory()
+    found = Placement.objects.filter(volume__in=volumes, until=None)
     placements = {
         placement.volume_id: placement
-        for placement in Placement.objects.filter(volume__in=volumes, until=None).prefetch_related(
-            "host"
-        )
+        for placement in found.prefetch_related(Prefetch("host", queryset=hosts))
     }
     figures = samples.latest_of(volumes)
-    inventories: dict[int, HostFacts | None] = {}
+    inventories = dict(known or {})
     rows = []
     for volume in volumes:
         placement = placements.get(volume.pk)

@@ -1,14 +1,14 @@
 """What stands on what: disk -> array -> volume group -> volume -> cache -> guest. Pure.
 
 Everything on the host is in it, whether Tiercel manages it or not, foreign volumes as what they
-are. A page draws a chain as stages from left to right.
+are. A page draws the devices of a tier side by side, and each volume as a row that stands on them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from storage.agent.retirement import retired
@@ -16,6 +16,8 @@ from storage.caches import cache_of
 from storage.facts import Array, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup
 
 Kind = Literal["disk", "array", "pv", "volume", "cache", "user"]
+TierName = Literal["fast", "slow"]
+TIERS: tuple[TierName, ...] = ("fast", "slow")
 SUB_VOLUMES = re.compile(r".+_(corig|cpool|cdata|cmeta|cvol|tdata|tmeta|rimage_\d+|rmeta_\d+|mlog)")
 KINDS = (
     ({"thin", "pool"}, "thin pool"),
@@ -33,7 +35,8 @@ KINDS = (
 @dataclass(frozen=True, slots=True)
 class Box:
     """One thing. `trouble` is what is wrong with it, "" when nothing is; `lv_uuid` is set on a
-    volume, so that a page can link it."""
+    volume, so that a page can link it; `is_fast` is True for an SSD. Of a cache, `used_bytes` are
+    filled (None where the host cannot tell) and `dirty_bytes` not on the slow disks yet."""
 
     kind: Kind
     name: str
@@ -41,6 +44,9 @@ class Box:
     size_bytes: int | None = None
     trouble: str = ""
     lv_uuid: str = ""
+    is_fast: bool = False
+    used_bytes: int | None = None
+    dirty_bytes: int = 0
 
 
 Stage = tuple[Box, ...]
@@ -49,13 +55,48 @@ Chain = tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Tier:
+    """The physical volumes of one speed in a group, as chains that end in them."""
+
+    name: TierName
+    size_bytes: int
+    free_bytes: int
+    devices: tuple[Chain, ...]
+
+    @property
+    def used_bytes(self) -> int:
+        return self.size_bytes - self.free_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pillar:
+    """A logical volume, the cache on it, and who uses it. `fast_bytes` of it lie on SSD."""
+
+    volume: Box
+    cache: Box | None
+    users: Stage
+    fast_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        return self.volume.size_bytes or 0
+
+    @property
+    def boxes(self) -> Stage:
+        return (self.volume, *((self.cache,) if self.cache is not None else ()), *self.users)
+
+    @property
+    def is_in_trouble(self) -> bool:
+        return any(box.trouble for box in self.boxes)
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
-    """A volume group: chains that end in its physical volumes, chains that begin with its
-    logical volumes."""
+    """A volume group: the tiers it lies on, and what lies on it."""
 
     vg: VolumeGroup
-    devices: tuple[Chain, ...]
-    volumes: tuple[Chain, ...]
+    tiers: tuple[Tier, ...]
+    pillars: tuple[Pillar, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +109,14 @@ class Stack:
 
 def stack_of(facts: HostFacts) -> Stack:
     """The whole of an inventory; nothing in it is left out but LVM's hidden sub-volumes."""
-    groups = tuple(
-        Group(
-            vg,
-            tuple(_below(facts, pv) for pv in facts.pvs if pv.vg_uuid == vg.uuid),
-            tuple(_above(facts, lv) for lv in facts.lvs if lv.vg_uuid == vg.uuid and _is_shown(lv)),
-        )
-        for vg in facts.vgs
-    )
-    used = {box.name for group in groups for chain in group.devices for box in _boxes(chain)}
+    groups = tuple(_group(facts, vg) for vg in facts.vgs)
+    used = {
+        box.name
+        for group in groups
+        for tier in group.tiers
+        for chain in tier.devices
+        for box in _boxes(chain)
+    }
     arrays = tuple(_array(facts, array) for array in facts.arrays if array.name not in used)
     used |= {box.name for chain in arrays for box in _boxes(chain)}
     disks = tuple(
@@ -105,12 +145,32 @@ def kind_of(lv: LogicalVolume) -> str:
 
 def is_part_of(name: str, disk: str) -> bool:
     """True for the disk itself and for its partitions (sda3, nvme0n1p3)."""
+    if not name.startswith(disk):
+        return False
     partition = r"(p\d+)?" if disk[-1:].isdigit() else r"\d*"
-    return re.fullmatch(re.escape(disk) + partition, name) is not None
+    return re.fullmatch(partition, name[len(disk) :]) is not None
 
 
 def _boxes(chain: Chain) -> Iterable[Box]:
     return (box for stage in chain for box in stage)
+
+
+def _group(facts: HostFacts, vg: VolumeGroup) -> Group:
+    tiers = []
+    for name in TIERS:
+        if pvs := facts.pvs_of(vg.uuid, name):
+            size_bytes = sum(pv.size_bytes for pv in pvs)
+            free_bytes = sum(pv.free_bytes for pv in pvs if not pv.missing)
+            devices = tuple(_below(facts, pv) for pv in pvs)
+            tiers.append(Tier(name, size_bytes, free_bytes, devices))
+    fast = {pv.name for pv in facts.pvs_of(vg.uuid, "fast")}
+    sets = {cset.lv_uuid for cset in facts.csets}
+    pillars = tuple(
+        _pillar(facts, lv, fast, is_set=lv.uuid in sets)
+        for lv in facts.lvs
+        if lv.vg_uuid == vg.uuid and _is_shown(lv)
+    )
+    return Group(vg, tuple(tiers), pillars)
 
 
 def _is_shown(lv: LogicalVolume) -> bool:
@@ -121,7 +181,7 @@ def _is_shown(lv: LogicalVolume) -> bool:
 
 
 def _below(facts: HostFacts, pv: PhysicalVolume) -> Chain:
-    array = next((each for each in facts.arrays if is_part_of(pv.name, each.name)), None)
+    """What a physical volume lies on, and then itself, unless it is the whole of that."""
     trouble = ""
     if pv.missing:
         trouble = "missing"
@@ -129,22 +189,37 @@ def _below(facts: HostFacts, pv: PhysicalVolume) -> Chain:
         trouble = "seen twice"
     elif pv.redundant and not pv.healthy:
         trouble = "degraded"
-    tier = "SSD tier" if pv.tier == "fast" else "slow tier"
     safety = "redundant" if pv.redundant else "single device"
-    box = Box("pv", pv.name, f"physical volume, {tier}, {safety}", pv.size_bytes, trouble)
+    box = Box("pv", pv.name, safety, pv.size_bytes, trouble, is_fast=pv.tier == "fast")
+    array = next((each for each in facts.arrays if is_part_of(pv.name, each.name)), None)
     if array is not None:
-        return (*_array(facts, array), (box,))
+        return _standing(_array(facts, array), box)
     disk = next((each for each in facts.disks if is_part_of(pv.name, each.name)), None)
-    return ((_disk_box(facts, disk.name),), (box,)) if disk is not None else ((box,),)
+    return _standing(((_disk_box(facts, disk.name),),), box) if disk is not None else ((box,),)
+
+
+def _standing(below: Chain, pv: Box) -> Chain:
+    """A physical volume that is a whole disk or array is the same box."""
+    top = below[-1][0]
+    if top.name != pv.name:
+        return (*below, (pv,))
+    detail = ", ".join(word for word in (top.detail, pv.detail) if word)
+    trouble = ", ".join(dict.fromkeys(word for word in (top.trouble, pv.trouble) if word))
+    return (*below[:-1], (replace(top, detail=detail, trouble=trouble),))
 
 
 def _array(facts: HostFacts, array: Array) -> Chain:
     trouble = f"{array.degraded_count} missing" if array.degraded_count else ""
     action = f", {array.sync_action}" if array.sync_action not in ("", "idle") else ""
-    box = Box(
-        "array", array.name, f"{array.level}, {array.state}{action}", array.size_bytes, trouble
-    )
     members = tuple(_disk_box(facts, member.name, member.state) for member in array.members)
+    box = Box(
+        "array",
+        array.name,
+        f"{array.level}, {array.state}{action}",
+        array.size_bytes,
+        trouble,
+        is_fast=bool(members) and all(member.is_fast for member in members),
+    )
     return (members, (box,)) if members else ((box,),)
 
 
@@ -158,26 +233,39 @@ def _disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
     if disk.read_only:
         words.append("read-only")
     detail = ", ".join(word for word in words if word)
-    return Box("disk", name, detail, disk.size_bytes, trouble)
+    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=not disk.rotational)
 
 
-def _above(facts: HostFacts, lv: LogicalVolume) -> Chain:
+def _pillar(facts: HostFacts, lv: LogicalVolume, fast: set[str], *, is_set: bool) -> Pillar:
     on = f" on {', '.join(lv.pvs)}" if lv.pvs else ""
     off = "" if lv.active else ", not active"
     trouble = lv.health or ("suspended" if lv.suspended else "")
-    is_set = any(cset.lv_uuid == lv.uuid for cset in facts.csets)
     kind = "bcache cache device" if is_set else kind_of(lv)
     if (marks := retired(lv.tags)) is not None:
         kind = f"retired, was {marks.name}, {kind}"
-    box = Box("volume", lv.name, f"{kind}{on}{off}", lv.size_bytes, trouble, lv.uuid)
-    chain: list[Stage] = [(box,)]
+    fast_bytes = sum(each.size_bytes for each in lv.segments if fast.intersection(each.pvs))
+    return Pillar(
+        Box("volume", lv.name, f"{kind}{on}{off}", lv.size_bytes, trouble, lv.uuid),
+        _cache_box(facts, lv),
+        tuple(Box("user", str(user), user.kind) for user in lv.users),
+        min(fast_bytes, lv.size_bytes),
+    )
+
+
+def _cache_box(facts: HostFacts, lv: LogicalVolume) -> Box | None:
     cache = cache_of(facts, lv)
-    if cache is not None:
-        where = f" on {', '.join(lv.cache.pvs)}" if lv.cache is not None and lv.cache.pvs else ""
-        detail = f"{cache.technology}, {cache.mode}{where}"
-        chain.append((Box("cache", cache.name, detail, cache.size_bytes, cache.trouble),))
-    elif lv.bcache is not None:
-        chain.append((Box("cache", lv.bcache.device or "bcache", "bcache, no cache yet"),))
-    if lv.users:
-        chain.append(tuple(Box("user", str(user), user.kind) for user in lv.users))
-    return tuple(chain)
+    if cache is None:
+        if lv.bcache is None:
+            return None
+        return Box("cache", lv.bcache.device or "bcache", "bcache, no cache yet")
+    where = f" on {', '.join(lv.cache.pvs)}" if lv.cache is not None and lv.cache.pvs else ""
+    return Box(
+        "cache",
+        cache.name,
+        f"{cache.technology}, {cache.mode}{where}",
+        cache.size_bytes,
+        cache.trouble,
+        is_fast=True,
+        used_bytes=cache.used_bytes,
+        dirty_bytes=cache.dirty_bytes,
+    )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from storage import adoption_views, advice_views, series_views, views
+from storage import adoption_views, advice_views, host_views, series_views, views
 
 urlpatterns = [
     path("adopt/", adoption_views.adopt, name="adopt"),
-    path("hosts/", views.hosts, name="hosts"),
-    path("hosts/<str:key>/", views.host, name="host"),
+    path("hosts/", host_views.hosts, name="hosts"),
+    path("hosts/<str:key>/", host_views.host, name="host"),
+    path("hosts/<str:key>/now", host_views.host_now, name="host-now"),
     path("hosts/<str:key>/advice", advice_views.advice, name="host-advice"),
+    path("hosts/<str:key>/advice/card", advice_views.advice_card, name="host-advice-card"),
     path("volumes/", views.volumes, name="volumes"),
     path("volumes/<str:key>/", views.volume, name="volume"),
     path("volumes/<str:key>/figures", views.figures, name="volume-figures"),

@@ -1,4 +1,4 @@
-"""Pages that show hosts and volumes. They read; what changes a host is offered by URL name."""
+"""Pages that show volumes. They read; what changes a host is offered by URL name."""
 
 from __future__ import annotations
 
@@ -10,22 +10,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from storage.access import Right, may, staff_view
-from storage.advice import outlook
-from storage.attention import is_silent, problems_of
-from storage.caches import free_bytes
-from storage.drift import drift_of
-from storage.facts import HostFacts
 from storage.forms import CacheForm, ModeForm
 from storage.growth_form import growth_offers
 from storage.history import edits
 from storage.life_form import life_offers
-from storage.models import Host, Placement, Volume
+from storage.models import Volume
 from storage.plan import Refused
-from storage.reading import reading_of
 from storage.replacement_form import ResizeForm
-from storage.rows import VolumeRow, facts_of, rows_of
+from storage.rows import VolumeRow, rows_of
 from storage.series_views import chart_context
-from storage.stack import stack_of
 from storage.tuned_form import TunedForm
 
 PAGE_ROWS = 50
@@ -35,67 +28,6 @@ READ_ONLY = Refused(
     "An admin of this panel can give you the role operator.",
 )
 LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
-
-
-@staff_view()
-@require_safe
-def hosts(request: HttpRequest) -> HttpResponse:
-    """Every host with its state, the age of its last answer and what is wrong with it."""
-    now = timezone.now()
-    found = Host.objects.visible_to(request.user).without_inventory()
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    drifts = drift_of(page)
-    rows = [
-        {
-            "host": host,
-            "problems": problems_of(host, now, drifts.get(host.pk)),
-            "silent": is_silent(host, now),
-        }
-        for host in page
-    ]
-    return render(request, "storage/hosts.html", {"page": page, "rows": rows})
-
-
-@staff_view()
-@require_safe
-def host(request: HttpRequest, key: str) -> HttpResponse:
-    """One host: trust, problems, policy, and everything the last inventory said."""
-    found = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    now, facts = timezone.now(), facts_of(found)
-    volumes = Volume.objects.visible_to(request.user).placed_on(found).select_related("customer")
-    placed = rows_of(volumes)
-    in_service = [row for row in placed if row.volume.retired_at is None]
-    rows = {row.lv.uuid: row for row in placed if row.lv is not None}
-    missing = Placement.objects.filter(volume__in=volumes, until=None, missing_since__isnull=False)
-    context = {
-        "host": found,
-        "facts": facts,
-        "silent": is_silent(found, now),
-        "problems": problems_of(found, now, drift_of([found]).get(found.pk)),
-        "stack": stack_of(facts) if facts is not None else None,
-        "missing": missing.select_related("volume"),
-        "keys": {uuid: row.volume.key for uuid, row in rows.items()},
-        "outlook": outlook(found, in_service, now) if facts is not None else None,
-        "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
-        "groups": _groups(facts) if facts is not None else [],
-        "lvs": [(lv, rows.get(lv.uuid)) for lv in facts.public_lvs()] if facts is not None else [],
-        "untagged_count": sum(row.is_taggable for row in placed),
-        "volume_count": len(volumes),
-        "edits": edits(found),
-    }
-    return render(request, "storage/host.html", context)
-
-
-def _groups(facts: HostFacts) -> list[dict[str, object]]:
-    return [
-        {
-            "vg": vg,
-            "fast_free_bytes": free_bytes(facts, vg.uuid, "fast"),
-            "slow_free_bytes": free_bytes(facts, vg.uuid, "slow"),
-            "pvs": [pv for pv in facts.pvs if pv.vg_uuid == vg.uuid],
-        }
-        for vg in facts.vgs
-    ]
 
 
 @staff_view()

@@ -33,7 +33,7 @@ from storage.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOF
 EXTENT_BYTES = 4 * MIB
 VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"
 CSET_UUID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001"
-HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExampleExampleExampleExample"
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExampleExampleExampleExampleE"
 
 _numbers = itertools.count(1)
 

@@ -11,9 +11,10 @@ from storage.advice.risks import risks_of
 from storage.advice.suggestion import ENOUGH_SECONDS, LEAST_SECONDS, Suggestion, suggestions
 from storage.advice.usage import GuestUse, Use, by_guest, uses
 from storage.attention import Problem
+from storage.facts import HostFacts
 from storage.models import Host
 from storage.rates import Figures, Sums, figures
-from storage.rows import VolumeRow, facts_of
+from storage.rows import VolumeRow
 from storage.samples.load import loads
 
 SHORT: Final = timedelta(minutes=15)
@@ -66,8 +67,10 @@ class Outlook:
         return ENOUGH_SECONDS // 60
 
 
-def outlook(host: Host, rows: Sequence[VolumeRow], now: datetime) -> Outlook:
-    """`rows` are the host's volumes. One query, whatever their number."""
+def outlook(
+    host: Host, facts: HostFacts | None, rows: Sequence[VolumeRow], now: datetime
+) -> Outlook:
+    """`facts` are the host's inventory, `rows` its volumes. One query, whatever their number."""
     sums = loads((row.volume for row in rows), (now - SHORT, now - LONG), now)
     short = {volume_id: each[0] for volume_id, each in sums.items()}
     long = {volume_id: each[1] for volume_id, each in sums.items()}
@@ -87,5 +90,5 @@ def outlook(host: Host, rows: Sequence[VolumeRow], now: datetime) -> Outlook:
             if row.cache is not None
         ),
         suggestions=suggestions(used),
-        risks=risks_of(host, facts_of(host)),
+        risks=risks_of(host, facts),
     )

@@ -99,7 +99,7 @@ def test_a_preview_says_that_the_volume_is_switched_off() -> None:
 
 def test_the_picture_of_the_host_says_what_a_retired_volume_was() -> None:
     (group,) = stack_of(make.facts(off())).groups
-    (box,) = group.volumes[0][0]
+    box = group.pillars[0].volume
     assert (box.name, box.detail.split(",")[:2]) == (
         retired_name(KEY),
         ["retired", " was web12"],

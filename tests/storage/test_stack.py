@@ -11,13 +11,21 @@ from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
 from storage.facts import Array, ArrayMember, LogicalVolume, VolumeUser, decode
 from storage.records import guest_of
-from storage.stack import Chain, is_part_of, kind_of, stack_of
+from storage.stack import Chain, Group, Pillar, is_part_of, kind_of, stack_of
 from tests import make
 from tests.storage.agent.replay import ReplayHost
 
 
 def names(chain: Chain) -> list[list[str]]:
     return [[box.name for box in stage] for stage in chain]
+
+
+def devices(group: Group) -> list[list[list[str]]]:
+    return [names(chain) for tier in group.tiers for chain in tier.devices]
+
+
+def said(pillar: Pillar) -> list[str]:
+    return [box.name for box in pillar.boxes]
 
 
 def mirror(**fields: Any) -> Array:
@@ -38,7 +46,7 @@ def guest(name: str = "web12", disk: str = "vdb", kind: str = "qemu") -> VolumeU
     return VolumeUser(kind, name, disk, 700)
 
 
-def test_a_chain_goes_from_the_disks_to_the_guest() -> None:
+def test_a_volume_is_followed_from_the_disks_to_the_guest() -> None:
     cached = make.lv(cache=make.dm_cache("c-aaaaaaaa", mode="writeback"), users=(guest(),))
     facts = make.facts(
         cached,
@@ -46,15 +54,45 @@ def test_a_chain_goes_from_the_disks_to_the_guest() -> None:
         arrays=(mirror(),),
     )
     (group,) = stack_of(facts).groups
-    assert [names(chain) for chain in group.devices] == [
-        [["sdc"], ["sdc"]],
-        [["sda2", "sdb2"], ["md0"], ["md0"]],
-    ]
-    assert [names(chain) for chain in group.volumes] == [
-        [["web12"], ["c-aaaaaaaa"], ["web12 · vdb"]]
-    ]
-    assert group.volumes[0][1][0].detail == "lvmcache, writeback on md0"
+    assert devices(group) == [[["sda2", "sdb2"], ["md0"]], [["sdc"]]]
+    (pillar,) = group.pillars
+    assert said(pillar) == ["web12", "c-aaaaaaaa", "web12 · vdb"]
+    assert pillar.cache is not None
+    assert pillar.cache.detail == "lvmcache, writeback on md0"
     assert stack_of(facts).loose == ()
+
+
+def test_a_tier_knows_how_much_of_it_is_used() -> None:
+    pvs = (make.pv(size_bytes=100, free_bytes=30), make.pv("sdd", size_bytes=50, free_bytes=50))
+    (group,) = stack_of(make.facts(pvs=pvs)).groups
+    (slow,) = group.tiers
+    assert (slow.name, slow.size_bytes, slow.free_bytes, slow.used_bytes) == ("slow", 150, 80, 70)
+
+
+def test_a_missing_device_has_no_free_space() -> None:
+    pvs = (make.pv(size_bytes=100, free_bytes=30, missing=True),)
+    (group,) = stack_of(make.facts(pvs=pvs)).groups
+    assert group.tiers[0].free_bytes == 0
+
+
+def test_a_partition_stands_on_its_disk() -> None:
+    facts = make.facts(pvs=(make.pv("sda3"),), disks=(make.disk("sda"),))
+    (group,) = stack_of(facts).groups
+    assert devices(group) == [[["sda"], ["sda3"]]]
+
+
+def test_what_of_a_volume_lies_on_ssd_is_told() -> None:
+    segments = (make.segment("sdc", size_bytes=300), make.segment("md0", size_bytes=100))
+    (group,) = stack_of(make.facts(make.lv(size_bytes=400, segments=segments))).groups
+    assert group.pillars[0].fast_bytes == 100
+
+
+def test_a_cache_says_how_full_and_how_dirty_it_is() -> None:
+    cache = make.dm_cache("c-aaaaaaaa", size_bytes=100, used_bytes=40, dirty_bytes=7)
+    (group,) = stack_of(make.facts(make.lv(cache=cache))).groups
+    box = group.pillars[0].cache
+    assert box is not None
+    assert (box.size_bytes, box.used_bytes, box.dirty_bytes) == (100, 40, 7)
 
 
 def test_what_no_group_uses_is_shown_apart() -> None:
@@ -71,20 +109,16 @@ def test_trouble_is_said_where_it_is() -> None:
         pvs=(make.pv(missing=True), make.fast_pv(healthy=False)),
     )
     (group,) = stack_of(facts).groups
-    found = {
-        (box.kind, box.name): box.trouble
-        for chain in (*group.devices, *group.volumes)
-        for stage in chain
-        for box in stage
-        if box.trouble
-    }
-    assert found == {
+    below = [chain for tier in group.tiers for chain in tier.devices]
+    boxes = [box for chain in below for stage in chain for box in stage]
+    boxes += [box for pillar in group.pillars for box in pillar.boxes]
+    assert {(box.kind, box.name): box.trouble for box in boxes if box.trouble} == {
         ("pv", "sdc"): "missing",
         ("disk", "sdb"): "faulty",
-        ("array", "md0"): "1 missing",
-        ("pv", "md0"): "degraded",
+        ("array", "md0"): "1 missing, degraded",
         ("volume", "web12"): "partial",
     }
+    assert group.pillars[0].is_in_trouble
 
 
 @pytest.mark.parametrize(
@@ -108,7 +142,7 @@ def test_foreign_volumes_are_shown_as_what_they_are(
     lv = make.lv(layout=layout, role=role)
     assert kind_of(lv) == kind
     (group,) = stack_of(make.facts(lv)).groups
-    assert group.volumes[0][0][0].detail == f"{kind} on sdc"
+    assert group.pillars[0].volume.detail == f"{kind} on sdc"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +151,7 @@ def test_foreign_volumes_are_shown_as_what_they_are(
 def test_what_lvm_makes_volumes_of_is_not_drawn(name: str) -> None:
     hidden = make.lv(name, role=("private",), layout=("cache", "pool"))
     (group,) = stack_of(make.facts(hidden)).groups
-    assert group.volumes == ()
+    assert group.pillars == ()
 
 
 @pytest.mark.parametrize(
@@ -199,14 +233,8 @@ def test_the_recorded_lab_host_is_drawn_whole() -> None:
     data = json.loads(json.dumps(inventory(ReplayHost("host-cached"), Policy())))
     stack = stack_of(decode(data))
     (group,) = stack.groups
-    assert [names(chain) for chain in group.devices] == [
-        [["sda", "sdb"], ["md0"], ["md0"]],
-        [["sdc"], ["sdc"]],
-        [["sdd"], ["sdd"]],
-    ]
-    assert [["v-plainaaa"], ["c-plainaaa"], ["web12 · vda"]] in [
-        names(chain) for chain in group.volumes
-    ]
+    assert devices(group) == [[["sda", "sdb"], ["md0"]], [["sdc"]], [["sdd"]]]
+    assert ["v-plainaaa", "c-plainaaa", "web12 · vda"] in [said(each) for each in group.pillars]
     assert [names(chain) for chain in stack.loose] == [[["vda"]]]
 
 

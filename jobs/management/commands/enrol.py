@@ -44,4 +44,4 @@ class Command(BaseCommand):
                 "Warning: without https, whoever is between host and panel can become root on "
                 "the host. Use this only on a network you trust."
             )
-        self.stdout.write(f"curl -fsS {url}/enrol/{token} | sh")
+        self.stdout.write(enrolment.line(token, url))

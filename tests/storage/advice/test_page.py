@@ -61,7 +61,7 @@ def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=100, busy_ms=100)
     assert "Not enough data yet: 4 of 15 min" in page(staff, host.key)
-    assert "4 of 15 min of figures so far" in page(staff, host.key, "host")
+    assert "4 of 15 min of figures so far" in page(staff, host.key, "host-advice-card")
 
 
 def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
@@ -77,21 +77,21 @@ def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> No
     sampled(volumes["web"], 1, read_ms=900, busy_ms=900)
     Sample.objects.update(dt_ms=40_000)
     assert "Too early to say: 40 s of figures so far" in page(staff, host.key)
-    assert "too early to say: 40 s of figures so far" in page(staff, host.key, "host")
+    assert "too early to say: 40 s of figures so far" in page(staff, host.key, "host-advice-card")
 
 
 def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
     assert "No read of an uncached volume has waited" in page(staff, host.key)
-    assert "no read waited on a slow disk" in page(staff, host.key, "host")
+    assert "no read waited on a slow disk" in page(staff, host.key, "host-advice-card")
 
 
 def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("theirs", cache=make.dm_cache("pool")))
-    assert "no figures yet</div>" in page(staff, host.key, "host")
+    assert "no figures yet</div>" in page(staff, host.key, "host-advice-card")
     sampled(volumes["theirs"], 1, reads=100, read_hits=90, read_misses=10)
-    text = page(staff, host.key, "host")
+    text = page(staff, host.key, "host-advice-card")
     assert "no figures yet</div>" not in text
     assert "90.0 %</span> read hits" in text
 
@@ -105,14 +105,15 @@ def test_the_card_leads_to_the_page(staff: Client) -> None:
     sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
     text = page(staff, host.key, "host")
     assert reverse("host-advice", args=[host.key]) in text
-    assert "100.0 %" in text
+    assert reverse("host-advice-card", args=[host.key]) in text
+    assert "100.0 %" in page(staff, host.key, "host-advice-card")
 
 
 def test_names_of_guests_are_shown_as_text(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web", users=(VolumeUser("qemu", HOSTILE, "", 7),)))
     sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
     assert HOSTILE not in page(staff, host.key)
-    assert HOSTILE not in page(staff, host.key, "host")
+    assert HOSTILE not in page(staff, host.key, "host-advice-card")
 
 
 def test_customers_get_no_advice(client: Client) -> None:

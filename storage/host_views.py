@@ -1,0 +1,121 @@
+"""Pages that show hosts. They read; what changes a host is offered by URL name."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from storage.access import staff_view
+from storage.attention import Problem, is_silent, problems_of, reported_problems
+from storage.devices import devices_of
+from storage.drift import drift_of
+from storage.facts import HostFacts, VolumeGroup
+from storage.folding import DRAWN, fold
+from storage.history import edits
+from storage.models import Host, Placement, Volume
+from storage.reading import reading_of
+from storage.residents import Resident, now_of, residents_of, untagged
+from storage.rows import VolumeRow, facts_of, rows_of
+from storage.stack import stack_of
+
+PAGE_ROWS = 50
+LISTED = 12
+"""So many volumes stand on the host's page itself; the list of volumes has them all."""
+
+
+@staff_view()
+@require_safe
+def hosts(request: HttpRequest) -> HttpResponse:
+    """Every host with its state, the age of its last answer and what is wrong with it."""
+    now = timezone.now()
+    found = Host.objects.visible_to(request.user).without_inventory()
+    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    drifts = drift_of(page)
+    rows = [
+        {
+            "host": host,
+            "problems": problems_of(host, now, drifts.get(host.pk)),
+            "silent": is_silent(host, now),
+        }
+        for host in page
+    ]
+    return render(request, "storage/hosts.html", {"page": page, "rows": rows})
+
+
+@staff_view()
+@require_safe
+def host(request: HttpRequest, key: str) -> HttpResponse:
+    """One host: trust, problems, policy, and everything the last inventory said. `stack=all` draws
+    every volume."""
+    found = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    now, facts = timezone.now(), facts_of(found)
+    missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
+    reported = reported_problems(found)
+    problems = problems_of(found, now, drift_of([found]).get(found.pk))
+    context = {
+        "host": found,
+        "facts": facts,
+        "silent": is_silent(found, now),
+        "now": now_of(found, now),
+        "problems": [each for each in problems if each.severity != "info"],
+        "hints": [each for each in reported if each.severity == "info"],
+        "preflight_count": _serious(reported),
+        "missing": missing.select_related("volume"),
+        "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
+        "edits": edits(found),
+    }
+    if facts is not None:
+        limit = None if request.GET.get("stack") == "all" else DRAWN
+        context |= _inventory(found, facts, residents_of(found), limit)
+    return render(request, "storage/host.html", context)
+
+
+def _serious(problems: list[Problem]) -> int:
+    return sum(problem.severity != "info" for problem in problems)
+
+
+def _inventory(
+    host: Host, facts: HostFacts, residents: tuple[Resident, ...], limit: int | None
+) -> dict[str, object]:
+    stack = stack_of(facts)
+    waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
+    return {
+        "stack": stack,
+        "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
+        "keys": {each.lv_uuid: each.key for each in residents if each.lv_uuid},
+        "devices": devices_of(facts),
+        "listed": _listed(host, facts, residents),
+        "most_waits": max(waits.values(), default=0.0),
+        "volume_count": len(residents),
+        "untagged_count": untagged(facts, residents),
+        "observed": _observed(facts),
+    }
+
+
+def _listed(
+    host: Host, facts: HostFacts, residents: tuple[Resident, ...]
+) -> list[tuple[VolumeRow, float | None]]:
+    """The volumes whose I/O waits longest, with how long it does."""
+    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[:LISTED]
+    found = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
+    rows = rows_of(found.select_related("customer"), {host.pk: facts})
+    by_id = {row.volume.pk: row for row in rows}
+    return [(by_id[each.volume_id], each.waits) for each in ordered if each.volume_id in by_id]
+
+
+def _observed(facts: HostFacts) -> list[VolumeGroup]:
+    """Groups that root does not let Tiercel change."""
+    return [vg for vg in facts.vgs if not vg.allowed]
+
+
+@staff_view()
+@require_safe
+def host_now(request: HttpRequest, key: str) -> HttpResponse:
+    """What the host does now: the element of its page that renews itself."""
+    found = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
+    now = timezone.now()
+    context = {"host": found, "silent": is_silent(found, now), "now": now_of(found, now)}
+    return render(request, "storage/_host_now.html", context)

@@ -1,0 +1,144 @@
+"""The volumes on a host as its page needs them: few columns of all of them, read in one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, FloatField, Max, Q, Sum
+from django.db.models.functions import Cast
+
+from storage.attention import silent_seconds
+from storage.caches import wish_now
+from storage.facts import HostFacts
+from storage.models import Host, LatestSample, Placement
+from storage.rates import Sums, Technology, figures
+from storage.wish import BadWish
+
+COLUMNS = (
+    *("volume_id", "lv_uuid", "volume__key", "volume__layout", "volume__managed"),
+    *("volume__adopted_at", "volume__retired_at", "volume__latest_sample__gap"),
+    *("volume__latest_sample__dt_ms", "volume__latest_sample__read_ms"),
+    "volume__latest_sample__write_ms",
+)
+BCACHE = Q(technology=Technology.BCACHE, read_hits=None, slow_read_sectors__isnull=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """One volume that lies on the host. `waits` is how many seconds its reads and writes waited in
+    one second of its last interval, those at once counted each; None where that is unknown."""
+
+    volume_id: int
+    lv_uuid: str | None
+    key: str
+    layout: str
+    managed: bool
+    is_adopted: bool
+    is_retired: bool
+    waits: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostNow:
+    """All volumes of a host together, over the last interval of each that is not old. None where
+    unknown. `sampled_count` of them have figures, the youngest taken at `at`; `waits` as for one
+    volume; `accesses` is the denominator of the hit rate."""
+
+    at: datetime | None
+    sampled_count: int
+    read_iops: float | None
+    write_iops: float | None
+    read_ms: float | None
+    waits: float | None
+    hit_rate: float | None
+    accesses: int
+
+
+def residents_of(host: Host) -> tuple[Resident, ...]:
+    """In no order. One query."""
+    found = Placement.objects.filter(host=host, until=None).values_list(*COLUMNS)
+    return tuple(
+        Resident(
+            volume_id,
+            lv_uuid,
+            key,
+            layout,
+            managed,
+            adopted_at is not None,
+            retired_at is not None,
+            None if gap or not dt_ms else ((read_ms or 0) + (write_ms or 0)) / dt_ms,
+        )
+        for (
+            volume_id, lv_uuid, key, layout, managed,
+            adopted_at, retired_at, gap, dt_ms, read_ms, write_ms,
+        ) in found
+    )  # fmt: skip
+
+
+def untagged(facts: HostFacts, residents: Iterable[Resident]) -> int:
+    """How many were adopted and could carry our tag by now, but do not: root allowed their group
+    since."""
+    waiting = [each for each in residents if each.is_adopted and not each.managed]
+    return sum(_is_taggable(facts, each) for each in waiting)
+
+
+def _is_taggable(facts: HostFacts, resident: Resident) -> bool:
+    lv = facts.lv(resident.lv_uuid) if resident.lv_uuid is not None else None
+    vg = facts.vg(lv.vg_uuid) if lv is not None else None
+    if lv is None or vg is None or not vg.allowed:
+        return False
+    try:
+        wish_now(facts, lv, "bcache" if resident.layout == "bcache" else "plain")
+    except BadWish:
+        return False
+    return True
+
+
+def now_of(host: Host, now: datetime) -> HostNow:
+    """What the host's volumes do now. One query, whatever their number."""
+    since = now - timedelta(seconds=silent_seconds())
+    fresh = LatestSample.objects.filter(
+        volume__placement__host=host,
+        volume__placement__until=None,
+        at__gt=since,
+        gap="",
+        dt_ms__gt=0,
+    )
+    found = fresh.aggregate(
+        at=Max("at"),
+        count=Count("pk"),
+        read_rate=Sum(_each_second("reads")),
+        write_rate=Sum(_each_second("writes")),
+        waits=Sum(_each_second("read_ms") + _each_second("write_ms")),
+        sum_reads=Sum("reads"),
+        sum_read_ms=Sum("read_ms"),
+        sum_read_hits=Sum("read_hits"),
+        sum_read_misses=Sum("read_misses"),
+        sum_bcache_reads=Sum("reads", filter=BCACHE),
+        sum_bcache_read_sectors=Sum("read_sectors", filter=BCACHE),
+        sum_backing_read_sectors=Sum("slow_read_sectors", filter=BCACHE),
+    )
+    sums = {
+        name.removeprefix("sum_"): int(value or 0)
+        for name, value in found.items()
+        if name.startswith("sum_")
+    }
+    together = figures(Sums(**sums))
+    return HostNow(
+        at=found["at"],
+        sampled_count=found["count"],
+        read_iops=found["read_rate"],
+        write_iops=found["write_rate"],
+        read_ms=together.read_ms,
+        waits=None if found["waits"] is None else found["waits"] / 1000,
+        hit_rate=together.hit_rate,
+        accesses=together.accesses,
+    )
+
+
+def _each_second(column: str) -> Any:
+    """A count of the interval as a rate."""
+    return Cast(F(column), FloatField()) * 1000.0 / F("dt_ms")

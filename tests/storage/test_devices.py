@@ -1,0 +1,74 @@
+"""What a disk is used for, and whether it is well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from storage.devices import Device, devices_of
+from storage.facts import Array, ArrayMember
+from tests import make
+
+
+def array(*members: ArrayMember, **fields: Any) -> Array:
+    defaults = {
+        "dev": "9:0",
+        "uuid": "76600b8d",
+        "level": "raid1",
+        "state": "clean",
+        "size_bytes": 100 * 2**30,
+        "degraded_count": 0,
+        "sync_action": "idle",
+    }
+    return Array(name="md0", members=members, **{**defaults, **fields})
+
+
+def one(name: str = "sda", **facts: Any) -> Device:
+    disk = facts.pop("disk", make.disk(name))
+    (device,) = devices_of(make.facts(disks=(disk,), **facts))
+    return device
+
+
+def test_a_member_of_an_array_names_the_group_it_serves() -> None:
+    device = one(arrays=(array(ArrayMember("sda2", "in_sync")),))
+    assert (device.serves, device.tone, device.health) == (("md0 → vg0",), "ok", "in sync")
+
+
+def test_a_member_that_is_only_written_to_is_well() -> None:
+    device = one(arrays=(array(ArrayMember("sda", "in_sync,write_mostly")),))
+    assert (device.tone, device.health) == ("ok", "in sync")
+
+
+def test_a_disk_under_a_group_names_it() -> None:
+    device = one("sdc")
+    assert (device.serves, device.tone, device.health) == (("vg0",), "ok", "in use")
+
+
+def test_a_disk_of_nobody_is_not_used() -> None:
+    device = one("sdx")
+    assert (device.serves, device.tone, device.health) == ((), "quiet", "not used")
+
+
+@pytest.mark.parametrize(
+    ("facts", "tone", "health"),
+    [
+        ({"arrays": (array(ArrayMember("sda", "faulty")),)}, "error", "failed in its array"),
+        ({"pvs": (make.pv("sda", missing=True),)}, "error", "missing for LVM"),
+        ({"pvs": (make.pv("sda", duplicate=True),)}, "error", "seen twice by LVM"),
+        ({"disk": make.disk("sda", read_only=True)}, "error", "read-only"),
+        (
+            {"arrays": (array(ArrayMember("sda", "want_replacement")),)},
+            "warning",
+            "want replacement",
+        ),
+        (
+            {"arrays": (array(ArrayMember("sda", "in_sync"), degraded_count=1),)},
+            "warning",
+            "its array is degraded",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_disk_is_said(facts: dict[str, Any], tone: str, health: str) -> None:
+    device = one(**facts)
+    assert (device.tone, device.health) == (tone, health)
