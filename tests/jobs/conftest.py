@@ -1,4 +1,4 @@
-"""Servers for the tests of jobs."""
+"""Servers for the tests of jobs, and the plain agent with a job for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
+from jobs import operation
+from jobs.models import Job
+from jobs.queue import submit
+from tests import make
+from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Answer, Sshd
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations are asked about without a pause."""
+    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
 
 
 @pytest.fixture
@@ -22,3 +33,16 @@ def sshd() -> Iterator[Callable[..., Sshd]]:
     yield start
     for server in made:
         server.close()
+
+
+@pytest.fixture
+def agent() -> TaggingAgent:
+    return TaggingAgent()
+
+
+@pytest.fixture
+def job(sshd: Callable[..., Sshd], agent: TaggingAgent) -> Job:
+    """A queued job for the agent's volume."""
+    volume = make.volume()
+    make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
+    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)

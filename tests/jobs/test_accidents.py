@@ -9,34 +9,15 @@ import pytest
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from jobs import operation, runner
+from jobs import runner
 from jobs.models import Job, State, StepState
 from jobs.moves import CLAIMS_LIMIT, claim
-from jobs.queue import submit
-from tests import make
-from tests.jobs.agent import WISH, TaggingAgent, running
+from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.sshd import Sshd
 from tests.jobs.test_runner import run
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> TaggingAgent:
-    return TaggingAgent()
-
-
-@pytest.fixture
-def job(sshd: Make, agent: TaggingAgent) -> Job:
-    volume = make.volume()
-    make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
 
 
 def die_with(job: Job, workers: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs import audit, hosts, operation, runner
+from jobs import audit, hosts, runner
 from jobs.models import AuditEntry, Door, Job, Phase, State, StepState
 from jobs.moves import move
 from jobs.queue import submit
@@ -19,6 +19,7 @@ from tests import make
 from tests.conftest import url_of
 from tests.jobs.agent import WISH, TaggingAgent, running
 from tests.jobs.sshd import Cut, Refuse, Sshd
+from tests.jobs.test_runner import run
 from tests.scene import end, job, scene, step
 
 pytestmark = pytest.mark.django_db
@@ -26,27 +27,10 @@ Make = Callable[..., Sshd]
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> TaggingAgent:
-    return TaggingAgent()
-
-
 def start(sshd: Make, agent: TaggingAgent, **fields: Any) -> Job:
     volume = make.volume(label="web12 disk")
     make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
     return submit(kind="tag-volume", volume=volume, wish=WISH, **{"actor": None, **fields})
-
-
-def run(job: Job) -> Job:
-    Job.objects.filter(pk=job.pk).update(not_before=None)
-    runner.run(job.pk)
-    job.refresh_from_db()
-    return job
 
 
 def trail(of: Job) -> list[tuple[str, str]]:

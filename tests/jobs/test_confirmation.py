@@ -8,28 +8,18 @@ from typing import Any
 
 import pytest
 
-from jobs import operation
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue import submit
 from storage.models import Volume
 from storage.wish import Wish
 from tests import make
+from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import CACHED, CachingAgent, managed
 from tests.jobs.sshd import Refuse, Sshd
 from tests.jobs.test_runner import run
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> CachingAgent:
-    return CachingAgent()
 
 
 @pytest.fixture

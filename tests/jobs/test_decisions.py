@@ -9,12 +9,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import decisions, operation
-from jobs.models import Job, Kind, State, StepState
-from jobs.queue import submit
+from jobs import decisions
+from jobs.models import Job, State, StepState
 from storage.plan import Refused
 from tests import make
-from tests.jobs.cachingagent import CACHED, FAILED, POOL, CachingAgent, managed
+from tests.jobs.caching import agent as agent
+from tests.jobs.caching import job as job
+from tests.jobs.cachingagent import FAILED, POOL, CachingAgent
 from tests.jobs.sshd import Cut, Sshd
 from tests.jobs.test_runner import run
 
@@ -22,21 +23,9 @@ pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
 @pytest.fixture
-def agent() -> CachingAgent:
-    return CachingAgent()
-
-
-@pytest.fixture
-def stuck(sshd: Make, agent: CachingAgent) -> Job:
+def stuck(job: Job, agent: CachingAgent) -> Job:
     """A job whose cache could be neither attached nor removed."""
-    volume = managed(agent, sshd(agent).host())
-    job = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
     agent.failing = {"cache.attach": [FAILED] * 3, "pool.remove": [FAILED] * 3}
     assert run(job).state == State.NEEDS_ATTENTION
     agent.ran.clear()

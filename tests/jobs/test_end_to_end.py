@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs import hosts, operation, runner
+from jobs import hosts, runner
 from jobs.models import AuditEntry, Job, Kind, Phase, State
 from jobs.queue import submit
 from jobs.refresh import refresh
@@ -24,11 +24,6 @@ from tests.fake.server import FakeServer
 __all__ = ["fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
 
 
 @pytest.fixture

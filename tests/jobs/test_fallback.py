@@ -8,36 +8,21 @@ from typing import Any
 
 import pytest
 
-from jobs import fallback, hosts, operation, runner
-from jobs.models import AuditEntry, Job, Kind, Phase, State, StepState
-from jobs.queue import cancel, submit
+from jobs import fallback, hosts, runner
+from jobs.models import AuditEntry, Job, Phase, State, StepState
+from jobs.queue import cancel
 from storage.models import Volume
 from storage.plan import Refused, Step, plan
 from storage.wish import Wish
-from tests.jobs.cachingagent import BARE, CACHED, FAILED, POOL, CachingAgent, managed
+from tests.jobs.caching import agent as agent
+from tests.jobs.caching import job as job
+from tests.jobs.cachingagent import BARE, CACHED, FAILED, POOL, CachingAgent
 from tests.jobs.sshd import Cut, Refuse, Sshd
 from tests.jobs.test_runner import run
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 UNDONE = f"Remove the unused pool {POOL}"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> CachingAgent:
-    return CachingAgent()
-
-
-@pytest.fixture
-def job(sshd: Make, agent: CachingAgent) -> Job:
-    """A queued job that adds a cache to a bare volume."""
-    volume = managed(agent, sshd(agent).host())
-    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs import holds, operation, runner
+from jobs import holds, runner
 from jobs.holds import next_opening
 from jobs.models import Halt, Job, State
-from jobs.queue import submit
 from storage.models import Host
 from tests import make
-from tests.jobs.agent import WISH, TaggingAgent, running
+from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.sshd import Sshd
 from tests.jobs.test_runner import run
 from tests.scene import end, scene
@@ -25,23 +24,6 @@ from tests.scene import step as step_of
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> TaggingAgent:
-    return TaggingAgent()
-
-
-@pytest.fixture
-def job(sshd: Make, agent: TaggingAgent) -> Job:
-    volume = make.volume()
-    make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
 
 
 @pytest.fixture

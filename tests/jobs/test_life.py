@@ -12,7 +12,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs import operation
 from jobs.models import Job, Kind, State
 from jobs.refresh import refresh
 from storage.facts import VolumeUser
@@ -27,11 +26,6 @@ from tests.scene import Scene, end, job, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
 
 
 def live(layout: str, *, cached: bool = False) -> Wish:
@@ -239,7 +233,7 @@ def test_destroyed_volumes_are_listed_only_when_asked_for(staff: Client) -> None
     short = staff.get(reverse("volumes")).content.decode()
     assert "gone disk" not in short and "sleeping disk" in short
     assert "retired, can be restored" in short
-    assert "gone disk" in staff.get(reverse("volumes"), {"gone": "1"}).content.decode()
+    assert "gone disk" in staff.get(reverse("volumes"), {"state": "destroyed"}).content.decode()
     assert "for the history" in page(staff, there)
 
 

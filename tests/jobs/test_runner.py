@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import endings, hosts, operation, runner, steps
+from jobs import endings, hosts, runner, steps
 from jobs.contact import placement_of, target_of
 from jobs.models import Job, State, StepState
 from jobs.moves import LostLease, claim, renew
@@ -26,16 +26,6 @@ from tests.jobs.sshd import Cut, Raw, Refuse, Sshd
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> TaggingAgent:
-    return TaggingAgent()
 
 
 def start(sshd: Make, agent: TaggingAgent, wish: Wish = WISH) -> tuple[Job, Sshd]:

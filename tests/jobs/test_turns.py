@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import hosts, operation, runner, steps, turns
-from jobs.models import Job, Kind, State, Step, StepState, VgFence
+from jobs import hosts, runner, steps, turns
+from jobs.models import Job, State, Step, StepState, VgFence
 from jobs.moves import LostLease, claim
-from jobs.queue import cancel, submit
+from jobs.queue import cancel
 from storage.plan import Step as Planned
 from tests import make
 from tests.jobs.agent import running
-from tests.jobs.cachingagent import CACHED, CachingAgent, managed
+from tests.jobs.caching import agent as agent
+from tests.jobs.caching import job as job
+from tests.jobs.cachingagent import CachingAgent
 from tests.jobs.sshd import Sshd
 from tests.jobs.test_fallback import before_sending
 from tests.jobs.test_moves import at_once
@@ -32,51 +34,34 @@ FLUSH = Planned(
 )
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
-
-
-@pytest.fixture
-def agent() -> CachingAgent:
-    return CachingAgent()
-
-
-@pytest.fixture
-def queued(sshd: Make, agent: CachingAgent) -> Job:
-    """A job that adds a cache."""
-    volume = managed(agent, sshd(agent).host())
-    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
-
-
 def test_a_second_job_waits_for_the_volume_group_and_says_for_whom(
-    queued: Job, agent: CachingAgent
+    job: Job, agent: CachingAgent
 ) -> None:
     first = job_in(State.RUNNING)
     assert steps.intend(first, ATTACH) is not None
     for _ in range(5):
-        run(queued)
-        assert (queued.state, agent.ran) == (State.WAITING, [])
-        assert queued.explanation == f"Waits for {first} ({first.key}), which changes vg0 now"
+        run(job)
+        assert (job.state, agent.ran) == (State.WAITING, [])
+        assert job.explanation == f"Waits for {first} ({first.key}), which changes vg0 now"
     Step.objects.filter(job=first).update(state=StepState.DONE)
-    run(queued)
-    assert (queued.state, queued.step_set.count()) == (State.SUCCEEDED, 2)
+    run(job)
+    assert (job.state, job.step_set.count()) == (State.SUCCEEDED, 2)
 
 
 def test_a_long_step_that_is_polled_lets_others_change_the_group(
-    queued: Job, agent: CachingAgent
+    job: Job, agent: CachingAgent
 ) -> None:
     step = steps.intend(job_in(State.RUNNING), FLUSH)
     assert step is not None
     assert (step.state, step.holds_vg) == (StepState.RUNNING, False)
     agent.fence = step.fence or 0
-    assert run(queued).state == State.SUCCEEDED
+    assert run(job).state == State.SUCCEEDED
 
 
-def test_every_step_gets_the_next_fence_of_its_group(queued: Job, agent: CachingAgent) -> None:
+def test_every_step_gets_the_next_fence_of_its_group(job: Job, agent: CachingAgent) -> None:
     VgFence.objects.create(vg_uuid=make.VG_UUID, fence=41)
-    run(queued)
-    assert [step.fence for step in queued.step_set.all()] == [42, 43]
+    run(job)
+    assert [step.fence for step in job.step_set.all()] == [42, 43]
     assert [request["fence"] for request in agent.ops.values()] == [42, 43]
 
 
@@ -116,7 +101,7 @@ def test_a_job_that_ends_gives_its_turn_back() -> None:
 
 
 def test_a_frozen_worker_that_wakes_up_late_does_nothing(
-    queued: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
+    job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, refusals = hosts.ask, []
 
@@ -125,60 +110,60 @@ def test_a_frozen_worker_that_wakes_up_late_does_nothing(
             return ask(host, verb, *args, **fields)
         # Frozen before it sends; the lease lapses, and another worker does the whole job.
         monkeypatch.setattr(hosts, "ask", ask)
-        Job.objects.filter(pk=queued.pk).update(lease_until=Now() - timedelta(seconds=1))
-        assert run(queued).state == State.SUCCEEDED
+        Job.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
+        assert run(job).state == State.SUCCEEDED
         reply = ask(host, verb, *args, **fields)
         assert reply.error is not None
         refusals.append(reply.error.code)
         return reply
 
     monkeypatch.setattr(hosts, "ask", freeze)
-    runner.run(queued.pk)
-    queued.refresh_from_db()
+    runner.run(job.pk)
+    job.refresh_from_db()
     assert refusals == ["stale_fence"]
     assert agent.ran == ["pool.create", "cache.attach"]
-    assert (queued.state, queued.lease_owner) == (State.SUCCEEDED, "")
+    assert (job.state, job.lease_owner) == (State.SUCCEEDED, "")
 
 
-def test_a_worker_that_lost_its_lease_writes_no_step(queued: Job) -> None:
-    old = claim(queued.pk, "old")
+def test_a_worker_that_lost_its_lease_writes_no_step(job: Job) -> None:
+    old = claim(job.pk, "old")
     assert old is not None
-    Job.objects.filter(pk=queued.pk).update(lease_until=Now() - timedelta(seconds=1))
-    assert claim(queued.pk, "new") is not None
+    Job.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
+    assert claim(job.pk, "new") is not None
     with pytest.raises(LostLease):
         steps.intend(old, ATTACH)
-    assert not Step.objects.filter(job=queued).exists()
+    assert not Step.objects.filter(job=job).exists()
 
 
 def test_a_stale_fence_at_the_host_is_tried_again_with_the_next_one(
-    queued: Job, agent: CachingAgent
+    job: Job, agent: CachingAgent
 ) -> None:
     agent.fence = 2
     for _ in range(2):
-        run(queued)
-        assert (queued.state, agent.ran) == (State.WAITING, [])
-    run(queued)
-    assert (queued.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
+        run(job)
+        assert (job.state, agent.ran) == (State.WAITING, [])
+    run(job)
+    assert (job.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
 
 
 def test_a_cancelled_job_asks_the_host_once_to_stop_a_long_step(
-    queued: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
+    job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aborted = {"state": "interrupted", "error": {"code": "aborted", "message": "stopped",
                "correction": ""}}  # fmt: skip
     agent.outcomes = [running(), running(), running(), aborted]
 
-    before_sending(monkeypatch, "pool.create", lambda: cancel(Job.objects.get(pk=queued.pk), None))
-    run(queued)
-    first = queued.step_set.first()
+    before_sending(monkeypatch, "pool.create", lambda: cancel(Job.objects.get(pk=job.pk), None))
+    run(job)
+    first = job.step_set.first()
     assert first is not None
     assert agent.aborted == [str(first.op_id)]
     assert (first.state, first.error["code"]) == (StepState.FAILED, "aborted")
-    assert queued.state == State.CANCELLED
+    assert job.state == State.CANCELLED
 
 
-def test_an_operation_id_is_never_used_twice(queued: Job) -> None:
-    run(queued)
-    ids = {step.op_id for step in queued.step_set.all()}
+def test_an_operation_id_is_never_used_twice(job: Job) -> None:
+    run(job)
+    ids = {step.op_id for step in job.step_set.all()}
     assert len(ids) == 2
     assert all(isinstance(each, uuid.UUID) for each in ids)
