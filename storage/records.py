@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from django.db import transaction
 
 from storage.agent.retirement import retired
 from storage.cachenote import keep_caches, note_of
-from storage.facts import HostFacts, LogicalVolume, decode, storable
+from storage.facts import HostFacts, LogicalVolume, decode, encode, storable
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
 from storage.outline import outline
@@ -48,11 +47,11 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     """
     facts = decode(data)
     # The row lock puts two inventories of one host in order; the later one wins whole.
-    host = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
+    host = Host.objects.without_inventory().select_for_update(no_key=True).get(pk=host.pk)
     if host.facts_at is not None and host.facts_at > at:
         return facts
     # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
-    host.facts, host.facts_at, host.last_seen_at = dataclasses.asdict(facts), at, at
+    host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
     host.save(update_fields=["facts", "facts_at", "last_seen_at"])
     placements = Placement.objects.filter(host=host, until=None).select_related("volume")
     by_uuid = {placement.lv_uuid: placement for placement in placements if placement.lv_uuid}

@@ -6,6 +6,7 @@ Names, tags, models and serials are other people's text: show them escaped, neve
 """
 
 from storage.facts.decoding import decode, storable
+from storage.facts.encoding import encode
 from storage.facts.host import (
     Array,
     ArrayMember,
@@ -37,5 +38,6 @@ __all__ = [
     "VolumeGroup",
     "VolumeUser",
     "decode",
+    "encode",
     "storable",
 ]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.facts import BadFacts, HostFacts, decode
+from storage.facts import BadFacts, HostFacts, decode, encode
 from storage.naming import MANAGED_TAG
 from tests import make
 
@@ -78,6 +78,12 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 def test_decoding_is_the_inverse_of_the_inventory() -> None:
     facts = full()
     assert decode(make.inventory(facts)) == facts
+
+
+def test_what_is_stored_is_plain_json_of_every_field() -> None:
+    assert encode(decode(FULL)) == FULL
+    bare = make.facts()
+    assert encode(bare) == make.inventory(bare)
 
 
 def test_what_a_newer_agent_says_more_is_ignored() -> None:
