@@ -33,14 +33,18 @@ def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
     AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
 
 
-def close(job: Job) -> None:
-    """The job ends: what its running steps came to will not be known any more."""
+def close(job: Job) -> bool:
+    """The job ends: what its running steps came to will not be known any more. Whether there were
+    any."""
     unknown = {
         "code": "unknown",
         "message": "The job was ended before the host could be asked what became of it.",
     }
-    for step in job.step_set.filter(state=StepState.RUNNING, op_id__isnull=False):
-        outcome(job, step, unknown)
+    running = list(job.step_set.filter(state=StepState.RUNNING))
+    for step in running:
+        if step.op_id is not None:
+            outcome(job, step, unknown)
+    return bool(running)
 
 
 def signed(job: Job) -> pghistory.context:

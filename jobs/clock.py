@@ -6,6 +6,15 @@ from datetime import datetime
 from typing import cast
 
 from django.db import connection
+from django.db.models import DateTimeField, Func
+
+
+class ClockNow(Func):
+    """`database_now` as part of a query."""
+
+    function = "clock_timestamp"
+    arity = 0
+    output_field = DateTimeField()
 
 
 def database_now() -> datetime:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime, time, timedelta
 
+from django.db.models import Exists
 from django.db.models.functions import Now
 
 from jobs import nudge
-from jobs.clock import database_now
+from jobs.clock import ClockNow
 from jobs.models import Halt, Job, JobQuerySet, State
 from storage.models import Host
 
@@ -28,12 +29,14 @@ class Held(Exception):
 
 def demand_free(host_id: int) -> None:
     """Raise `Held` where no step may begin on the host now."""
-    now = database_now()
-    halt = Halt.objects.select_related("actor").first()
+    # One query: it is asked before each step.
+    fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
+    asked = Host.objects.only(*fields).annotate(now=ClockNow(), halted=Exists(Halt.objects.all()))
+    host = asked.get(pk=host_id)
+    now = host.now
+    halt = Halt.objects.select_related("actor").first() if host.halted else None
     if halt is not None:
         raise Held(f"All jobs are stopped{_who(halt)}", now + LOOK_AGAIN)
-    fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
-    host = Host.objects.only(*fields).get(pk=host_id)
     if host.maintenance_since is not None:
         why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
         raise Held(f"{host.name} is in maintenance{why}", now + LOOK_AGAIN)

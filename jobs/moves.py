@@ -71,8 +71,7 @@ def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
     if not Job.objects.filter(where).update(state=to, **fields):
         return False
     job.refresh_from_db()
-    if to in OVER:
-        audit.close(job)
+    if to in OVER and audit.close(job):
         running = Step.objects.filter(job=job, state=StepState.RUNNING)
         running.update(state=StepState.FAILED, error=ABANDONED, ended_at=Now())
     return True
@@ -100,7 +99,7 @@ def claim(job_id: int, owner: str) -> Job | None:
     )
     if not taken:
         return None
-    return Job.objects.select_related("host", "volume").get(pk=job_id)
+    return Job.objects.with_names().get(pk=job_id)
 
 
 @durable("renew")

@@ -97,7 +97,7 @@ def submit(
         "address": address,
         "fingerprint": fingerprint,
         "not_before": not_before,
-        "fallback": None if dry_run else _fallback(volume, wish),
+        "fallback": None if dry_run else _fallback(volume, placement.host_id, facts, wish),
     }
     try:
         with transaction.atomic():
@@ -145,9 +145,11 @@ def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
     return False
 
 
-def _fallback(volume: Volume, wish: Wish) -> dict[str, object] | None:
+def _fallback(
+    volume: Volume, host_id: int, facts: HostFacts | None, wish: Wish
+) -> dict[str, object] | None:
     """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
-    now = rows_of([volume])[0].wish
+    now = rows_of([volume], {host_id: facts})[0].wish
     return now.to_json() if now is not None and now != wish else None
 
 

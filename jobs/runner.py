@@ -208,10 +208,14 @@ def _record(job: Job, facts: HostFacts, placement: Placement, wish: Wish) -> Non
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
     if lv is None:
         raise RuntimeError(f"the plan for {placement} is empty without its volume")
-    Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
-    Volume.objects.filter(pk=job.volume_id).update(
-        wish=wish.lasting.to_json(), size_bytes=lv.guest_size_bytes, managed=True
-    )
+    if placement.lv_uuid != lv.uuid:
+        Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
+    volume = placement.volume
+    told = (wish.lasting.to_json(), lv.guest_size_bytes, True)
+    if (volume.wish, volume.size_bytes, volume.managed) != told:
+        Volume.objects.filter(pk=job.volume_id).update(
+            wish=told[0], size_bytes=told[1], managed=told[2]
+        )
 
 
 def _hand_back(job: Job) -> None:
