@@ -38,7 +38,8 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
     form = ResolveForm(request.POST)
     if not form.is_valid():
         found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-        refusal = Refused("invalid", "Say in a few words what you did.", "Go back and fill it in.")
+        said = " ".join(str(error) for error in form.errors["why"])
+        refusal = Refused("invalid", said, "Go back and mend it.")
         return show_refusal(request, refusal, found.volume)
 
     def settle(job: Job, actor: AbstractBaseUser | None) -> None:

@@ -7,7 +7,11 @@ from datetime import datetime, timedelta
 from django import forms
 from django.utils import timezone
 
+from jobs.decisions import WHY_LIMIT
+
 LATEST = timedelta(days=366)
+REASON_LIMIT = 200
+"""As long as the columns `Halt.reason` and `Host.maintenance_reason`."""
 
 
 class AcceptForm(forms.Form):
@@ -38,7 +42,7 @@ class ConfirmForm(forms.Form):
 class MaintenanceForm(forms.Form):
     """Why jobs are held back, for those who wait for them."""
 
-    reason = forms.CharField(max_length=200, required=False)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
 
 
 class WindowForm(forms.Form):
@@ -57,7 +61,30 @@ class WindowForm(forms.Form):
         return self.cleaned_data
 
 
-class ResolveForm(forms.Form):
-    """What a person did about a job that needs attention."""
+class StopForm(forms.Form):
+    """Why all jobs are stopped. A stop is urgent: a reason that is too long is cut, not refused."""
 
-    why = forms.CharField(max_length=200)
+    reason = forms.CharField(required=False)
+
+    @property
+    def kept(self) -> str:
+        """What of the reason is kept; "" for one that is no text."""
+        given: str = self.cleaned_data["reason"] if self.is_valid() else ""
+        return given[:REASON_LIMIT]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether that is less than was given."""
+        return self.kept != self.data.get("reason", "").strip()
+
+
+class ResolveForm(forms.Form):
+    """What a person did about a job that needs attention: of pages and API."""
+
+    why = forms.CharField(
+        max_length=WHY_LIMIT,
+        error_messages={
+            "required": "Say in a few words what you did.",
+            "max_length": f"Say what you did in at most {WHY_LIMIT} characters.",
+        },
+    )

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from jobs import holds
-from jobs.forms import MaintenanceForm, WindowForm
+from jobs.forms import REASON_LIMIT, MaintenanceForm, StopForm, WindowForm
 from storage.access import Right, staff_view
 from storage.models import Host
 
@@ -20,7 +20,7 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "A reason has at most 200 characters.")
+        messages.error(request, f"A reason has at most {REASON_LIMIT} characters.")
     else:
         holds.begin_maintenance(host, form.cleaned_data["reason"])
         messages.success(request, f"{host.name} is in maintenance: its jobs wait.")
@@ -58,10 +58,12 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def stop_all(request: HttpRequest) -> HttpResponse:
     """The global stop: no step begins on any host."""
-    form = MaintenanceForm(request.POST)
-    reason = form.cleaned_data["reason"] if form.is_valid() else ""
-    holds.stop_all(request.user.pk, reason)
+    form = StopForm(request.POST)
+    holds.stop_all(request.user.pk, form.kept)
     messages.success(request, "All jobs are stopped: what runs on a host ends, nothing begins.")
+    if form.is_cut:
+        said = f"The reason is not kept whole: it is at most {REASON_LIMIT} characters of text."
+        messages.warning(request, said)
     return redirect("jobs")
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.decisions import no_way_back
+from jobs.changed import changed
+from jobs.decisions import WHY_LIMIT, no_way_back
 from jobs.estimate import estimate
-from jobs.models import Job, State
+from jobs.headline import detail, headline
+from jobs.listing import JobFilter, listed
+from jobs.log_views import counter, window
+from jobs.models import Halt, Job, Kind, State, Step, StepState
+from jobs.remaining import remaining_seconds
+from jobs.waits import Wait, wait_of
 from storage.access import staff_view
 from storage.changes import Change, changes
 from storage.models import Volume
@@ -18,56 +27,46 @@ from storage.wish import Wish
 
 PAGE_ROWS = 50
 LAST_JOBS = 5
-TAIL_LINES = 500
-"""How many lines a page starts with: the end matters, and a flush of hours writes thousands."""
+BAD_REQUEST = 400
+POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
+"""How often a page asks anew. The job that needs a person changes by a person only."""
 
 
 @staff_view()
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    """Jobs, newest first, without previews unless asked for."""
-    found = Job.objects.visible_to(request.user).with_names()
-    previews = request.GET.get("previews") == "1"
-    if not previews:
-        found = found.filter(dry_run=False)
+    """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
+    form = JobFilter(request.GET)
+    found = form.found(listed(request.user), request.user)
     page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    return render(request, "jobs/jobs.html", {"page": page, "previews": previews})
+    context = {
+        "page": page,
+        "filters": form,
+        "is_live": any(not job.is_over for job in page),
+    }
+    code = 200 if form.is_valid() else BAD_REQUEST
+    return render(request, "jobs/jobs.html", context, status=code)
 
 
 @staff_view()
 @require_safe
 def job(request: HttpRequest, key: str) -> HttpResponse:
-    """One job, or one preview with the button that makes it real."""
+    """One job, or one preview with the button that makes it real; from `line` on where asked."""
     found = _job(request, key)
-    last = found.line_set.order_by("-n").first()
-    first_shown = max(0, last.n - TAIL_LINES) if last is not None else 0
-    context = {**_status(found), "lines": found.lines_after(first_shown), "cut_lines": first_shown}
-    context["after"] = last.n if last is not None else 0
+    shown = window(found, counter(request, "line"))
+    context = {
+        **_status(found),
+        **shown.context,
+        "more": not found.is_over,
+    }
     return render(request, "jobs/job.html", context)
 
 
 @staff_view()
 @require_safe
 def status(request: HttpRequest, key: str) -> HttpResponse:
-    """Sentence, steps and buttons: the element that renews itself until the job is over."""
+    """Headline, steps and buttons: the element that renews itself until the job is over."""
     return render(request, "jobs/_status.html", _status(_job(request, key)))
-
-
-@staff_view()
-@require_safe
-def lines(request: HttpRequest, key: str) -> HttpResponse:
-    """Output after line `after`, then the element that asks for more; none when it is over."""
-    found = _job(request, key)
-    after = request.GET.get("after", "")
-    start = int(after) if after.isascii() and after.isdigit() and len(after) < 10 else 0
-    shown = list(found.lines_after(start)[:TAIL_LINES])
-    context = {
-        "job": found,
-        "lines": shown,
-        "after": shown[-1].n if shown else start,
-        "more": len(shown) == TAIL_LINES,
-    }
-    return render(request, "jobs/_lines.html", context)
 
 
 @staff_view()
@@ -75,40 +74,63 @@ def lines(request: HttpRequest, key: str) -> HttpResponse:
 def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The last jobs of a volume: the fragment its page loads."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    found = Job.objects.visible_to(request.user).filter(volume=volume, dry_run=False)
-    return render(request, "jobs/_volume_jobs.html", {"jobs": found[:LAST_JOBS]})
+    found = Job.objects.visible_to(request.user).with_names()
+    last = found.filter(volume=volume, dry_run=False)[:LAST_JOBS]
+    return render(request, "jobs/_volume_jobs.html", {"jobs": last})
 
 
 def _job(request: HttpRequest, key: str) -> Job:
-    found = Job.objects.visible_to(request.user).with_names()
-    return get_object_or_404(found, key=key)
+    return get_object_or_404(listed(request.user), key=key)
 
 
 def _status(job: Job) -> dict[str, object]:
     steps = list(job.step_set.all())
+    now = timezone.now()
     row = rows_of([job.volume])[0] if job.dry_run else None
+    running = next((step for step in steps if step.state == StepState.RUNNING), None)
     return {
         "job": job,
+        "headline": headline(job, begun=any(step.op_id for step in steps)),
+        "detail": detail(job),
         "steps": steps,
-        "changes": _changes(job, row) if row is not None else (),
+        "running": running,
+        "remaining": remaining_seconds(running, now) if running is not None else None,
+        "wait": _wait(job, running),
+        "changed": changed(job, steps),
+        "changes": _changes(job, row),
         "cost": estimate(row, steps) if row is not None and job.state == State.SUCCEEDED else None,
-        # The sentence of these states quotes the error; twice on one page reads like two errors.
-        "said_in_sentence": job.state in (State.FAILED, State.NEEDS_ATTENTION),
+        "poll_seconds": POLL_SECONDS.get(State(job.state)),
         "can_apply": job.dry_run and job.state == State.SUCCEEDED,
         "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
-        "cancel_says": _cancel_says(job),
         "no_way_back": no_way_back(job),
+        "why_limit": WHY_LIMIT,
     }
 
 
-def _changes(job: Job, row: VolumeRow) -> tuple[Change, ...]:
-    return changes(row.wish, Wish.from_json(job.wish))
+def _wait(job: Job, running: Step | None) -> Wait | None:
+    is_waiting = job.state == State.WAITING
+    return wait_of(
+        job,
+        has_running_step=running is not None,
+        halt=Halt.objects.select_related("actor").first() if is_waiting else None,
+        holder=_holder(job) if is_waiting and running is None else None,
+        now=timezone.now(),
+    )
 
 
-def _cancel_says(job: Job) -> str:
-    """What cancelling does to this job."""
-    if job.state == State.NEEDS_ATTENTION:
-        return "It ends as it is, without a look at the host: only where that is gone for good."
-    if job.fallback is None:
-        return "It stops before its next step; what is done stays done."
-    return "It stops before its next step; what is done is undone."
+def _holder(job: Job) -> Job | None:
+    """The job that changes the same volume group now."""
+    groups = job.volume.placement_set.filter(until=None).values("vg_uuid")
+    turns = Step.objects.filter(vg_uuid__in=groups, state=StepState.RUNNING, holds_vg=True)
+    step = turns.exclude(job=job).select_related("job__volume").first()
+    return step.job if step is not None else None
+
+
+def _changes(job: Job, row: VolumeRow | None) -> Sequence[Change]:
+    """From what the volume is (a preview), or was when the job was accepted, to what is wished."""
+    wish = Wish.from_json(job.wish)
+    if row is not None:
+        return changes(row.wish, wish)
+    if job.fallback is not None:
+        return changes(Wish.from_json(job.fallback), wish)
+    return changes(None, wish) if job.kind == Kind.CREATE_VOLUME else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -28,6 +28,20 @@ ANSWERS = {
     **described.problems(400, 403, 404, 409, 422),
 }
 PARAMETERS = [described.WAIT, described.IDEMPOTENCY_KEY]
+Post = TypeVar("Post", bound=Callable[..., Response])
+
+
+def _decision(
+    operation_id: str, summary: str, body: type[bodies.Body] | None = None
+) -> Callable[[Post], Post]:
+    """What all decisions have in common in the document of the API."""
+    return extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        request=body,
+        parameters=PARAMETERS,
+        responses=ANSWERS,
+    )
 
 
 class ResolveBody(bodies.Body):
@@ -71,13 +85,7 @@ class _Decision(Resource):
 class JobResume(_Decision):
     """Forward."""
 
-    @extend_schema(
-        operation_id="job_resume",
-        summary="Resume a job",
-        request=None,
-        parameters=PARAMETERS,
-        responses=ANSWERS,
-    )
+    @_decision("job_resume", "Resume a job")
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host again and go on towards the wish."""
         return self.decided(request, key, decisions.resume)
@@ -86,13 +94,7 @@ class JobResume(_Decision):
 class JobRollback(_Decision):
     """Back."""
 
-    @extend_schema(
-        operation_id="job_rollback",
-        summary="Roll a job back",
-        request=None,
-        parameters=PARAMETERS,
-        responses=ANSWERS,
-    )
+    @_decision("job_rollback", "Roll a job back")
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host again and go back to where it began, unless
         the point of no return is passed."""
@@ -102,13 +104,7 @@ class JobRollback(_Decision):
 class JobResolve(_Decision):
     """Settled by hand."""
 
-    @extend_schema(
-        operation_id="job_resolve",
-        summary="Mark a job as resolved",
-        request=ResolveBody,
-        parameters=PARAMETERS,
-        responses=ANSWERS,
-    )
+    @_decision("job_resolve", "Mark a job as resolved", ResolveBody)
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host once more, then cancel the job."""
         why = bodies.read(request, ResolveBody)["why"]

@@ -49,7 +49,8 @@ def test_a_job_that_is_over_asks_for_nothing_more(staff: Client, state: State) -
     there = job(scene())
     end(there, state)
     text = page(staff, "job", there.key)
-    assert "hx-get" not in text
+    for name in ("job-status", "job-lines"):
+        assert reverse(name, args=[there.key]) not in text
     assert "http-equiv" not in text
     assert there.get_state_display() in text
 
@@ -121,7 +122,7 @@ def test_a_long_output_starts_with_its_end(staff: Client) -> None:
     there = job(scene())
     Line.objects.bulk_create(Line(job=there, n=n, text=f"line {n}.") for n in range(1, 701))
     text = page(staff, "job", there.key)
-    assert "The first 200 lines are left out" in text
+    assert '<span class="num">200</span> are left out' in text
     assert "line 200." not in text
     assert "line 700." in text
 

@@ -1,0 +1,58 @@
+"""What a job has changed on its host so far, from its steps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.models import Job, State, Step, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Steps by how far they came: `done`, `broken` (failed after a command had begun), `unknown`
+    (sent, and not known to be over). `kept_group`: the volume group that a step of unknown outcome
+    keeps for itself while a person decides; "" for none."""
+
+    sentence: str
+    done: tuple[Step, ...]
+    broken: tuple[Step, ...]
+    unknown: tuple[Step, ...]
+    kept_group: str
+
+
+def changed(job: Job, steps: Sequence[Step]) -> Changed:
+    """`steps` are all of the job, in their order."""
+    done = tuple(step for step in steps if step.state == StepState.DONE)
+    broken = tuple(step for step in steps if step.state == StepState.FAILED and has_begun(step))
+    unknown = tuple(step for step in steps if step.state == StepState.RUNNING)
+    is_left = job.state == State.NEEDS_ATTENTION
+    kept = [str(step.args.get("vg", "")) for step in unknown if step.holds_vg and is_left]
+    return Changed(
+        _sentence(job, len(done), len(broken), len(unknown)),
+        done,
+        broken,
+        unknown,
+        kept[0] if kept else "",
+    )
+
+
+def has_begun(step: Step) -> bool:
+    """Whether a command of the step was started on the host."""
+    return any(
+        command.get("rc") is not None or command.get("started_ns") is not None
+        for command in step.commands
+    )
+
+
+def _sentence(job: Job, done: int, broken: int, unknown: int) -> str:
+    if not done and not broken and not unknown:
+        return "Nothing was changed on the host." if job.is_over else "Nothing was changed yet."
+    parts = [f"{_steps(done)} done"] if done else []
+    parts += [f"{_steps(broken)} failed half-way"] if broken else []
+    parts += [f"{_steps(unknown)} under way"] if unknown else []
+    return f"{', '.join(parts)}."
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"

@@ -1,0 +1,74 @@
+"""What a job is called where it stands: "Attaching a cache to web12", "Failed to attach …".
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.models import Job, Kind, State
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A verb with its object, for each time; `{}` is the volume."""
+
+    doing: str
+    done: str
+    do: str
+
+
+def _words(doing: str, done: str, do: str, rest: str = "{}") -> Words:
+    return Words(f"{doing} {rest}", f"{done} {rest}", f"{do} {rest}")
+
+
+WORDS: dict[str, Words] = {
+    Kind.CREATE_VOLUME: _words("Creating", "Created", "create"),
+    Kind.TAG_VOLUME: _words("Putting", "Put", "put", "{} under management"),
+    Kind.EXTEND_VOLUME: _words("Extending", "Extended", "extend"),
+    Kind.MOVE_VOLUME: _words("Moving", "Moved", "move"),
+    Kind.RETIRE_VOLUME: _words("Retiring", "Retired", "retire"),
+    Kind.RESTORE_VOLUME: _words("Restoring", "Restored", "restore"),
+    Kind.DESTROY_VOLUME: _words("Destroying", "Destroyed", "destroy"),
+    Kind.ADD_CACHE: _words("Attaching", "Attached", "attach", "a cache to {}"),
+    Kind.SET_CACHE: _words("Changing", "Changed", "change", "the cache of {}"),
+    Kind.REPLACE_CACHE: _words("Replacing", "Replaced", "replace", "the cache of {}"),
+    Kind.FLUSH_CACHE: _words("Flushing", "Flushed", "flush", "the cache of {}"),
+    Kind.REMOVE_CACHE: _words("Removing", "Removed", "remove", "the cache of {}"),
+    Kind.DROP_CACHE: _words("Dropping", "Dropped", "drop", "the lost cache of {}"),
+    Kind.REPAIR_VOLUME: _words("Repairing", "Repaired", "repair"),
+}
+
+
+def headline(job: Job, *, begun: bool) -> str:
+    """Kind, volume and state in one phrase; `begun`: a step of it was sent to the host."""
+    words, label = WORDS[job.kind], job.volume.label
+    if job.dry_run:
+        return f"Preview: {words.do.format(label)}"
+    if job.state == State.SUCCEEDED:
+        return words.done.format(label)
+    if job.state == State.FAILED:
+        return f"Failed to {words.do.format(label)}"
+    if job.state == State.CANCELLED:
+        return f"Cancelled: {words.do.format(label)}"
+    if job.state == State.NEEDS_ATTENTION:
+        return f"Needs a decision: {words.do.format(label)}"
+    if job.falls_back:
+        return f"Rolling back: {words.do.format(label)}"
+    if begun or job.state == State.RUNNING:
+        return words.doing.format(label)
+    return f"Waiting to {words.do.format(label)}"
+
+
+def detail(job: Job) -> str:
+    """What the headline does not say: what it does now, or how it ended; "" where that is all.
+    An error is told apart from it."""
+    if job.state in (State.FAILED, State.NEEDS_ATTENTION):
+        return job.explanation if "undone" in job.error else ""
+    if job.state == State.RUNNING and not job.explanation:
+        return "Reading what is on the host."
+    if job.state in (State.QUEUED, State.WAITING):
+        return ""
+    said = job.explanation.rstrip(".")
+    return f"{said[:1].upper()}{said[1:]}." if said else ""

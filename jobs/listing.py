@@ -1,0 +1,79 @@
+"""The list of jobs: which ones, and in which order."""
+
+from __future__ import annotations
+
+from django import forms
+from django.db.models import Case, F, Q, Value, When
+
+from jobs.models import OVER, Job, JobQuerySet, Kind, State
+from storage.access import Person
+
+ACTIVE = "active"
+STATES = (
+    ("", "Any state"),
+    (ACTIVE, "Not over yet"),
+    *((state.value, state.label.capitalize()) for state in State),
+)
+KINDS = (("", "Any kind"), *Kind.choices)
+URGENCY = Case(
+    When(state=State.NEEDS_ATTENTION, then=Value(0)),
+    When(state=State.RUNNING, then=Value(1)),
+    When(state=State.WAITING, then=Value(2)),
+    default=Value(3),
+)
+"""Among those that are not over."""
+
+
+class Part(forms.TextInput):
+    """A word to look for."""
+
+    def __init__(self) -> None:
+        super().__init__({"placeholder": "part of the name, or key"})
+
+
+class JobFilter(forms.Form):
+    """The filters of the list, as the address has them."""
+
+    state = forms.ChoiceField(choices=STATES, required=False)
+    kind = forms.ChoiceField(choices=KINDS, required=False)
+    host = forms.CharField(max_length=64, required=False, widget=Part)
+    volume = forms.CharField(max_length=200, required=False, widget=Part)
+    customer = forms.CharField(max_length=200, required=False, widget=Part)
+    mine = forms.BooleanField(required=False, label="Only mine")
+    previews = forms.BooleanField(required=False, label="With previews")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for anything but the plain list."""
+        return any(self.data.get(name) for name in self.fields)
+
+    def found(self, jobs: JobQuerySet, user: Person) -> JobQuerySet:
+        """Those of `jobs` that match, what needs a person or runs first, then the latest ended.
+        Host, volume and customer by key or by a part of their name. None match a wrong filter."""
+        if not self.is_valid():
+            return jobs.none()
+        asked = self.cleaned_data
+        if not asked["previews"]:
+            jobs = jobs.filter(dry_run=False)
+        if asked["state"] == ACTIVE:
+            jobs = jobs.exclude(state__in=OVER)
+        elif asked["state"]:
+            jobs = jobs.filter(state=asked["state"])
+        if asked["kind"]:
+            jobs = jobs.filter(kind=asked["kind"])
+        for name, field in NAMED:
+            if text := asked[name]:
+                path = name if name != "customer" else "volume__customer"
+                named = Q(**{f"{path}__key": text}) | Q(**{f"{path}__{field}__icontains": text})
+                jobs = jobs.filter(named)
+        if asked["mine"]:
+            jobs = jobs.filter(actor=user.pk)
+        return jobs.order_by(F("ended_at").desc(nulls_first=True), URGENCY, "-id")
+
+
+NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
+
+
+def listed(user: Person) -> JobQuerySet:
+    """What the person may see of the jobs, with all that a row of the list names."""
+    return Job.objects.visible_to(user).with_names().select_related("volume__customer")

@@ -1,0 +1,87 @@
+"""What a job waits for that no worker holds now. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from jobs.holds import next_opening
+from jobs.models import Halt, Job, State
+
+PATIENCE = timedelta(seconds=30)
+"""A worker takes a job within a second; after this long there is hardly one."""
+
+What = Literal["later", "worker", "stop", "maintenance", "window", "host", "turn", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`sentence` says for what, and what would help; `until` when it is looked at again, where
+    that is long enough to be told; `holder` the job whose turn it is (`turn`)."""
+
+    what: What
+    sentence: str
+    until: datetime | None = None
+    holder: Job | None = None
+
+
+def wait_of(
+    job: Job, *, has_running_step: bool, halt: Halt | None, holder: Job | None, now: datetime
+) -> Wait | None:
+    """None for a job that waits for nothing but its own work, or for a person's decision.
+
+    `halt` is the global stop, `holder` the job that changes the same volume group now.
+    """
+    if job.state == State.QUEUED:
+        return _queued(job, now)
+    if job.state != State.WAITING:
+        return None
+    if job.attempts and job.error.get("message"):
+        tried = "once" if job.attempts == 1 else f"{job.attempts} times"
+        locked = " The volume stays locked meanwhile." if has_running_step else ""
+        sentence = f"Waits for {job.host.name} to answer: asked {tried} in vain.{locked}"
+        return Wait("host", sentence, job.not_before)
+    if has_running_step:
+        return None
+    return _held(job, halt, now) or _other(job, holder)
+
+
+def _queued(job: Job, now: datetime) -> Wait:
+    if job.not_before is not None and job.not_before > now:
+        return Wait("later", "Was asked for later, and begins by itself.", job.not_before)
+    if now - (job.not_before or job.created_at) < PATIENCE:
+        return Wait("worker", "Waits for a free worker.")
+    return Wait(
+        "worker",
+        "No worker has taken it yet: all are busy, or none runs. On the panel's machine, "
+        "manage.py doctor tells.",
+    )
+
+
+def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
+    host = job.host
+    if halt is not None:
+        by = f" by {halt.actor}" if halt.actor is not None else ""
+        why = f": {halt.reason}" if halt.reason else ""
+        return Wait("stop", f"All jobs are stopped{by}{why}. It goes on once they are let go on.")
+    if host.maintenance_since is not None:
+        why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
+        return Wait(
+            "maintenance", f"{host.name} is in maintenance{why}. It goes on once that has ended."
+        )
+    if host.window_start is None or host.window_end is None:
+        return None
+    opening = next_opening(host.window_start, host.window_end, now)
+    if opening is None:
+        return None
+    hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
+    return Wait("window", f"Waits for the change window of {host.name}, {hours}.", opening)
+
+
+def _other(job: Job, holder: Job | None) -> Wait:
+    if holder is not None:
+        sentence = "Waits for its turn: another job changes the volume group now."
+        return Wait("turn", sentence, holder=holder)
+    said = job.explanation.rstrip(".") or "Waits to be looked at again"
+    return Wait("other", f"{said}. It is tried again by itself.")
