@@ -10,6 +10,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.db.models import Count, ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -28,6 +29,7 @@ MODES = (
     ("writeback", "writeback: faster writes too; offered only where the SSDs are mirrored"),
 )
 UNPROCESSABLE = 422
+PAGE_HOSTS = 25
 FIRST_CURRENCY = "EUR"
 
 
@@ -118,13 +120,15 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 @require_safe
 @staff_view()
 def plans(request: HttpRequest) -> HttpResponse:
-    """Every plan with how many volumes carry it, and the SSD space of every host."""
+    """Every plan with how many volumes carry it, and the SSD space of the hosts, by pages: it is
+    reckoned from their inventories."""
     counted = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
     # Django forgets a model's own order where it groups.
     found = counted.order_by("price_minor", "name")
     hosts = Host.objects.visible_to(request.user)
-    capacity = [(host, part) for host in hosts for part in capacities_of(host)]
-    context = {"plans": found.prefetch_related("hosts"), "capacity": capacity}
+    page = Paginator(hosts, PAGE_HOSTS).get_page(request.GET.get("page"))
+    capacity = [(host, part) for host in page for part in capacities_of(host)]
+    context = {"plans": found.prefetch_related("hosts"), "capacity": capacity, "page": page}
     return render(request, "panel/cacheplans.html", context)
 
 

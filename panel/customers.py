@@ -37,6 +37,7 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
     """One customer: volumes and people."""
     found = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
     volumes = Volume.objects.visible_to(request.user).existing().filter(customer=found)
+    volumes = volumes.select_related("cache_plan")
     page = Paginator(volumes, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "customer": found,
@@ -73,13 +74,14 @@ def _form(request: HttpRequest, form: CustomerForm, found: Customer | None) -> H
 
 
 def _counted(found: QuerySet[Customer]) -> QuerySet[Customer]:
-    """With volume_count, volume_bytes and member_count; one subquery each, since two joins would
-    multiply each other's rows."""
+    """With volume_count, planned_count (volumes with a cache plan), volume_bytes and member_count;
+    one subquery each, since two joins would multiply each other's rows."""
     owned = Volume.objects.existing().filter(customer=OuterRef("pk"))
     volumes = owned.order_by().values("customer")
     members = Member.objects.filter(customer=OuterRef("pk")).order_by().values("customer")
     return found.annotate(
         volume_count=Coalesce(Subquery(volumes.annotate(n=Count("pk")).values("n")), 0),
+        planned_count=Coalesce(Subquery(volumes.annotate(n=Count("cache_plan")).values("n")), 0),
         volume_bytes=Coalesce(Subquery(volumes.annotate(n=Sum("size_bytes")).values("n")), 0),
         member_count=Coalesce(Subquery(members.annotate(n=Count("pk")).values("n")), 0),
     )

@@ -32,6 +32,11 @@ class Capacity:
     free_bytes: int
     is_oversold: bool = False
 
+    @property
+    def taken_bytes(self) -> int:
+        """What lies on the SSD now."""
+        return self.sold_bytes + self.other_bytes
+
 
 def capacities(
     facts: HostFacts, sold_lv_uuids: Collection[str], reserved: Mapping[str, int]

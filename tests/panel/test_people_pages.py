@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from panel import people
 from panel.models import Invitation, User
-from storage.models import Customer, Member
+from storage.models import CachePlan, Customer, Member
 from tests import make
 from tests.scene import HOSTILE, scene
 
@@ -205,16 +205,18 @@ def test_names_are_shown_as_text(staff: Client) -> None:
 
 def test_customers_are_counted(staff: Client) -> None:
     acme = make.customer("Acme")
-    for _ in range(3):
-        make.volume(customer=acme, size_bytes=2**30)
+    sold = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=0, currency="EUR")
+    for carried in (sold, None, None):
+        make.volume(customer=acme, size_bytes=2**30, cache_plan=carried)
     for _ in range(2):
         acme.members.create(user=make.user())
     make.customer("Empty")
     rows = [re.sub(r"<[^>]+>|\s+", " ", row) for row in page(staff, "customers").split("<tr>")]
     acme_row = next(row for row in rows if "Acme" in row)
     empty_row = next(row for row in rows if "Empty" in row)
-    assert acme_row.split() == ["Acme", "-", "3", "3", "GiB", "2"]
-    assert empty_row.split()[:3] == ["Empty", "-", "0"]
+    assert acme_row.split() == ["Acme", "-", "3", "1", "3", "GiB", "2"]
+    assert empty_row.split()[:4] == ["Empty", "-", "0", "0"]
+    assert "nobody can sign in" in empty_row
 
 
 def test_a_customers_page_lists_volumes_and_people(staff: Client) -> None:
