@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from jobs.inplace import form_again, is_in_place
 from jobs.models import Job, Kind
 from jobs.pace import quicken
 from jobs.verbs import UNPROCESSABLE, preview_of, row_of, show_refusal
@@ -27,6 +28,11 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         return preview_of(request, Kind.REPLACE_CACHE, row.volume, form.wish)
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
+    if refusal is None and is_in_place(request):
+        context["resize"] = form
+        return form_again(request, "jobs/_resize_form.html", context, "#resize-form", UNPROCESSABLE)
+    if refusal is not None and is_in_place(request):
+        return show_refusal(request, refusal, row.volume)
     code = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "jobs/cache_resize.html", context, status=code)
 

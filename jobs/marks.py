@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Job
 from storage.access import is_staff
 from storage.models import Volume
-from storage.series_views import span_of
+from storage.span import span_of
 
 MOST = 50
 
@@ -32,7 +32,7 @@ def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
         .filter(volume=volume, dry_run=False)
         .select_related("cache_plan")
         .annotate(began=Coalesce("started_at", "created_at"))
-        .filter(began__gt=span.start)
+        .filter(began__gt=span.start, began__lte=span.end)
         .order_by("-began")[:MOST]
     )
     staff = is_staff(request.user)
@@ -40,11 +40,14 @@ def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def mark(job: Job, *, staff: bool) -> dict[str, Any]:
-    """`{at, label, state, url}`; customers get no URL, and a label in their words."""
+    """`{key, at, until, label, state, url}`; customers get no key and URL, and a label in their
+    words. `until` is null while it runs."""
     plan = job.cache_plan
     words = f"Plan: {plan.name}" if plan is not None else "Plan: no cache"
     return {
+        "key": job.key if staff else "",
         "at": (job.started_at or job.created_at).isoformat(),
+        "until": job.ended_at.isoformat() if job.ended_at is not None else None,
         "label": job.get_kind_display() if staff else words,
         "state": job.state,
         "url": reverse("job", args=[job.key]) if staff else "",

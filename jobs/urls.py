@@ -8,6 +8,7 @@ from jobs import (
     adoption_views,
     audit_views,
     cache_views,
+    comparison_views,
     decision_views,
     drift_views,
     growth_views,
@@ -19,6 +20,7 @@ from jobs import (
     marks,
     verbs,
     views,
+    work_views,
 )
 
 urlpatterns = [
@@ -42,6 +44,12 @@ urlpatterns = [
     path("adopt/tag", adoption_views.tag_adopted, name="adopt-tag"),
     path("volumes/new", verbs.new_volume, name="volume-new"),
     path("volumes/<str:key>/jobs", views.volume_jobs, name="volume-jobs"),
+    path("volumes/<str:key>/work", work_views.volume_work, name="volume-work"),
+    path(
+        "volumes/<str:key>/comparison",
+        comparison_views.volume_comparison,
+        name="volume-comparison",
+    ),
     path("volumes/<str:key>/marks", marks.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", verbs.cache_form, name="cache-form"),
     path("volumes/<str:key>/cache/remove", verbs.remove_cache, name="cache-remove"),

@@ -22,6 +22,7 @@ from jobs.address import address_of
 from jobs.clock import database_now
 from jobs.forms import AcceptForm, ConfirmForm
 from jobs.hosts import accept_fingerprint
+from jobs.inplace import form_again, is_in_place, to_job
 from jobs.models import Job, Kind, State
 from jobs.queue import Busy, cancel, submit
 from storage.access import Right, may, staff_view
@@ -50,6 +51,10 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
         return preview_of(request, kind, row.volume, form.wish)
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
+    if refusal is None and is_in_place(request):
+        return form_again(request, "jobs/_cache_form.html", context, "#cache-form", UNPROCESSABLE)
+    if refusal is not None and is_in_place(request):
+        return show_refusal(request, refusal, row.volume)
     code = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "jobs/cache_form.html", context, status=code)
 
@@ -175,7 +180,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
         cancel(found, _actor(request))
     except Refused as refused:
         return show_refusal(request, refused, found.volume, CONFLICT)
-    return redirect("job", found.key)
+    return to_job(request, found)
 
 
 @staff_view(Right.ADMINISTER)
@@ -243,8 +248,9 @@ def _submit(
         return show_refusal(request, refused, volume)
     except Busy as busy:
         context = {"volume": volume, "holder": busy.job}
-        return render(request, "jobs/busy.html", context, status=CONFLICT)
-    return redirect("job", job.key)
+        name = "jobs/_work_busy.html" if is_in_place(request) else "jobs/busy.html"
+        return render(request, name, context, status=CONFLICT)
+    return to_job(request, job)
 
 
 def show_refusal(
@@ -255,4 +261,5 @@ def show_refusal(
 ) -> HttpResponse:
     """The page that says why not."""
     context = {"refusal": refusal, "volume": volume}
-    return render(request, "jobs/refused.html", context, status=status)
+    name = "jobs/_work_refused.html" if is_in_place(request) else "jobs/refused.html"
+    return render(request, name, context, status=status)

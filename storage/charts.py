@@ -37,12 +37,12 @@ SHOWN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """`title` names what is counted, "" where the unit says it. `place` is left or right, or below
-    for a short axis under the left one."""
+    """`title` names what is counted, "" where the unit says it. Axes of a panel stand above each
+    other, the first on top, each with a share of the height by its `weight`."""
 
     scale: Scale
     title: str
-    place: str = "left"
+    weight: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,38 +83,47 @@ class Column:
 
 
 def panels(*, plain: bool) -> tuple[Panel, ...]:
-    """The four charts of a volume, in the words of staff or of customers."""
+    """The charts of a volume, in the words of staff or of customers: five, or four."""
 
     def words(staff: str, customer: str) -> str:
         return customer if plain else staff
 
-    percentile = Line("latency_p95_ms", "95 % below", "purple", 1, "dotted")
+    percentiles = (
+        Line("latency_p50_ms", "Median", "purple", 1),
+        Line("latency_p95_ms", "95 % below", "pink", 1, "dotted"),
+    )
+    writes_from_cache = (
+        Line("write_hit_rate", "Write hit rate", "orange", 0, "dashed"),
+        Line("write_accesses_per_s", "Write accesses", "orange", 1, "filled"),
+    )
     return (
         Panel(
             "operations",
             words("I/O operations and latency", "Reads and writes, and how long they take"),
             (
                 Axis(Scale.PER_SECOND, words("IOPS", "a second")),
-                Axis(Scale.MS, words("latency", "time"), "right"),
+                Axis(Scale.MS, words("latency", "time")),
             ),
             (
                 Line("read_iops", "Reads", "blue"),
                 Line("write_iops", "Writes", "orange"),
                 Line("read_ms", "Read time", "blue", 1, "dashed"),
                 Line("write_ms", "Write time", "orange", 1, "dashed"),
-                *(() if plain else (percentile,)),
+                *(() if plain else percentiles),
             ),
         ),
         Panel(
             "hits",
-            words("Read hit rate", "Reads served from SSD"),
+            words("Hit rate", "Reads served from SSD"),
             (
-                Axis(Scale.PERCENT, words("hit rate", "from SSD")),
-                Axis(Scale.PER_SECOND, words("accesses", "reads"), "below"),
+                Axis(Scale.PERCENT, words("hit rate", "from SSD"), 3),
+                Axis(Scale.PER_SECOND, words("accesses", "reads")),
             ),
             (
-                Line("hit_rate", words("Hit rate", "Reads served from SSD"), "green"),
+                Line("hit_rate", words("Read hit rate", "Reads served from SSD"), "green"),
+                *(() if plain else writes_from_cache[:1]),
                 Line("accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"),
+                *(() if plain else writes_from_cache[1:]),
             ),
             of_cache=True,
         ),
@@ -138,7 +147,21 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
             ),
             of_cache=True,
         ),
+        *(() if plain else (CHURN,)),
     )
+
+
+CHURN: Final = Panel(
+    "churn",
+    "Promotions and SSD writes",
+    (Axis(Scale.PER_SECOND, "blocks"), Axis(Scale.SPEED, "")),
+    (
+        Line("promotions_per_s", "Promoted", "purple"),
+        Line("demotions_per_s", "Demoted", "secondary", 0, "dashed"),
+        Line("ssd_write_bytes_per_s", "Written to SSD", "pink", 1, "filled"),
+    ),
+    of_cache=True,
+)
 
 
 def columns(shown: tuple[Panel, ...], *, has_cache: bool) -> list[Column]:
@@ -169,13 +192,13 @@ def table(
 def summary(found: Series, span: str) -> str:
     """The whole time in a few sentences, for those who do not see the charts; "" without figures.
 
-    `span` is the time in words, such as "1 h".
+    `span` is the time in words, such as "Last 1 h".
     """
     if found.is_empty:
         return ""
     total = found.totals
     parts = [
-        f"Last {span}: {units.iops(total['read_iops'])} reads and "
+        f"{span}: {units.iops(total['read_iops'])} reads and "
         f"{units.iops(total['write_iops'])} writes a second on average.",
         *_times(total),
     ]

@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
+from storage.counters import SECTOR_BYTES
 from storage.models import Volume
 from storage.rates import Sums, figures
 from storage.samples.window import BCACHE, COLUMNS, summed
@@ -36,23 +37,35 @@ UNITS: Final = {
     "hit_rate": "ratio",
     "write_hit_rate": "ratio",
     "accesses_per_s": "1/s",
+    "write_accesses_per_s": "1/s",
     "read_bytes_per_s": "B/s",
     "write_bytes_per_s": "B/s",
+    "promotions_per_s": "1/s",
+    "demotions_per_s": "1/s",
+    "ssd_write_bytes_per_s": "B/s",
     "dirty_bytes": "B",
     "used_bytes": "B",
     "cache_size_bytes": "B",
 }
 Values = Mapping[str, float | None]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
-# Time in which the cache's accesses were counted: their rate is over that alone.
+HIT_RATES: Final = ("hit_rate", "write_hit_rate")
+NOT_FAINT: Final[Values] = dict.fromkeys(HIT_RATES)
+# Times in which the cache's accesses, its moves and the writes to its SSD were counted: each rate
+# is over that alone.
 CACHE_MS: Final = (
     f"coalesce(sum(dt_ms) FILTER (WHERE read_hits IS NOT NULL OR ({BCACHE})), 0)::bigint"
+)
+MOVES_MS: Final = "coalesce(sum(dt_ms) FILTER (WHERE promotions IS NOT NULL), 0)::bigint"
+SSD: Final = (
+    "coalesce(sum(dt_ms) FILTER (WHERE fast_write_sectors IS NOT NULL), 0)::bigint,"
+    " coalesce(sum(fast_write_sectors), 0)::bigint"
 )
 QUERY: Final = (
     "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS bucket,"  # noqa: S608 (constants)
     " extract(epoch FROM min(ts - dt_ms * interval '1 millisecond') - %s)::float8,"
     " extract(epoch FROM min(ts) - %s)::float8,"
-    f" {CACHE_MS}, {', '.join(COLUMNS)} FROM storage_sample"
+    f" {CACHE_MS}, {MOVES_MS}, {SSD}, {', '.join(COLUMNS)} FROM storage_sample"
     " WHERE volume_id = %s AND ts > %s AND ts <= %s GROUP BY bucket"
 )
 
@@ -60,12 +73,16 @@ QUERY: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
     """What the samples of one bucket add up to. Its first interval lasted from `began` to `ended`,
-    in seconds after the start of the series; `cache_ms` is the time in which the cache's accesses
-    were counted; the sizes are those of its last sample, None without a cache."""
+    in seconds after the start of the series; `cache_ms`, `moves_ms` and `ssd_ms` are the times in
+    which the cache's accesses, its moves and the writes to its SSD (`ssd_write_sectors`) were
+    counted; the sizes are those of its last sample, None without a cache."""
 
     began: float
     ended: float
     cache_ms: int
+    moves_ms: int
+    ssd_ms: int
+    ssd_write_sectors: int
     sums: Sums
     cache_size_bytes: int | None
     used_bytes: int | None
@@ -87,12 +104,24 @@ class Bucket:
             "latency_p95_ms": found.latency_ms_p95,
             "hit_rate": found.hit_rate,
             "write_hit_rate": found.write_hit_rate,
-            "accesses_per_s": found.accesses * 1000 / self.cache_ms if self.cache_ms else None,
+            "accesses_per_s": _a_second(found.accesses, self.cache_ms),
+            "write_accesses_per_s": _a_second(found.write_accesses, self.moves_ms),
             "read_bytes_per_s": found.read_bytes_per_second,
             "write_bytes_per_s": found.write_bytes_per_second,
+            "promotions_per_s": _a_second(self.sums.promotions, self.moves_ms),
+            "demotions_per_s": _a_second(self.sums.demotions, self.moves_ms),
+            "ssd_write_bytes_per_s": _a_second(self.ssd_write_sectors * SECTOR_BYTES, self.ssd_ms),
             "dirty_bytes": self.dirty_bytes,
             "used_bytes": self.used_bytes,
             "cache_size_bytes": self.cache_size_bytes,
+        }
+
+    def faint(self) -> Values:
+        """The hit rates that so few accesses made that `values` does not tell them."""
+        said, told = figures(self.sums), figures(self.sums, least=1)
+        return {
+            "hit_rate": told.hit_rate if said.hit_rate is None else None,
+            "write_hit_rate": told.write_hit_rate if said.write_hit_rate is None else None,
         }
 
 
@@ -102,14 +131,16 @@ class Series:
     ended (a gap). `totals` is the same over all samples, `seconds` the time they cover.
 
     Latencies without percentile are averages; the percentiles are of reads and writes together
-    and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; sizes are
-    of the end of the bucket.
+    and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; `faint` has
+    those for a chart that fades them. Sizes are of the end of the bucket; `moves` (promotions,
+    demotions), writes and the SSD are told apart by dm-cache alone.
     """
 
     start: datetime
     end: datetime
     step_seconds: int
     values: Sequence[Values]
+    faint: Sequence[Values]
     totals: Values
     seconds: float
 
@@ -140,6 +171,10 @@ class Series:
                 "covered_seconds": self.seconds,
             },
         }
+
+    def faint_json(self) -> dict[str, list[float | None]]:
+        """The columns of `faint`."""
+        return {name: [_rounded(values[name]) for values in self.faint] for name in HIT_RATES}
 
 
 def series(volume: Volume, start: datetime, end: datetime, points: int = 600) -> Series:
@@ -178,18 +213,21 @@ def in_buckets(
     them in the next. Where the first of those covers the empty bucket, and there were samples
     before it, the next bucket's figures are its own too; any longer interval leaves a gap.
     """
-    values = []
+    values: list[Values] = []
+    faint: list[Values] = []
     for n in range(count):
         bucket, following = buckets.get(n), buckets.get(n + 1)
         if bucket is None and following is not None and following.covers(n, step):
             bucket = following if n - 1 in buckets else None
         values.append(bucket.values() if bucket is not None else UNKNOWN)
+        faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
     total = _total([buckets[n] for n in sorted(buckets)])
     return Series(
         start=start,
         end=end,
         step_seconds=step,
         values=values,
+        faint=faint,
         totals=total.values() if total is not None else UNKNOWN,
         seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
     )
@@ -203,6 +241,9 @@ def _total(buckets: Sequence[Bucket]) -> Bucket | None:
         began=buckets[0].began,
         ended=buckets[0].ended,
         cache_ms=sum(bucket.cache_ms for bucket in buckets),
+        moves_ms=sum(bucket.moves_ms for bucket in buckets),
+        ssd_ms=sum(bucket.ssd_ms for bucket in buckets),
+        ssd_write_sectors=sum(bucket.ssd_write_sectors for bucket in buckets),
         sums=sum((bucket.sums for bucket in buckets), Sums()),
         cache_size_bytes=buckets[-1].cache_size_bytes,
         used_bytes=buckets[-1].used_bytes,
@@ -211,16 +252,23 @@ def _total(buckets: Sequence[Bucket]) -> Bucket | None:
 
 
 def _bucket(row: Sequence[Any]) -> Bucket:
-    sums, (size, used, dirty) = summed(row[3:])
+    sums, (size, used, dirty) = summed(row[6:])
     return Bucket(
         began=row[0],
         ended=row[1],
         cache_ms=row[2],
+        moves_ms=row[3],
+        ssd_ms=row[4],
+        ssd_write_sectors=row[5],
         sums=sums,
         cache_size_bytes=size,
         used_bytes=used,
         dirty_bytes=dirty,
     )
+
+
+def _a_second(count: int, ms: int) -> float | None:
+    return count * 1000 / ms if ms else None
 
 
 def _rounded(value: float | None) -> float | None:

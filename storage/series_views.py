@@ -1,10 +1,10 @@
-"""Charts of a volume: what a page needs to show them, and the figures they fetch."""
+"""Charts of a volume: what a page needs to show them, and the figures they fetch. The time that
+they show is in the URL of the page (`storage.span`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from math import ceil
+import csv
+from datetime import datetime
 from typing import Any, Final
 
 from django.conf import settings
@@ -18,40 +18,10 @@ from django.views.decorators.http import require_safe
 from storage import charts
 from storage.access import is_staff
 from storage.models import LatestSample, Volume
-from storage.series import series, step_seconds
+from storage.series import UNITS, Series, series
+from storage.span import POINTS, RANGES, span_of
 
-RANGES: Final = {
-    "15m": ("15 min", timedelta(minutes=15)),
-    "1h": ("1 h", timedelta(hours=1)),
-    "6h": ("6 h", timedelta(hours=6)),
-    "24h": ("24 h", timedelta(days=1)),
-}
-DEFAULT_RANGE: Final = "1h"
-POINTS: Final = 600
 TABLE_ROWS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The time that a request's `range` names. It ends with the bucket that still lasts, so that a
-    bucket keeps its borders from one request to the next."""
-
-    key: str
-    label: str
-    start: datetime
-    end: datetime
-
-
-def span_of(request: HttpRequest, now: datetime, volume: Volume) -> Span:
-    """The time to show. Where the request names none that is known: an hour, or 15 minutes of a
-    volume that is known for less than an hour."""
-    asked = request.GET.get("range", "")
-    is_new = now - volume.created_at < RANGES[DEFAULT_RANGE][1]
-    key = asked if asked in RANGES else "15m" if is_new else DEFAULT_RANGE
-    label, length = RANGES[key]
-    step = step_seconds(now - length, now, POINTS)
-    end = datetime.fromtimestamp(ceil(now.timestamp() / step) * step, tz=now.tzinfo)
-    return Span(key, label, end - length, end)
 
 
 def chart_context(
@@ -66,22 +36,26 @@ def chart_context(
     found = series(volume, span.start, span.end, POINTS)
     shown = charts.panels(plain=plain)
     columns = charts.columns(shown, has_cache=found.has_cache)
-    query = f"?range={span.key}"
     return {
         "charts": {
             "ranges": [
-                {"key": key, "label": label, "is_shown": key == span.key}
+                {
+                    "label": label,
+                    "query": _with_range(request, key),
+                    "is_shown": key == span.key and not span.is_part,
+                }
                 for key, (label, _length) in RANGES.items()
             ],
             "span": span,
             "plain": plain,
-            "series_url": reverse("volume-series", args=[volume.key]) + query,
-            "marks_url": reverse("volume-marks", args=[volume.key]) + query,
+            "series_url": reverse("volume-series", args=[volume.key]),
+            "marks_url": reverse("volume-marks", args=[volume.key]),
+            "csv_url": f"{reverse('volume-csv', args=[volume.key])}?{span.query}",
             "panels": shown,
             "columns": columns,
             "rows": charts.table(found, columns, rows=TABLE_ROWS, now=now),
             "step_seconds": found.step_seconds,
-            "summary": charts.summary(found, span.label),
+            "summary": charts.summary(found, span.words),
             "is_empty": found.is_empty,
             "has_cache": found.has_cache,
             "was_sampled": _was_sampled(volume, span.start),
@@ -101,10 +75,42 @@ def volume_series(request: HttpRequest, key: str) -> HttpResponse:
     found = series(volume, span.start, span.end, POINTS)
     answer: dict[str, Any] = {
         **found.to_json(),
-        "summary": charts.summary(found, span.label),
+        "faint": found.faint_json(),
+        "summary": charts.summary(found, span.words),
         "has_cache": found.has_cache,
     }
     return JsonResponse(answer)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+def volume_csv(request: HttpRequest, key: str) -> HttpResponse:
+    """The same figures as a table for spreadsheets: one row a bucket, with its end in UTC; an empty
+    cell is not known. It names no host."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    span = span_of(request, timezone.now(), volume)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    name = f"volume-{volume.key}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    _write(response, series(volume, span.start, span.end, POINTS))
+    return response
+
+
+def _write(response: HttpResponse, found: Series) -> None:
+    rows = csv.writer(response)
+    rows.writerow(["until (UTC)", *(f"{name} ({unit})" for name, unit in UNITS.items())])
+    for n, values in enumerate(found.values):
+        cells = ["" if values[name] is None else values[name] for name in UNITS]
+        rows.writerow([f"{found.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
+
+
+def _with_range(request: HttpRequest, key: str) -> str:
+    """The page's parameters with another range; a part that was zoomed into is left."""
+    query = request.GET.copy()
+    for name in ("from", "to"):
+        query.pop(name, None)
+    query["range"] = key
+    return query.urlencode()
 
 
 def _was_sampled(volume: Volume, start: datetime) -> bool:

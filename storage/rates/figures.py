@@ -108,8 +108,9 @@ class Figures:
     write_accesses: int
 
 
-def figures(sums: Sums) -> Figures:
-    """Rates, averages, percentiles and hit rates of a sum of intervals."""
+def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
+    """Rates, averages, percentiles and hit rates of a sum of intervals. Fewer accesses than `least`
+    make no hit rate."""
     seconds = sums.dt_ms / 1000
     hits, accesses = _read_hits(sums)
     write_accesses = sums.write_hits + sums.write_misses
@@ -123,8 +124,8 @@ def figures(sums: Sums) -> Figures:
         write_ms=_ratio(sums.write_ms, sums.writes),
         latency_ms_p50=percentile_ms(sums.latency_counts, 0.50),
         latency_ms_p95=percentile_ms(sums.latency_counts, 0.95),
-        hit_rate=hits / accesses if accesses >= MIN_ACCESSES else None,
-        write_hit_rate=sums.write_hits / write_accesses if write_accesses >= MIN_ACCESSES else None,
+        hit_rate=hits / accesses if accesses >= least else None,
+        write_hit_rate=sums.write_hits / write_accesses if write_accesses >= least else None,
         accesses=accesses,
         write_accesses=write_accesses,
     )

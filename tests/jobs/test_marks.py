@@ -42,7 +42,9 @@ def test_a_mark_says_what_began_when_and_how_it_ended(staff: Client) -> None:
     end(done, State.FAILED)
     assert marks(staff, there) == [
         {
+            "key": done.key,
             "at": done.started_at.isoformat() if done.started_at else "",
+            "until": done.ended_at.isoformat() if done.ended_at else "",
             "label": "Add cache",
             "state": "failed",
             "url": reverse("job", args=[done.key]),
@@ -100,9 +102,10 @@ def test_members_see_their_own_changes_in_their_words(client: Client) -> None:
     job(there, kind="remove-cache", door=Door.PORTAL)
     client.force_login(person)
     found = marks(client, there)
-    assert [(mark["label"], mark["url"]) for mark in found] == [
-        ("Plan: Swift", ""),
-        ("Plan: no cache", ""),
+    assert [(mark["label"], mark["url"], mark["key"]) for mark in found] == [
+        ("Plan: Swift", "", ""),
+        ("Plan: no cache", "", ""),
     ]
+    assert found[1]["until"] is None
     url = reverse("volume-marks", args=[foreign.volume.key])
     assert client.get(url).status_code == 404

@@ -88,6 +88,10 @@ TABLE = (
     Row("volumes", "GET", SEE),
     Row("volume", "GET", SEE, ("volume",)),
     Row("volume-figures", "GET", SEE, ("volume",)),
+    Row("volume-cache", "GET", SEE, ("volume",)),
+    Row("volume-cache-state", "GET", SEE, ("volume",)),
+    Row("volume-work", "GET", SEE, ("volume",)),
+    Row("volume-comparison", "GET", SEE, ("volume",)),
     Row("volume-jobs", "GET", SEE, ("volume",)),
     Row("volume-new", "GET", OPERATE),
     Row("volume-new", "POST", OPERATE),
@@ -152,6 +156,7 @@ TABLE = (
     Row("adopt-tag", "POST", OPERATE),
     # Charts, for whoever may see the volume
     Row("volume-series", "GET", SHARED, ("volume",)),
+    Row("volume-csv", "GET", SHARED, ("volume",)),
     Row("volume-marks", "GET", SHARED, ("volume",)),
     # Cache plans
     Row("cache-plans", "GET", SEE),

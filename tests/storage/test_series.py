@@ -135,6 +135,26 @@ def test_a_volume_without_a_cache_has_no_accesses(host: Host) -> None:
         assert columns[name] == [None], name
 
 
+def test_moves_and_writes_to_the_ssd_are_over_the_time_in_which_they_were_counted(
+    host: Host,
+) -> None:
+    volume, lv = placed(host)
+    for n in range(3):
+        data = wire.disk(writes=10 * n, write_sectors=2000 * n)
+        cache = wire.cache(
+            write_hits=300 * n, write_misses=100 * n, promotions=50 * n, demotions=10 * n,
+            cdata=data, origin=wire.disk(),
+        )  # fmt: skip
+        disk = wire.disk(writes=400 * n)
+        take(host, 10 * n, wire.volume(lv, disk=disk, cache=cache if n else None))
+    columns = series(volume, NOON, after(20)).to_json()["series"]
+    assert columns["promotions_per_s"] == [None, 5]
+    assert columns["demotions_per_s"] == [None, 1]
+    assert columns["write_accesses_per_s"] == [None, 40]
+    assert columns["write_hit_rate"] == [None, 0.75]
+    assert columns["ssd_write_bytes_per_s"] == [None, 2000 * 512 / 10]
+
+
 def test_percentiles_come_from_the_histogram_of_the_bucket(host: Host) -> None:
     volume, lv = placed(host)
     take(host, 0, reading(lv, 0, latency=wire.latency()))

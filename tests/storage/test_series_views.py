@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -91,6 +93,54 @@ def test_the_page_marks_the_range_that_it_shows(staff: Client) -> None:
     assert text.count("btn-sm active") == 1
 
 
+def test_a_part_of_the_past_is_named_by_its_ends(staff: Client) -> None:
+    there = sampled(age=timedelta(hours=3))
+    start, end = (timezone.now() - timedelta(hours=h) for h in (3.1, 2.9))
+    ends = {"from": start.isoformat(), "to": end.isoformat(), "range": "6h"}
+    found = staff.get(reverse("volume-series", args=[there.volume.key]), ends).json()
+    assert found["totals"]["read_iops"] == 200
+    assert found["step_seconds"] == 10
+    text = page(staff, there.volume, **ends)
+    assert "btn-sm active" not in text
+    assert re.search(r"12 min (0|10) s until \d\d:\d\d:\d\d UTC: 200 reads", text)
+    assert 'data-from="' in text
+
+
+def test_another_range_keeps_the_job_that_is_compared(staff: Client) -> None:
+    text = page(staff, sampled().volume, range="6h", compare="x", **{"from": "a", "to": "b"})
+    assert 'href="?range=1h&amp;compare=x#charts"' in text
+
+
+def test_the_figures_come_as_a_table_for_spreadsheets(staff: Client) -> None:
+    there = sampled()
+    url = reverse("volume-csv", args=[there.volume.key])
+    response = staff.get(url, {"range": "15m"})
+    assert response["Content-Type"].startswith("text/csv")
+    assert f'filename="volume-{there.volume.key}-' in response["Content-Disposition"]
+    head, *rows = csv.reader(response.content.decode().splitlines())
+    assert head[:2] == ["until (UTC)", "read_iops (1/s)"]
+    assert len(head) == len(UNITS) + 1
+    column = [row[1] for row in rows]
+    assert set(column) == {"200.0", ""}
+    assert f'href="{url}?range=15m"' in page(staff, there.volume, range="15m")
+
+
+def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> None:
+    there = scene()
+    for n, (hits, misses) in enumerate(((0, 0), (900, 100), (930, 120), (930, 120))):
+        cache = wire.cache(read_hits=hits, read_misses=misses)
+        disk = wire.disk(reads=hits + misses)
+        take(
+            there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk, cache=cache),
+            start=timezone.now() - timedelta(seconds=40),
+        )  # fmt: skip
+    found = staff.get(reverse("volume-series", args=[there.volume.key])).json()
+    told, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
+    assert set(told) == {None, 0.9}
+    assert set(faint) == {None, 0.6}
+    assert all(one is None or other is None for one, other in zip(told, faint, strict=True))
+
+
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
     text = page(staff, sampled().volume)
     assert "200 reads and 0 writes a second on average. A read took 0.50 ms." in text
@@ -102,7 +152,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
-    assert text.count("data-of-cache hidden") == 2
+    assert text.count("data-of-cache hidden") == 3
     assert "Without a cache there is no hit rate" in text
     assert ">Hit rate</th>" not in text
     assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
@@ -117,9 +167,8 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert "No figures in the last 1 h." in text
+    assert "No figures in this time (last 1 h)." in text
     assert "The first point comes" not in text
-    assert "No figures in the last" in text
     assert "200 reads" in page(staff, volume, range="6h")
 
 

@@ -1,0 +1,45 @@
+"""Verbs asked for on a volume's page without leaving it: answered with parts of that page."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from jobs.models import Job
+
+FIELD = "in_place"
+
+
+def is_in_place(request: HttpRequest) -> bool:
+    """Whether a part of the page asks, and takes a part as the answer."""
+    return request.headers.get("HX-Request") == "true" and FIELD in request.POST
+
+
+def to_job(request: HttpRequest, job: Job) -> HttpResponse:
+    """Go on to a job or preview: to its page, or to where the volume's page shows it."""
+    if not is_in_place(request):
+        return redirect("job", job.key)
+    query = urlencode({"job": job.key, "asked": "1"})
+    return redirect(f"{reverse('volume-work', args=[job.volume.key])}?{query}")
+
+
+def form_again(
+    request: HttpRequest, template: str, context: dict[str, object], element: str, status: int
+) -> HttpResponse:
+    """The form with its errors, in the place of `element` instead of where the answer would go."""
+    response = render(request, template, context, status=status)
+    response["HX-Retarget"], response["HX-Reswap"] = element, "outerHTML"
+    return response
+
+
+def page_url(request: HttpRequest, volume_key: str, **values: str) -> str:
+    """The URL of the volume's page as the browser has it, but with these parameters; those that
+    are "" are left out."""
+    current = urlsplit(request.headers.get("HX-Current-URL", "")).query
+    kept = {name: value for name, value in parse_qsl(current) if name not in values}
+    query = urlencode({**kept, **{name: value for name, value in values.items() if value}})
+    path = reverse("volume", args=[volume_key])
+    return f"{path}?{query}" if query else path

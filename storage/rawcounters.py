@@ -1,0 +1,119 @@
+"""The counters of a volume as its host last sent them, for people: names, numbers, units.
+
+Pure. They only ever grow and begin anew with the kernel's whim; the panel's figures are differences
+of two such samples, and this is what to look at when one of them is doubted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from storage.counters import (
+    LATENCY_BOUNDS_NS,
+    BadSample,
+    BcacheCounters,
+    DiskCounters,
+    DmCacheCounters,
+    decode_volume,
+)
+
+DISK_UNITS: Final = {
+    "read_sectors": "sectors of 512 B",
+    "write_sectors": "sectors of 512 B",
+    "discard_sectors": "sectors of 512 B",
+    "in_flight": "I/Os now",
+}
+DM_CACHE: Final = {
+    "chunk_sectors": "sectors of 512 B a chunk",
+    "used": "chunks",
+    "total": "chunks",
+    "dirty": "chunks",
+    "metadata_used": "metadata blocks",
+    "metadata_total": "metadata blocks",
+    "read_hits": "accesses",
+    "read_misses": "accesses",
+    "write_hits": "accesses",
+    "write_misses": "accesses",
+    "demotions": "chunks",
+    "promotions": "chunks",
+}
+BCACHE: Final = {
+    "dirty_bytes": "B",
+    "cset_size_bytes": "B",
+    "available_percent": "%",
+    "hits": "accesses, loses counts under load",
+    "misses": "accesses, loses counts under load",
+    "bypass_hits": "accesses, loses counts under load",
+    "bypass_misses": "accesses, loses counts under load",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """`unit` is what one of `value` stands for."""
+
+    name: str
+    value: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Counters of one device or one source; `source` is where the kernel shows them."""
+
+    title: str
+    source: str
+    counters: tuple[Counter, ...]
+
+
+def groups(stored: Any) -> tuple[Group, ...]:
+    """What `LatestSample.counters` holds; () where another version of the panel wrote it."""
+    try:
+        found = decode_volume(stored)
+    except BadSample:
+        return ()
+    shown = [_disk(f"Logical volume {found.kname}", found.disk)]
+    if found.cache is not None:
+        shown += _dm_cache(found.cache)
+    if found.bcache is not None:
+        shown += _bcache(found.bcache)
+    if found.latency is not None:
+        buckets = zip(_bounds(), found.latency.counts, strict=True)
+        counters = tuple(Counter(bound, count, "I/Os") for bound, count in buckets)
+        shown.append(Group("Latency of reads and writes", "dmsetup message @stats_print", counters))
+    return tuple(shown)
+
+
+def _disk(title: str, disk: DiskCounters) -> Group:
+    counters = (Counter(name, value, _unit(name)) for name, value in disk._asdict().items())
+    return Group(title, "/proc/diskstats", tuple(counters))
+
+
+def _unit(name: str) -> str:
+    return DISK_UNITS.get(name) or ("ms" if name.endswith("_ms") else "I/Os")
+
+
+def _dm_cache(cache: DmCacheCounters) -> list[Group]:
+    counters = (Counter(name, getattr(cache, name), unit) for name, unit in DM_CACHE.items())
+    legs = (("Slow device below (origin)", cache.origin), ("SSD below (cache data)", cache.cdata))
+    return [
+        Group("dm-cache", "dmsetup status", tuple(counters)),
+        *(_disk(title, leg) for title, leg in legs if leg is not None),
+    ]
+
+
+def _bcache(found: BcacheCounters) -> list[Group]:
+    known = ((name, getattr(found, name), unit) for name, unit in BCACHE.items())
+    counters = tuple(Counter(*each) for each in known if each[1] is not None)
+    return [
+        _disk(f"What the guest sees, {found.device}", found.disk),
+        Group("bcache", f"/sys/block/{found.device}/bcache", counters),
+    ]
+
+
+def _bounds() -> list[str]:
+    bounds = [f"{bound / 1e6:g} ms" for bound in LATENCY_BOUNDS_NS]
+    between = [f"{low} to {high}" for low, high in pairwise(bounds)]
+    return [f"below {bounds[0]}", *between, f"{bounds[-1]} and more"]

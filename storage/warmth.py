@@ -1,0 +1,143 @@
+"""How far a cache has warmed up: from how full it is, and whether fullness and hit rate still grow.
+
+Pure. A cache begins empty and learns what its guest reads; until then its figures promise less than
+it will give, and a person who looks too early would call it useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+from storage.series import Series, Values
+from storage.templatetags.units import seconds, size
+
+LOOKED_AT: Final = timedelta(minutes=30)
+POINTS: Final = 30
+COLD_SHARE: Final = 0.05
+COLD_HIT_RATE: Final = 0.2
+FULL_SHARE: Final = 0.95
+STEADY_SHARE: Final = 0.01
+"""A cache that grew by less of its size in half the time looked at is as full as its guest makes
+it."""
+STEADY_POINTS: Final = 3.0
+"""A hit rate that changed by fewer percentage points is steady."""
+LONG_AGO: Final = 7 * 86_400
+
+
+class State(StrEnum):
+    """How a cache stands; `UNKNOWN` without figures to tell."""
+
+    UNKNOWN = "unknown"
+    COLD = "cold"
+    WARMING = "warming"
+    WARM = "warm"
+
+
+@dataclass(frozen=True, slots=True)
+class Warmth:
+    """`share` is how full the cache is, 0 to 1, None where nobody knows. `growth_bytes` and
+    `rise_points` (percentage points of the read hit rate) are the change of the later half of
+    `minutes` against the earlier one; None where either half has no figure. `full_in_seconds` is
+    None unless the cache grows. `sentence` says why the state is what it is."""
+
+    state: State
+    share: float | None
+    growth_bytes: float | None
+    rise_points: float | None
+    hit_rate: float | None
+    full_in_seconds: float | None
+    sentence: str
+
+    @property
+    def tone(self) -> str:
+        """The tone of the chip."""
+        return {State.WARM: "ok", State.WARMING: "busy"}.get(self.state, "quiet")
+
+    @property
+    def icon(self) -> str:
+        """The icon of the chip."""
+        return {State.WARM: "ok", State.WARMING: "run"}.get(self.state, "wait")
+
+
+def warmth(found: Series) -> Warmth:
+    """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets."""
+    cached = [values for values in found.values if values["cache_size_bytes"] is not None]
+    if not cached or cached[-1]["used_bytes"] is None:
+        sentence = "No figures tell yet how full it is; the next samples will."
+        return Warmth(State.UNKNOWN, None, None, None, None, None, sentence)
+    whole, used = cached[-1]["cache_size_bytes"] or 0, cached[-1]["used_bytes"]
+    share = used / whole if whole else None
+    half = len(cached) // 2
+    growth = used - cached[half]["used_bytes"] if half and _is_known(cached[half]) else None
+    early, late = _hit_rate(cached[:half]), _hit_rate(cached[half:])
+    rise = None if early is None or late is None else (late - early) * 100
+    later_seconds = (len(cached) - half - 1) * found.step_seconds
+    full_in = None
+    if growth is not None and growth > STEADY_SHARE * whole and later_seconds:
+        full_in = max(0.0, whole - used) * later_seconds / growth
+    state = _state(share, growth, whole, late, rise)
+    told = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
+    return Warmth(state, share, growth, rise, late, full_in, told)
+
+
+def _state(
+    share: float | None, growth: float | None, whole: float, late: float | None, rise: float | None
+) -> State:
+    if share is None:
+        return State.UNKNOWN
+    if share < COLD_SHARE and (late is None or late < COLD_HIT_RATE):
+        return State.COLD
+    steady = rise is None or abs(rise) < STEADY_POINTS
+    settled = growth is not None and growth <= STEADY_SHARE * whole
+    return State.WARM if steady and (settled or share >= FULL_SHARE) else State.WARMING
+
+
+def _sentence(
+    state: State,
+    used: float,
+    whole: float,
+    growth: float | None,
+    later_seconds: float,
+    late: float | None,
+    rise: float | None,
+    full_in: float | None,
+) -> str:
+    parts = [f"{size(used)} of {size(whole)} are filled"]
+    if growth is not None and later_seconds:
+        changed = f"{size(growth)} more than" if growth > 0 else "no more than"
+        parts.append(f"{changed} {seconds(later_seconds)} ago")
+    if late is not None:
+        parts.append(f"{late * 100:.0f} % of the reads hit{_trend(rise)}")
+    said = "; ".join(parts) + "."
+    if state is State.COLD:
+        return f"{said} Nearly everything still comes from the slow disk."
+    if state is State.WARM:
+        return f"{said} It holds what the guest reads: the figures are those to expect."
+    if full_in and full_in < LONG_AGO:
+        return f"{said} It is still learning: full in about {seconds(full_in)} at this pace."
+    return f"{said} It is still learning what the guest reads."
+
+
+def _trend(rise: float | None) -> str:
+    if rise is None or abs(rise) < STEADY_POINTS:
+        return ""
+    return f", {abs(rise):.0f} points {'more' if rise > 0 else 'less'}"
+
+
+def _hit_rate(values: Sequence[Values]) -> float | None:
+    """The hit rate over buckets of one length: each counts by its accesses."""
+    known = [
+        (each["hit_rate"], each["accesses_per_s"] or 0.0)
+        for each in values
+        if each["hit_rate"] is not None
+    ]
+    accesses = sum(weight for _, weight in known)
+    return sum(rate * weight for rate, weight in known) / accesses if accesses else None
+
+
+def _is_known(values: Values) -> bool:
+    return values["used_bytes"] is not None

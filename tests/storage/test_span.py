@@ -1,0 +1,70 @@
+"""The time that charts show, as the URL names it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import RequestFactory
+from pytest_django import Settings
+
+from storage.models import Volume
+from storage.span import LONGEST, SHORTEST, Span, span_of
+
+NOW = datetime(2026, 11, 21, 12, 0, 7, tzinfo=UTC)
+OLD = Volume(created_at=NOW - timedelta(days=9))
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds(settings: Settings) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+
+
+def span(**query: str) -> Span:
+    return span_of(RequestFactory().get("/", query), NOW, OLD)
+
+
+def test_a_range_ends_with_the_bucket_that_still_lasts() -> None:
+    found = span(range="1h")
+    assert found.end == NOW.replace(second=10)
+    assert found.end - found.start == timedelta(hours=1)
+    assert found.words == "Last 1 h"
+    assert not found.is_part
+
+
+def test_a_part_of_the_past_is_shown_in_finer_buckets() -> None:
+    found = span(**{"range": "24h", "from": "2026-11-21T03:00:00Z", "to": "2026-11-21T03:10:00Z"})
+    assert found.is_part
+    assert (found.key, found.label) == ("24h", "10 min 0 s")
+    assert found.end - found.start == timedelta(minutes=10)
+    assert found.words == "10 min 0 s until 03:10:00 UTC"
+    assert found.query == "range=24h&from=2026-11-21T03%3A00%3A00Z&to=2026-11-21T03%3A10%3A00Z"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "length"),
+    [
+        ("2026-11-21T03:00:00Z", "2026-11-21T03:00:01Z", SHORTEST),
+        ("2026-10-01T00:00:00Z", "2026-11-21T03:00:00Z", LONGEST),
+        ("2026-11-21T11:30:07Z", "2030-01-01T00:00:00Z", timedelta(minutes=30)),
+    ],
+)
+def test_a_part_is_no_shorter_and_no_longer_than_charts_can_show(
+    start: str, end: str, length: timedelta
+) -> None:
+    found = span(**{"from": start, "to": end})
+    assert length <= found.end - found.start <= length + timedelta(seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2026-11-21T03:00:00Z", ""),
+        ("2026-11-21T03:00:00Z", "2026-11-21T02:00:00Z"),
+        ("2026-11-21T03:00:00", "2026-11-21T04:00:00"),
+        ("2026-13-41T03:00:00Z", "nonsense"),
+        ("2031-01-01T00:00:00Z", "2031-01-02T00:00:00Z"),
+    ],
+)
+def test_ends_that_make_no_time_are_left_aside(start: str, end: str) -> None:
+    assert not span(**{"from": start, "to": end}).is_part

@@ -1,0 +1,105 @@
+"""A cache is judged by how full it is and by what still grows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.series import UNKNOWN, Series, Values
+from storage.warmth import State, Warmth, warmth
+from storage.wish import GIB, MIB
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def judged(used: list[int | None], rates: list[float | None] | None = None) -> Warmth:
+    """A cache of 10 GiB that was filled so far each minute, with hit rates over 100 reads/s."""
+    rates = rates or [None] * len(used)
+    values: list[Values] = [
+        {
+            **UNKNOWN,
+            "cache_size_bytes": None if filled is None else 10 * GIB,
+            "used_bytes": filled,
+            "hit_rate": rate,
+            "accesses_per_s": None if rate is None else 100.0,
+        }
+        for filled, rate in zip(used, rates, strict=True)
+    ]
+    return warmth(
+        Series(
+            start=NOON,
+            end=NOON + timedelta(minutes=len(used)),
+            step_seconds=60,
+            values=values,
+            faint=[],
+            totals=UNKNOWN,
+            seconds=60.0 * len(used),
+        )
+    )
+
+
+def test_a_cache_that_came_just_now_is_cold() -> None:
+    found = judged([0, 0, 20 * MIB, 100 * MIB], [0.0, 0.0, 0.01, 0.02])
+    assert found.state is State.COLD
+    assert "100 MiB of 10 GiB are filled" in found.sentence
+    assert "the slow disk" in found.sentence
+
+
+def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
+    found = judged([n * GIB for n in range(1, 8)], [0.1 * n for n in range(1, 8)])
+    assert found.state is State.WARMING
+    assert found.share == pytest.approx(0.7)
+    assert found.growth_bytes == 3 * GIB
+    assert found.full_in_seconds == pytest.approx(180)
+    assert "3 GiB more than 3 min 0 s ago" in found.sentence
+    assert "full in about 3 min 0 s" in found.sentence
+
+
+def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
+    full = [10 * GIB] * 6
+    found = judged(full, [0.4, 0.45, 0.5, 0.6, 0.7, 0.8])
+    assert found.state is State.WARMING
+    assert "70 % of the reads hit, 25 points more" in found.sentence
+    assert judged(full, [0.8] * 6).state is State.WARM
+
+
+def test_a_cache_that_grows_no_more_is_warm_however_full_it_is() -> None:
+    found = judged([3 * GIB] * 6, [0.9] * 6)
+    assert (found.state, found.tone) == (State.WARM, "ok")
+    assert "no more than 2 min 0 s ago" in found.sentence
+
+
+def test_a_cache_of_a_silent_guest_is_warm_by_its_size_alone() -> None:
+    assert judged([9 * GIB] * 6).state is State.WARM
+    assert judged([9 * GIB] * 6).hit_rate is None
+
+
+def test_one_sample_says_nothing_about_growth() -> None:
+    found = judged([4 * GIB], [0.5])
+    assert (found.state, found.growth_bytes) == (State.WARMING, None)
+
+
+def test_time_before_the_cache_does_not_count() -> None:
+    assert judged([None, None, None, GIB], [None, None, None, 0.5]).growth_bytes is None
+
+
+@pytest.mark.parametrize("used", [[], [None, None]])
+def test_without_figures_nobody_knows(used: list[int | None]) -> None:
+    found = judged(used)
+    assert (found.state, found.share) == (State.UNKNOWN, None)
+
+
+def test_quiet_minutes_do_not_drag_the_hit_rate() -> None:
+    busy: Values = {**UNKNOWN, "cache_size_bytes": GIB, "used_bytes": GIB}
+    values = [
+        {**busy, "hit_rate": 0.9, "accesses_per_s": 9900.0},
+        {**busy, "hit_rate": 0.0, "accesses_per_s": 100.0},
+    ]
+    found = warmth(
+        Series(
+            start=NOON, end=NOON, step_seconds=60, values=[*values, *values], faint=[],
+            totals=UNKNOWN, seconds=240.0,
+        )
+    )  # fmt: skip
+    assert found.hit_rate == pytest.approx(0.891)
