@@ -1,20 +1,18 @@
 """`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
-policy, boot. The agent's own units run `run-op ID` and, before guests start, `boot`."""
+policy, boot. A unit of the agent's own runs `boot` before guests start."""
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 
-from . import admin, names
+from . import admin
 from .boot import boot
 from .errors import Refusal
-from .execute import execute
 from .realhost import RealHost
 from .serve import serve
 
-USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot | run-op ID]"
+USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,8 +30,6 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.deny_vg(host, rest[0]))
         elif command == "boot" and not rest:
             return _boot(host)
-        elif command == "run-op" and len(rest) == 1:
-            _run_op(host, names.request_id(rest[0]))
         else:
             print(USAGE, file=sys.stderr)
             return 2
@@ -50,17 +46,6 @@ def _boot(host: RealHost) -> int:
     for line in failed:
         print(line, file=sys.stderr)
     return 1 if failed else 0
-
-
-def _run_op(host: RealHost, op: str) -> None:
-    """SIGINT (systemctl stop, shutdown) reaches the running command too; this process waits for it
-    and records how it ended."""
-
-    def stop(number: int, frame: object) -> None:
-        host.stop_requested = True
-
-    signal.signal(signal.SIGINT, stop)
-    execute(host, op)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ TOOLS = (
     "wipefs",
     "lsblk",
     "modprobe",
-    "systemd-run",
+    "busctl",
     "mdadm",
 )
+BUS = "/run/dbus/system_bus_socket"
 # Before 4.12 the smq policy and the write-back of dm-cache stalled under load.
 LEAST_KERNEL = (4, 12)
 CONFIG = (
@@ -50,7 +51,7 @@ def hello(host: Host) -> dict[str, Any]:
     facts, failure = _facts(host)
     booted = boot.last(host)
     problems = [
-        *_tool_problems(tools),
+        *_tool_problems(tools, bus=host.exists(BUS)),
         *_kernel_problems(kernel),
         *_config_problems(host),
         *recovery.of_boot(booted),
@@ -94,7 +95,7 @@ def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
     return {**found, "arrays": disks.arrays(host)}, None
 
 
-def _tool_problems(tools: dict[str, bool]) -> Iterable[Problem]:
+def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
     if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
         yield _problem(
             "no_lvm2",
@@ -116,12 +117,19 @@ def _tool_problems(tools: dict[str, bool]) -> Iterable[Problem]:
             "make-bcache is missing: no bcache volumes can be made.",
             "Install the package bcache-tools, if you want bcache volumes.",
         )
-    if not tools["systemd-run"]:
+    if not tools["busctl"]:
         yield _problem(
             "no_systemd",
             "error",
-            "systemd-run is missing: no operation can be started.",
+            "busctl is missing: no operation can be started.",
             "The agent needs a host that systemd runs.",
+        )
+    elif not bus:
+        yield _problem(
+            "no_dbus",
+            "error",
+            f"There is no {BUS}: systemd cannot be asked, so no operation can be started.",
+            "Install the package dbus (or dbus-broker) and start it: systemctl start dbus.socket",
         )
 
 

@@ -157,7 +157,7 @@ def _start(host: Host, op: str, record: Record) -> None:
         refusal = Refusal(
             "internal",
             f"The operation could not be started: {error}.",
-            "The agent needs systemd (systemd-run); repeat with a new id once it works.",
+            "The agent needs systemd (busctl); repeat with a new id once it works.",
         )
         try:
             # Whoever makes this mark runs it: a unit that systemd began all the same goes on.

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import stat
 import tempfile
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from . import dmctl, qmp, units
+from .execute import execute
 from .host import LockBusy, Reader, Result
 from .tools import Runner, find
 
@@ -34,7 +36,7 @@ class RealHost:
         self._ops = ops
         self._locks = locks
         self._runner = Runner(locks)
-        self.stop_requested = False
+        self._stop_requested = False
 
     def run(
         self,
@@ -154,13 +156,22 @@ class RealHost:
             os.close(handle)
 
     def start_op(self, op: str) -> None:
-        units.start(op, self._runner)
+        units.start(op, lambda: self._work(op), self._runner)
 
     def op_alive(self, op: str) -> bool:
         return units.alive(op, self._runner)
 
     def stopping(self) -> bool:
-        return self.stop_requested
+        return self._stop_requested
+
+    def _work(self, op: str) -> None:
+        """SIGINT (systemctl stop, shutdown) reaches the running command too; the operation waits
+        for it and records how it ended."""
+        signal.signal(signal.SIGINT, self._stop)
+        execute(self, op)
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._stop_requested = True
 
     def op_load(self, op: str) -> dict[str, Any] | None:
         try:

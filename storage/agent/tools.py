@@ -22,7 +22,7 @@ TURN_SECONDS = 0.02
 # So long a reader that was killed may take to go.
 DEATH_SECONDS = 1.0
 # They ask systemd, not a disk: what hangs does not keep them from answering.
-NO_READERS = frozenset(("systemctl", "systemd-run"))
+NO_READERS = frozenset(("systemctl", "busctl"))
 ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",
     "PATH": ":".join(FOLDERS),

@@ -1,60 +1,78 @@
-"""One transient systemd unit per operation: it outlives the SSH channel that asked for it."""
+"""One transient systemd scope per operation: it outlives the SSH channel that asked for it.
+
+A service would have to start Python anew, and the agent in it: two seconds on a slow host. The
+process that accepted the operation forks instead, and systemd takes the child in.
+"""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+from typing import Callable
+
+from .detached import detach
 from .host import MissingTool, TimedOut
-from .policy import AGENT
 from .tools import Runner
+
+START_SECONDS = 30.0
+POLL_SECONDS = 0.01
+CGROUP = Path("/proc/self/cgroup")
+_MANAGER = (
+    "org.freedesktop.systemd1",
+    "/org/freedesktop/systemd1",
+    "org.freedesktop.systemd1.Manager",
+)
 
 
 def name(op: str) -> str:
-    return f"tiercel-op-{op}"
+    return f"tiercel-op-{op}.scope"
 
 
-def start_argv(op: str, agent: str = AGENT) -> list[str]:
-    """SIGINT lets an LVM command end its step and restore what it changed for a while; a SIGKILL
-    could leave a device suspended and a guest frozen with it."""
-    return [
-        "systemd-run",
-        f"--unit={name(op)}",
-        "--collect",
-        "--no-block",
-        "--quiet",
-        "-p",
-        "Type=exec",
-        "-p",
-        "KillSignal=SIGINT",
-        "-p",
-        "SendSIGKILL=no",
-        "-p",
-        "StandardInput=null",
-        "-p",
-        "StandardOutput=journal",
-        "-p",
-        "TimeoutStopSec=infinity",
-        agent,
-        "run-op",
-        op,
-    ]
+def scope_argv(op: str, pid: int) -> list[str]:
+    """Puts a process into a scope of its own. SIGINT lets an LVM command end its step and restore
+    what it changed for a while; a SIGKILL could leave a device suspended and a guest frozen with
+    it. The signature and the properties are those of org.freedesktop.systemd1(5)."""
+    properties = (
+        ("Description", "s", f"Tiercel operation {op}"),
+        ("PIDs", "au", "1", str(pid)),
+        ("KillSignal", "i", "2"),
+        ("SendSIGKILL", "b", "false"),
+        ("TimeoutStopUSec", "t", str(2**64 - 1)),
+        ("CollectMode", "s", "inactive-or-failed"),
+    )
+    words = [word for each in properties for word in each]
+    call = ["StartTransientUnit", "ssa(sv)a(sa(sv))", name(op), "fail"]
+    return ["busctl", "--quiet", "call", *_MANAGER, *call, str(len(properties)), *words, "0"]
 
 
-def start(op: str, runner: Runner) -> None:
-    """Raises OSError with systemd's words."""
-    try:
-        result = runner.run(start_argv(op), timeout=30.0)
-    except MissingTool:
-        raise OSError("systemd-run is not installed") from None
-    except TimedOut:
-        raise OSError("systemd-run did not answer within 30 seconds") from None
-    if result.rc != 0:
-        raise OSError(result.stderr.strip() or f"systemd-run failed with exit code {result.rc}")
+def start(op: str, work: Callable[[], None], runner: Runner) -> None:
+    """Run `work` in the scope of the operation; returns once it is there. Raises OSError with
+    systemd's words."""
+    detach(name(op), lambda pid: _enter(op, pid, runner), work, START_SECONDS)
 
 
 def alive(op: str, runner: Runner) -> bool:
-    """Whether the unit is there and has not ended. Unknown counts as alive: only a certain answer
+    """Whether the scope is there and has not ended. Unknown counts as alive: only a certain answer
     may turn an operation into an interrupted one."""
     try:
         result = runner.run(["systemctl", "show", "-P", "ActiveState", name(op)], timeout=10.0)
     except (MissingTool, TimedOut):
         return True
     return result.stdout.strip() not in ("inactive", "failed")
+
+
+def _enter(op: str, pid: int, runner: Runner) -> None:
+    try:
+        result = runner.run(scope_argv(op, pid), timeout=START_SECONDS)
+    except MissingTool:
+        raise OSError("busctl is not installed") from None
+    except TimedOut:
+        raise OSError(f"systemd did not answer within {START_SECONDS:.0f} seconds") from None
+    if result.rc != 0:
+        raise OSError(result.stderr.strip() or f"busctl failed with exit code {result.rc}")
+    # systemd answers before it has moved the process; until then the channel's end could take it.
+    end = time.monotonic() + START_SECONDS
+    while name(op) not in CGROUP.read_text():
+        if time.monotonic() >= end:
+            raise OSError(f"systemd did not take the process into {name(op)}")
+        time.sleep(POLL_SECONDS)

@@ -45,6 +45,15 @@ done
 exit 1
 """
 
+# What the scope of an operation runs.
+AGAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tiercel_agent.execute import execute
+from tiercel_agent.realhost import RealHost
+execute(RealHost(), sys.argv[2])
+"""
+
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
@@ -218,7 +227,7 @@ class LabWorld:
             self.lab.run(f"umount -l {path}; rm -f /run/slow.on")
 
     def run_op(self, op: str) -> None:
-        self.lab.run([AGENT, "run-op", op])
+        self.lab.run(["python3", "-I", "-c", AGAIN, AGENT, op])
 
     def forget_settings(self, lv: str) -> None:
         self.lab.run(

@@ -75,7 +75,7 @@ class World(Protocol):
         as if it had been stopped."""
 
     def run_op(self, op: str) -> None:
-        """Run what the unit of an operation runs, once more, to its end."""
+        """Run what the scope of an operation runs, once more, to its end."""
 
     def forget_settings(self, lv: str) -> None:
         """What a restart does to the sequential cutoff of a bcache volume."""

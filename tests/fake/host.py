@@ -54,7 +54,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "pvcreate": pv.pvcreate,
     "vgextend": pv.vgextend,
 }
-OTHERS = ("lvs", "vgs", "pvs", "cache_check", "systemd-run", "mdadm")
+OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl", "mdadm")
 
 
 class Killed(BaseException):
@@ -228,7 +228,7 @@ class FakeHost(Journal):
         known = name in COMMANDS or name in OTHERS
         if not known and name != "xenstore-read":
             self._gap(f"the fake host has no program {name}")
-        if name == "systemd-run" and not self.machine.has_systemd:
+        if name == "busctl" and not self.machine.has_systemd:
             return False
         return known and name not in self.machine.missing_tools
 
@@ -315,13 +315,15 @@ class FakeHost(Journal):
 
     def start_op(self, op: str) -> None:
         if not self.machine.has_systemd:
-            raise OSError("systemd-run is not installed")
+            raise OSError("busctl is not installed")
+        if not self.machine.has_bus:
+            raise OSError("Failed to connect to bus: No such file or directory")
         thread = threading.Thread(target=self._unit, args=(op,), name=f"op-{op}", daemon=True)
         self._threads[op] = thread
         thread.start()
 
     def _unit(self, op: str) -> None:
-        """What `agent.pyz run-op` does: it ends with an exit code where the journal fails it."""
+        """What the scope of an operation does; where the journal fails it, the system log says."""
         try:
             execute(self, op)
         except (Refusal, OSError, Killed):

@@ -40,6 +40,7 @@ class Machine:
     kernel: str = "6.1.0-37-amd64"
     scan_lvs: bool = False
     has_systemd: bool = True
+    has_bus: bool = True
     generation: int = 0
     drawn: int = 0
 

@@ -198,6 +198,11 @@ def _backing(tree: Tree, backing: Backing) -> None:
         tree.link(bdev, f"../../../devices/virtual/block/{lv.kname}/bcache")
 
 
+def bus(machine: Machine, tree: Tree) -> None:
+    if machine.has_bus:
+        tree.file("/run/dbus/system_bus_socket", "")
+
+
 def processes(machine: Machine, tree: Tree) -> None:
     tree.folder("/proc/1/fd")
     tree.file("/proc/1/comm", "systemd\n")
@@ -205,6 +210,7 @@ def processes(machine: Machine, tree: Tree) -> None:
     for process in machine.processes:
         here = f"/proc/{process.pid}"
         tree.file(f"{here}/comm", f"{process.comm}\n")
+        tree.file(f"{here}/cgroup", f"0::{process.cgroup}\n")
         tree.file(f"{here}/cmdline", "\0".join(process.argv) + "\0")
         for number, path in enumerate(process.paths, start=10):
             real = tree.resolve(path)

@@ -316,3 +316,4 @@ class Process:
     argv: list[str]
     paths: list[str]
     sizes: dict[str, int] = field(default_factory=dict)
+    cgroup: str = "/user.slice"

@@ -18,7 +18,7 @@ MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
     r"|/var/lib/tiercel/fences/.*"
     r"|/var/lib/tiercel/(tunables|boot)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
-    r"|/etc/systemd/system/tiercel-boot\.service"
+    r"|/etc/systemd/system/tiercel-boot\.service|/run/dbus/system_bus_socket"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
@@ -108,6 +108,7 @@ def build(machine: Machine) -> Tree:
     nodes.disks(machine, tree)
     nodes.volumes(machine, tree)
     nodes.bcache_devices(machine, tree)
+    nodes.bus(machine, tree)
     nodes.processes(machine, tree)
     for path, target in machine.links.items():
         tree.link(path, target)

@@ -66,7 +66,7 @@ def test_an_operation_is_failed_or_run_where_systemd_answers_too_late(
     def late(op: str) -> None:
         if begun:
             host.op_mark(op, journal.BEGUN)
-        raise OSError("systemd-run did not answer within 30 seconds")
+        raise OSError("systemd did not answer within 30 seconds")
 
     monkeypatch.setattr(host, "start_op", late)
     if begun:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import units
 from storage.agent.realhost import RealHost
 
 OP = "2f1b9b1e-1111-4111-8111-111111111111"
@@ -93,10 +92,3 @@ def test_a_failed_entry_leaves_the_old_one_and_no_rubbish(
         host.op_save(OP, {"a": 2})
     assert host.op_load(OP) == {"a": 1}
     assert [path.name for path in (tmp_path / "ops").iterdir()] == [f"{OP}.json"]
-
-
-def test_a_unit_is_stopped_by_sigint_and_never_killed() -> None:
-    argv = units.start_argv(OP)
-    properties = {argv[at + 1] for at, word in enumerate(argv) if word == "-p"}
-    assert {"KillSignal=SIGINT", "SendSIGKILL=no", "TimeoutStopSec=infinity"} <= properties
-    assert argv[-2:] == ["run-op", OP]

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from storage.agent.hello import hello
+from tests.contract.client import Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+
+@pytest.mark.parametrize(
+    ("lacks", "code", "word"),
+    [("has_systemd", "no_systemd", "busctl"), ("has_bus", "no_dbus", "Failed to connect")],
+)
+def test_a_host_that_cannot_start_operations_says_so_before_and_when_asked(
+    make_fake_host: Callable[..., FakeHost], lacks: str, code: str, word: str
+) -> None:
+    host = make_fake_host()
+    agent = Agent(FakeWorld(host))
+    assert code not in {problem["code"] for problem in hello(host)["problems"]}
+    with host.changing() as machine:
+        setattr(machine, lacks, False)
+    assert code in {problem["code"] for problem in hello(host)["problems"]}
+    args, expect = agent.call("volume.create", agent.volume_args())
+    with agent.unchanged():
+        error = agent.ask("volume.create", args, expect)["error"]
+    assert error["code"] == "internal" and word in error["message"]

@@ -1,0 +1,98 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from storage.agent import units
+from storage.agent.host import MissingTool, Result, TimedOut
+from storage.agent.tools import Runner
+
+OP = "4b1d2ad6-6ad5-4c3b-8f0e-2f1f9a54a001"
+
+
+class Systemd(Runner):
+    """Takes a process in at once: its control group is a file."""
+
+    def __init__(self, folder: Path, answer: Result | Exception) -> None:
+        super().__init__(folder)
+        self.answer = answer
+        self.cgroup = folder / "cgroup"
+        self.cgroup.write_text("0::/user.slice\n")
+        self.asked = folder / "asked"
+
+    def run(self, argv, timeout, tick=None, stop=None):  # type: ignore[no-untyped-def]
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        self.asked.write_text("\n".join(argv))
+        if self.answer.rc == 0:
+            self.cgroup.write_text(f"0::/system.slice/{units.name(OP)}\n")
+        return self.answer
+
+
+def test_a_scope_is_stopped_by_sigint_and_never_killed() -> None:
+    words = " ".join(units.scope_argv(OP, 4711))
+    assert "KillSignal i 2 " in words
+    assert "SendSIGKILL b false " in words
+    assert "TimeoutStopUSec t 18446744073709551615 " in words
+    assert "PIDs au 1 4711 " in words
+
+
+def test_the_number_of_properties_is_that_of_the_call() -> None:
+    words = units.scope_argv(OP, 4711)
+    at = words.index("fail") + 1
+    signatures = [word for word in words[at + 1 :] if word in ("s", "au", "i", "b", "t")]
+    assert int(words[at]) == len(signatures)
+    assert words[-1] == "0"
+
+
+def test_an_operation_works_in_its_scope_and_not_in_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systemd = Systemd(tmp_path, Result(0, "", ""))
+    monkeypatch.setattr(units, "CGROUP", systemd.cgroup)
+    fifo = tmp_path / "done"
+    os.mkfifo(fifo)
+    units.start(OP, lambda: _tell(fifo), systemd)
+    pid, folder, session = fifo.read_text().split()
+    assert pid != str(os.getpid())
+    assert f"PIDs\nau\n1\n{pid}\n" in systemd.asked.read_text()
+    assert folder == "/"
+    assert session != str(os.getsid(0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Result(1, "", "Call failed: Unit exists\n"), "Unit exists"),
+        (MissingTool("busctl"), "busctl is not installed"),
+        (TimedOut("busctl"), "systemd did not answer"),
+    ],
+)
+def test_an_operation_that_systemd_does_not_take_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Result | Exception, reason: str
+) -> None:
+    systemd = Systemd(tmp_path, answer)
+    monkeypatch.setattr(units, "CGROUP", systemd.cgroup)
+    began = tmp_path / "began"
+    with pytest.raises(OSError, match=reason):
+        units.start(OP, began.touch, systemd)
+    assert not began.exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "alive"),
+    [("active\n", True), ("inactive\n", False), ("failed\n", False), ("deactivating\n", True)],
+)
+def test_a_scope_lives_until_systemd_says_that_it_ended(
+    tmp_path: Path, state: str, alive: bool
+) -> None:
+    assert units.alive(OP, Systemd(tmp_path, Result(0, state, ""))) is alive
+
+
+def test_a_scope_that_nobody_can_ask_for_counts_as_alive(tmp_path: Path) -> None:
+    assert units.alive(OP, Systemd(tmp_path, TimedOut("systemctl")))
+
+
+def _tell(fifo: Path) -> None:
+    """Its pid, its folder and its session."""
+    fifo.write_text(f"{os.getpid()} {Path.cwd()} {os.getsid(0)}")
