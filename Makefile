@@ -23,6 +23,7 @@ help:
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
 	@echo "make faults    every fault of docs/faults.md, played and written"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
+	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
@@ -120,6 +121,10 @@ faults: secrets
 # Dispatch of jobs, beside Ansible in a venv of its own. Ends with the line BENCH {json}.
 bench-jobs: secrets $(STAMPS)/bench
 	@exec $(VENV)/python -m tests.bench.jobs
+
+# The panel's own time for its pages, with 200 hosts and 2,000 volumes. Ends with BENCH {json}.
+bench-pages: services node
+	@exec $(VENV)/python -m tests.bench.pages
 
 $(STAMPS)/bench: requirements-bench.txt | $(STAMPS)/venv
 	@$(PYTHON) -m venv --clear .venv-bench

@@ -22,7 +22,7 @@ SLOW_MS: Final = 20
 
 FOUND = Q(managed=False, adopted_at=None, place__lv_uuid__isnull=False)
 STATES: Final = {
-    "": "In the books",
+    "": "Any state",
     "slow": f"Slow: reads take {SLOW_MS} ms or more",
     "found": "Not adopted",
     "trouble": "Trouble with the cache",

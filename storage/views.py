@@ -1,40 +1,80 @@
-"""Pages that show volumes. They read; what changes a host is offered by URL name."""
+"""The list of volumes. It reads; what changes a volume is offered by URL name."""
 
 from __future__ import annotations
 
 from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from storage.access import staff_view
+from storage.bulk import ACTIONS
+from storage.catalogue import SORTS, VolumeFilter, readable
+from storage.listed import listed
 from storage.models import Volume
-from storage.rows import rows_of
 
 PAGE_ROWS = 50
+COLUMNS = (
+    ("volume", "Volume", ""),
+    ("customer", "Customer", ""),
+    ("host", "Host", ""),
+    ("size", "Size", "num"),
+    ("cache", "Cache", ""),
+    ("ratio", "Share", "num"),
+    ("hits", "Read hits", "num"),
+    ("iops", "IOPS", "num"),
+    ("latency", "Read time", "num"),
+    ("dirty", "Dirty", "num"),
+)
+TITLES = {
+    "ratio": "Size of the cache as a share of the volume",
+    "hits": "Reads served by the cache in the last minute",
+    "latency": "Average time of a read",
+    "dirty": "Data that only the cache holds",
+}
 
 
 @staff_view()
 @require_safe
 def volumes(request: HttpRequest) -> HttpResponse:
-    """Volumes with their latest figures; `q` searches names (of volumes, guests, customers, hosts)
-    and external ids; `gone=1` shows those too that were destroyed."""
-    text = request.GET.get("q", "").strip()
-    found = Volume.objects.visible_to(request.user).select_related("customer")
-    with_gone = request.GET.get("gone") == "1"
-    if not with_gone:
-        found = found.existing()
-    if text:
-        found = found.filter(
-            Q(label__icontains=text)
-            | Q(guest__icontains=text)
-            | Q(external_id=text)
-            | Q(customer__name__icontains=text)
-            | Q(placement__lv_name__icontains=text, placement__until=None)
-            | Q(placement__host__name__icontains=text, placement__until=None)
-        ).distinct()
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    rows = rows_of(page.object_list)
-    context = {"page": page, "rows": rows, "q": text, "with_gone": with_gone}
+    """Volumes with their latest figures; the address says which ones and in which order
+    (`storage.catalogue.VolumeFilter`)."""
+    now = timezone.now()
+    filters = VolumeFilter(readable(request.GET.dict(), request.user))
+    page = Paginator(filters.found(request.user, now), PAGE_ROWS).get_page(request.GET.get("page"))
+    rows = listed(page.object_list, now)
+    context = {
+        "filters": filters,
+        "page": page,
+        "rows": rows,
+        "columns": _columns(filters),
+        "actions": ACTIONS,
+        "is_empty": not rows
+        and not filters.is_narrow
+        and not Volume.objects.visible_to(request.user).exists(),
+        "link": request.build_absolute_uri(),
+    }
     return render(request, "storage/volumes.html", context)
+
+
+def _columns(filters: VolumeFilter) -> list[dict[str, str]]:
+    """The head of the table: each column with the order that a click on it asks for."""
+    name_now, is_descending = filters.order
+    columns = []
+    for name, title, css_class in COLUMNS:
+        is_first_descending = SORTS[name][1]
+        wants_descending = not is_descending if name == name_now else is_first_descending
+        columns.append(
+            {
+                "name": name,
+                "title": title,
+                "help": TITLES.get(name, ""),
+                "class": css_class,
+                "sort": f"-{name}" if wants_descending else name,
+                "aria": ("descending" if is_descending else "ascending")
+                if name == name_now
+                else "",
+            }
+        )
+    return columns

@@ -59,11 +59,13 @@ def build(
     seed: int = 1,
     hours: float = 24,
     seconds: int = 60,
+    crowd: int = 0,
     now: datetime | None = None,
 ) -> Fleet:
     """Make `hosts` active hosts with `volumes` in all, `hours` of samples every `seconds`, two
     people (`ADMIN`, `OWNER`, both with `PASSWORD`), and from six hosts on one more that waits for
-    its fingerprint."""
+    its fingerprint. So many of the volumes as `crowd` says lie on the first host, the others evenly
+    on the rest; 0 = evenly on all."""
     now = now or timezone.now()
     admin = people.add(email=ADMIN, password=PASSWORD, name="Ada", staff_role=StaffRole.ADMIN)
     owner = people.add(email=OWNER, password=PASSWORD, name="Ann")
@@ -78,7 +80,7 @@ def build(
     customers[0].members.create(user=owner, role=MemberRole.OWNER)
     placed: list[Placed] = []
     for number in range(hosts):
-        count = volumes // hosts + (number < volumes % hosts)
+        count = crowd if crowd and not number else _share(number, hosts, volumes, crowd)
         placed += _host(machine(seed, number, count, now), customers, plans, now)
     if hosts >= len(ROLES):
         _waiting(hosts)
@@ -95,6 +97,11 @@ def build(
     live = [_source(each, now) for each in sampled if each.machine.role != "silent"]
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
+
+
+def _share(number: int, hosts: int, volumes: int, crowd: int) -> int:
+    left, among = (volumes - crowd, hosts - 1) if crowd else (volumes, hosts)
+    return left // among + (number < left % among)
 
 
 def live_on(fleet: Fleet, at: datetime, seconds: int) -> None:

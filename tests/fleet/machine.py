@@ -12,6 +12,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final, Literal
 
+from storage.agent import VERSION
 from storage.facts import Array, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup, VolumeUser
 from storage.facts import ArrayMember as Member
 from storage.naming import cache_device_name, pool_name, retired_name, volume_name
@@ -190,7 +191,7 @@ def facts(of: Machine, at: datetime) -> HostFacts:
 def hello(of: Machine) -> dict[str, Any]:
     """What the agent says of the host, without problems."""
     return {
-        "agent": OLD_VERSION,
+        "agent": OLD_VERSION if of.role == "maintenance" else VERSION,
         "protocol": 1,
         "hostname": of.name,
         "machine_id": of.machine_id,

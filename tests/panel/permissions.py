@@ -93,6 +93,8 @@ TABLE = (
     Row("volume-work", "GET", SEE, ("volume",)),
     Row("volume-comparison", "GET", SEE, ("volume",)),
     Row("volume-jobs", "GET", SEE, ("volume",)),
+    Row("volumes-bulk", "POST", OPERATE, (), {"volume": "{volume}", "action": "manage"}),
+    Row("volumes-bulk-confirm", "POST", OPERATE),
     Row("volume-new", "GET", OPERATE),
     Row("volume-new", "POST", OPERATE),
     Row("volume-extend", "GET", OPERATE, ("volume",)),

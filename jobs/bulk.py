@@ -1,0 +1,135 @@
+"""One change for many volumes, carried out: a job for each, or what stood in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.core import signing
+
+from jobs.clock import database_now
+from jobs.models import Job, Kind
+from jobs.queue import Busy, submit
+from jobs.reservations import reserved
+from storage.bulk import Action, Draft
+from storage.models import Customer, Volume
+from storage.ownership import give
+from storage.plan import Refused
+from storage.rows import VolumeRow
+from storage.wish import Wish
+
+SALT: Final = "jobs.bulk"
+SEALED_SECONDS: Final = 3600
+KINDS: Final = {
+    Action.MANAGE: Kind.TAG_VOLUME,
+    Action.ADD_CACHE: Kind.ADD_CACHE,
+    Action.SET_MODE: Kind.SET_CACHE,
+    Action.REMOVE_CACHE: Kind.REMOVE_CACHE,
+    Action.RETIRE: Kind.RETIRE_VOLUME,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """What a person confirmed: the action, its option's key, and of each volume its key, what it is
+    to become (None for what touches no host) and the fingerprint of the steps."""
+
+    action: Action
+    option: str
+    items: tuple[tuple[str, dict[str, Any] | None, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A volume, its job, and one sentence. `is_done`: accepted, or done at once."""
+
+    volume: Volume
+    job: Job | None
+    is_done: bool
+    note: str
+
+
+def held_in(rows: Iterable[VolumeRow]) -> dict[str, int]:
+    """The SSD space that is promised to jobs, by group, on the hosts of the rows."""
+    found: dict[str, int] = {}
+    hosts = {row.host.pk: (row.host, row.facts) for row in rows if row.host and row.facts}
+    for host, facts in hosts.values():
+        found |= reserved(host, facts)
+    return found
+
+
+def seal(action: Action, option: str, drafts: Iterable[Draft]) -> str:
+    """What was shown and can be done, as text for a hidden field that nobody can alter."""
+    items = [
+        [each.row.volume.key, each.wish.to_json() if each.wish else None, each.fingerprint]
+        for each in drafts
+        if each.refused is None
+    ]
+    return signing.dumps([action.value, option, items], salt=SALT, compress=True)
+
+
+def unseal(text: str) -> Deal:
+    """Raises `django.core.signing.BadSignature` for anything `seal` did not make, and once it is
+    an hour old."""
+    action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
+    return Deal(Action(action), option, tuple((key, wish, print_) for key, wish, print_ in items))
+
+
+def carry_out(
+    deal: Deal,
+    volumes: Mapping[str, Volume],
+    customer: Customer | None,
+    actor: AbstractBaseUser | None,
+    address: str | None,
+) -> list[Result]:
+    """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
+    nobody else back. A job whose host has become another since runs nothing."""
+    found = []
+    for key, wish, fingerprint in deal.items:
+        volume = volumes.get(key)
+        if volume is None:
+            continue
+        if deal.action is Action.CUSTOMER:
+            found.append(_give(volume, customer))
+        elif wish is not None:
+            found.append(
+                _submit(
+                    volume, KINDS[deal.action], Wish.from_json(wish), fingerprint, actor, address
+                )
+            )
+    return found
+
+
+def _give(volume: Volume, customer: Customer | None) -> Result:
+    if customer is None:
+        return Result(volume, None, False, "The customer is gone.")
+    refused = give(volume, customer, database_now())
+    if refused is not None:
+        return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+    return Result(volume, None, True, f"It is {customer}'s now.")
+
+
+def _submit(
+    volume: Volume,
+    kind: Kind,
+    wish: Wish,
+    fingerprint: str,
+    actor: AbstractBaseUser | None,
+    address: str | None,
+) -> Result:
+    try:
+        job = submit(
+            kind=kind,
+            volume=volume,
+            wish=wish,
+            actor=actor,
+            address=address,
+            fingerprint=fingerprint,
+        )
+    except Refused as refused:
+        return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+    except Busy as busy:
+        return Result(volume, busy.job, False, "Another job holds it: wait until that has ended.")
+    return Result(volume, job, True, "A job does it.")

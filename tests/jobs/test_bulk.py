@@ -1,0 +1,203 @@
+"""One change for many volumes: what is shown first, what is confirmed, and a result for each."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job, Kind
+from storage.models import CachePlan, Volume
+from storage.plan.fingerprint import fingerprint
+from storage.wish import GIB
+from tests import make
+from tests.scene import Scene, job, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def cached(label: str = "cached", mode: str = "writethrough") -> Scene:
+    return scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", mode=mode)), label=label)
+
+
+def found(label: str = "found") -> Scene:
+    return scene(label=label, managed=False)
+
+
+def shown(client: Client, action: str, *there: Scene, **option: str) -> Any:
+    """The answer to the chosen volumes."""
+    keys = [each.volume.key for each in there]
+    return client.post(reverse("volumes-bulk"), {"action": action, "volume": keys, **option})
+
+
+def text_of(response: Any) -> str:
+    return unescape(response.content.decode())
+
+
+def confirmed(client: Client, page: Any) -> Any:
+    (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page.content.decode())
+    return client.post(reverse("volumes-bulk-confirm"), {"sealed": sealed})
+
+
+def cache_plan(size_gib: int = 2, mode: str = "writethrough") -> CachePlan:
+    return CachePlan.objects.create(
+        name="Boost", size_bytes=size_gib * GIB, mode=mode, price_minor=100, currency="EUR"
+    )
+
+
+def test_the_preview_says_what_would_be_done_to_each_and_stores_nothing(staff: Client) -> None:
+    with_cache, without = cached(), scene(label="bare")
+    page = shown(staff, "remove-cache", with_cache, without)
+    text = text_of(page)
+    assert page.status_code == 200
+    assert "Do it for 1 volume" in text and "It has no cache." in text
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"),
+    [
+        ("manage", Kind.TAG_VOLUME),
+        ("remove-cache", Kind.REMOVE_CACHE),
+        ("set-mode", Kind.SET_CACHE),
+        ("add-cache", Kind.ADD_CACHE),
+        ("retire", Kind.RETIRE_VOLUME),
+    ],
+)
+def test_a_confirmed_action_is_a_job_bound_to_the_steps_that_were_shown(
+    staff: Client, action: str, kind: Kind
+) -> None:
+    unused = make.lv(open_count=0)
+    there = {
+        "manage": found,
+        "add-cache": scene,
+        "retire": lambda: scene(unused),
+    }.get(action, cached)()
+    option = {"set-mode": {"mode": "writeback"}, "add-cache": {"cache_plan": cache_plan().key}}
+    page = shown(staff, action, there, **option.get(action, {}))
+    result = text_of(confirmed(staff, page))
+    (made,) = Job.objects.all()
+    assert made.kind == kind and made.volume == there.volume and not made.dry_run
+    assert made.fingerprint == page.context["drafts"][0].fingerprint != fingerprint(())
+    assert "1 job started" in result and reverse("job", args=[made.key]) in result
+
+
+def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
+    free, held = cached("free"), cached("held")
+    page = shown(staff, "remove-cache", free, held)
+    holder = job(held)
+    text = text_of(confirmed(staff, page))
+    assert "1 job started" in text and "Another job holds it" in text
+    assert reverse("job", args=[holder.key]) in text
+    assert set(Job.objects.values_list("volume__label", flat=True)) == {"free", "held"}
+
+
+def test_confirming_twice_makes_no_second_job(staff: Client) -> None:
+    page = shown(staff, "remove-cache", cached())
+    confirmed(staff, page)
+    assert "Another job holds it" in text_of(confirmed(staff, page))
+    assert Job.objects.count() == 1
+
+
+def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
+    first, second, theirs = found("a"), scene(label="b"), scene(label="c")
+    acme = make.customer("Acme")
+    Volume.objects.filter(pk=theirs.volume.pk).update(customer=acme)
+    page = shown(staff, "customer", first, second, theirs, customer=acme.key)
+    assert "It is theirs already." in text_of(page) and "Do it for 2 volumes" in text_of(page)
+    assert "Done for 2 volumes" in text_of(confirmed(staff, page))
+    rows = Volume.objects.filter(customer=acme).order_by("label")
+    assert [(row.label, row.adopted_at is not None) for row in rows] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+    ]
+
+
+def test_a_volume_that_a_customer_pays_for_is_not_given_away(staff: Client) -> None:
+    there = scene()
+    Volume.objects.filter(pk=there.volume.pk).update(cache_plan=cache_plan())
+    page = shown(staff, "customer", there, customer=make.customer().key)
+    assert "pays for a cache plan" in text_of(page) and "disabled" in text_of(page)
+
+
+@pytest.mark.parametrize("action", ["customer", "add-cache", "set-mode"])
+def test_an_action_that_needs_an_option_asks_for_it_first(staff: Client, action: str) -> None:
+    page = shown(staff, action, cached())
+    assert page.status_code == 200
+    assert "Show what would be done" in text_of(page)
+    assert 'name="sealed"' not in page.content.decode()
+
+
+def test_caches_are_promised_the_room_that_those_before_them_leave(staff: Client) -> None:
+    volumes = [scene(label="first", pvs=(make.pv(), make.fast_pv(free_bytes=5 * GIB)))]
+    host, facts = volumes[0].host, volumes[0].facts
+    more = make.lv("second", tags=make.tags("aaaaaaaaaaaaaaaa"))
+    host.facts = make.inventory(make.facts(*facts.lvs, more, pvs=facts.pvs))
+    host.save()
+    second = make.volume(key="aaaaaaaaaaaaaaaa", label="second", managed=True)
+    make.placement(second, host, lv_name="second", lv_uuid=more.uuid)
+    keys = [volumes[0].volume.key, second.key]
+    page = staff.post(
+        reverse("volumes-bulk"),
+        {"action": "add-cache", "volume": keys, "cache_plan": cache_plan(3).key},
+    )
+    first, last = page.context["drafts"]
+    assert first.refused is None
+    assert last.refused is not None and last.refused.code == "no_space"
+
+
+def test_writeback_for_many_is_refused_where_the_ssd_is_alone(staff: Client) -> None:
+    alone = (make.pv(), make.fast_pv(redundant=False))
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), pvs=alone)
+    page = shown(staff, "set-mode", there, mode="writeback")
+    assert "The SSD is not redundant" in text_of(page)
+
+
+def test_a_mode_that_is_there_already_is_nothing_to_do(staff: Client) -> None:
+    page = shown(staff, "set-mode", cached(mode="writethrough"), mode="writethrough")
+    assert "Nothing to do: it is so already." in text_of(page)
+
+
+def test_managing_changes_nothing_but_the_tag(staff: Client) -> None:
+    odd = make.dm_cache("c-aaaaaaaaaaaaaaaa", policy="cleaner")
+    there = scene(make.lv(cache=odd), managed=False)
+    assert "would also change its settings" in text_of(shown(staff, "manage", there))
+
+
+def test_nothing_chosen_is_said_and_nobody_elses_key_helps(staff: Client) -> None:
+    page = staff.post(reverse("volumes-bulk"), {"action": "manage"}, follow=True)
+    assert "Choose volumes first." in text_of(page)
+    ghost = staff.post(reverse("volumes-bulk"), {"action": "manage", "volume": ["nobody"]})
+    assert ghost.status_code == 422
+
+
+def test_a_page_answers_for_fifty_volumes_and_refuses_more(staff: Client) -> None:
+    keys = [f"key{n}" for n in range(51)]
+    page = staff.post(reverse("volumes-bulk"), {"action": "manage", "volume": keys}, follow=True)
+    assert "at most 50" in text_of(page)
+
+
+@pytest.mark.parametrize("sealed", ["", "nonsense", "eyJhIjoxfQ:1x:y"])
+def test_what_was_never_shown_is_not_done(staff: Client, sealed: str) -> None:
+    there = cached()
+    page = staff.post(reverse("volumes-bulk-confirm"), {"sealed": sealed}, follow=True)
+    assert "Make it again; nothing was changed." in text_of(page)
+    assert not Job.objects.filter(volume=there.volume).exists()
+
+
+def test_looking_is_not_enough(client: Client) -> None:
+    client.force_login(make.staff_user(staff_role="read_only"))
+    there = cached()
+    assert shown(client, "remove-cache", there).status_code == 403
+    assert "Go on" not in text_of(client.get(reverse("volumes")))
