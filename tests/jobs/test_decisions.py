@@ -119,9 +119,15 @@ def test_the_page_of_the_job_offers_every_decision(stuck: Job, staff: Client, ve
     assert staff.post(action, {"why": "done by hand"}).status_code == 409
 
 
-def test_a_resolution_without_a_reason_is_refused(stuck: Job, staff: Client) -> None:
-    response = staff.post(reverse("job-resolve", args=[stuck.key]), {"why": " "})
+@pytest.mark.parametrize(
+    ("why", "said"), [(" ", "Say in a few words"), ("x" * 201, "in at most 200 characters")]
+)
+def test_a_resolution_without_a_fitting_reason_is_refused(
+    stuck: Job, staff: Client, why: str, said: str
+) -> None:
+    response = staff.post(reverse("job-resolve", args=[stuck.key]), {"why": why})
     assert response.status_code == 422
+    assert said in response.content.decode()
     assert Job.objects.get(pk=stuck.pk).state == State.NEEDS_ATTENTION
 
 

@@ -161,6 +161,15 @@ def test_the_stop_is_said_on_every_page_until_jobs_go_on(admin: Client) -> None:
     assert "All jobs are stopped" not in admin.get(reverse("jobs")).content.decode()
 
 
+@pytest.mark.parametrize(("given", "kept"), [("x" * 201, "x" * 200), ("a\0b", "")])
+def test_a_reason_that_cannot_be_kept_is_cut_and_the_stop_stands(
+    admin: Client, given: str, kept: str
+) -> None:
+    response = admin.post(reverse("jobs-stop"), {"reason": given}, follow=True)
+    assert Halt.objects.get().reason == kept
+    assert "The reason is not kept whole" in response.content.decode()
+
+
 def test_customers_are_not_told_of_the_stop() -> None:
     holds.stop_all(None, "power work")
     client = Client()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -138,3 +142,54 @@ def test_a_cancelled_job_that_goes_back_shows_no_error(staff: Client) -> None:
     text = page(staff, "job-status", there.key)
     assert "Cancelling: rolling back." in text
     assert 'role="alert"' not in text
+
+
+def test_a_job_that_waits_for_its_turn_leads_to_the_job_that_has_it(staff: Client) -> None:
+    there, other = scene(), scene(label="db1")
+    holder = job(other, state=State.NEEDS_ATTENTION)
+    step(holder, state="running", op_id=OP_ID, vg_uuid=make.VG_UUID, holds_vg=True)
+    waiting = job(there, state=State.WAITING)
+    text = page(staff, "job", waiting.key)
+    assert "Waits for its turn" in text
+    assert reverse("job", args=[holder.key]) in text
+
+
+def test_a_job_that_needs_a_person_says_what_it_keeps_from_others(staff: Client) -> None:
+    stuck = job(scene(), state=State.NEEDS_ATTENTION, error={"code": "x", "message": "cut"})
+    step(stuck, state="running", op_id=OP_ID, args={"vg": "vg0"}, holds_vg=True)
+    text = page(staff, "job", stuck.key)
+    assert "none may change the volume group vg0: “Attach the cache” may still run there" in text
+    assert "without a look at the host; what became of “Attach the cache” stays unknown" in text
+
+
+def test_a_job_says_what_was_changed_and_by_which_command(staff: Client) -> None:
+    there = job(scene())
+    commands = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvs", "rc": 5}]
+    step(there, state="failed", op_id=OP_ID, commands=commands)
+    end(there, State.FAILED, error={"code": "x", "message": "no", "correction": "yes"})
+    text = page(staff, "job", there.key)
+    assert "Failed to attach a cache to web12 disk" in text
+    assert "1 step failed half-way." in text
+    assert '<span class="command-rc command-bad">  # exit 5</span>' in text
+
+
+def test_a_step_that_grows_tells_what_is_left_of_it(staff: Client) -> None:
+    there = job(scene())
+    progress = {"label": "zeroed", "done_bytes": GIB, "total_bytes": 2 * GIB}
+    begun = timezone.now() - timedelta(minutes=10)
+    step(there, state="running", op_id=OP_ID, started_at=begun, progress=progress)
+    assert "about 10 min 0 s left in this step" in page(staff, "job-status", there.key)
+
+
+def test_many_steps_and_lines_cost_no_more_queries_than_few(staff: Client) -> None:
+    there = job(scene())
+    page(staff, "job", there.key)
+    asked = []
+    for count in (1, 30):
+        for n in range(count, 2 * count):
+            step(there, n=n)
+            Line.objects.create(job=there, n=n, text="said")
+        with CaptureQueriesContext(connection) as queries:
+            page(staff, "job", there.key)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

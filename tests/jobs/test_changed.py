@@ -1,0 +1,56 @@
+"""What a job has changed on its host so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs.changed import changed
+from jobs.models import Job, State, Step, StepState
+
+RAN = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvchange", "rc": 5}]
+NOT_RUN = [{"argv": [], "shell": "lvcreate", "rc": None}]
+
+
+def step(state: StepState, **fields: Any) -> Step:
+    return Step(state=state, title="Attach", args={"vg": "vg0"}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.RUNNING, "Nothing was changed yet."),
+        (State.FAILED, "Nothing was changed on the host."),
+    ],
+)
+def test_without_a_step_nothing_was_changed(state: State, said: str) -> None:
+    assert changed(Job(state=state), [step(StepState.PLANNED)]).sentence == said
+
+
+def test_a_failed_step_counts_once_a_command_of_it_had_begun() -> None:
+    steps = [step(StepState.FAILED, commands=NOT_RUN), step(StepState.FAILED, commands=RAN)]
+    found = changed(Job(state=State.FAILED), steps)
+    assert (found.broken, found.sentence) == ((steps[1],), "1 step failed half-way.")
+
+
+def test_steps_are_told_by_how_far_they_came() -> None:
+    steps = [step(StepState.DONE), step(StepState.DONE), step(StepState.RUNNING)]
+    found = changed(Job(state=State.RUNNING), steps)
+    assert found.sentence == "2 steps done, 1 step under way."
+    assert (found.done, found.unknown) == (tuple(steps[:2]), (steps[2],))
+
+
+@pytest.mark.parametrize(
+    ("state", "holds_vg", "kept"),
+    [
+        (State.NEEDS_ATTENTION, True, "vg0"),
+        (State.NEEDS_ATTENTION, False, ""),
+        (State.RUNNING, True, ""),
+    ],
+)
+def test_a_job_that_needs_a_person_keeps_the_group_of_its_running_step(
+    state: State, holds_vg: bool, kept: str
+) -> None:
+    found = changed(Job(state=state), [step(StepState.RUNNING, holds_vg=holds_vg)])
+    assert found.kept_group == kept

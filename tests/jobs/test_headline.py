@@ -1,0 +1,61 @@
+"""What a job is called where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs.headline import WORDS, detail, headline
+from jobs.models import Job, Kind, State
+from storage.models import Volume
+
+
+def attach(state: State, **fields: Any) -> Job:
+    return Job(kind=Kind.ADD_CACHE, volume=Volume(label="web12"), state=state, **fields)
+
+
+@pytest.mark.parametrize(
+    ("job", "begun", "said"),
+    [
+        (attach(State.QUEUED), False, "Waiting to attach a cache to web12"),
+        (attach(State.WAITING), False, "Waiting to attach a cache to web12"),
+        (attach(State.WAITING), True, "Attaching a cache to web12"),
+        (attach(State.RUNNING), False, "Attaching a cache to web12"),
+        (attach(State.RUNNING, falls_back=True), True, "Rolling back: attach a cache to web12"),
+        (attach(State.SUCCEEDED), True, "Attached a cache to web12"),
+        (attach(State.FAILED, falls_back=True), True, "Failed to attach a cache to web12"),
+        (attach(State.CANCELLED), True, "Cancelled: attach a cache to web12"),
+        (attach(State.NEEDS_ATTENTION), True, "Needs a decision: attach a cache to web12"),
+        (attach(State.SUCCEEDED, dry_run=True), False, "Preview: attach a cache to web12"),
+    ],
+)
+def test_the_headline_follows_the_state(job: Job, begun: bool, said: str) -> None:
+    assert headline(job, begun=begun) == said
+
+
+def test_every_kind_has_its_words_with_a_place_for_the_volume() -> None:
+    assert set(WORDS) == set(Kind)
+    for words in WORDS.values():
+        assert [text.count("{}") for text in (words.doing, words.done, words.do)] == [1, 1, 1]
+
+
+def test_a_label_with_braces_is_only_a_label() -> None:
+    job = Job(kind=Kind.MOVE_VOLUME, volume=Volume(label="{0} {x}"), state=State.RUNNING)
+    assert headline(job, begun=True) == "Moving {0} {x}"
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (attach(State.RUNNING), "Reading what is on the host."),
+        (attach(State.RUNNING, explanation="attach it"), "Attach it."),
+        (attach(State.WAITING, explanation="alpha is in maintenance"), ""),
+        (attach(State.SUCCEEDED), ""),
+        (attach(State.CANCELLED, explanation="cancelled by ann"), "Cancelled by ann."),
+        (attach(State.FAILED, explanation="old", error={"message": "x"}), ""),
+        (attach(State.FAILED, explanation="Rolled back.", error={"undone": []}), "Rolled back."),
+    ],
+)
+def test_the_detail_says_what_the_headline_does_not(job: Job, said: str) -> None:
+    assert detail(job) == said
