@@ -27,25 +27,27 @@ class Held(Exception):
         self.again_at = again_at
 
 
-def demand_free(host_id: int) -> None:
-    """Raise `Held` where no step may begin on the host now."""
+def demand_free(host_id: int) -> datetime:
+    """The database's time now; raises `Held` where no step may begin on the host."""
     # One query: it is asked before each step.
     fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
-    asked = Host.objects.only(*fields).annotate(now=ClockNow(), halted=Exists(Halt.objects.all()))
+    asked = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
     host = asked.get(pk=host_id)
-    now = host.now
-    halt = Halt.objects.select_related("actor").first() if host.halted else None
+    now: datetime = host["now"]
+    halt = Halt.objects.select_related("actor").first() if host["halted"] else None
     if halt is not None:
         raise Held(f"All jobs are stopped{_who(halt)}", now + LOOK_AGAIN)
-    if host.maintenance_since is not None:
-        why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
-        raise Held(f"{host.name} is in maintenance{why}", now + LOOK_AGAIN)
-    if host.window_start is None or host.window_end is None:
-        return
-    opening = next_opening(host.window_start, host.window_end, now)
+    name, start, end = host["name"], host["window_start"], host["window_end"]
+    if host["maintenance_since"] is not None:
+        why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
+        raise Held(f"{name} is in maintenance{why}", now + LOOK_AGAIN)
+    if start is None or end is None:
+        return now
+    opening = next_opening(start, end, now)
     if opening is not None:
-        hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
-        raise Held(f"Waits for the change window of {host.name}, {hours}", opening)
+        hours = f"{start:%H:%M} to {end:%H:%M} UTC"
+        raise Held(f"Waits for the change window of {name}, {hours}", opening)
+    return now
 
 
 def next_opening(start: time, end: time, now: datetime) -> datetime | None:

@@ -8,10 +8,12 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.db.models.functions import Now
 
 from jobs import nudge, transport
@@ -23,6 +25,8 @@ from storage.models.host import HostState
 from storage.plan import Refused
 
 log = logging.getLogger(__name__)
+
+CONTACT_FRESH = timedelta(seconds=5)
 
 
 def fingerprint(openssh_key: str) -> str:
@@ -77,7 +81,7 @@ def ask(
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
     """`transport.call` for an active host; what comes of it is noted on the host's record."""
-    must_be_active(host)
+    is_known_well = must_be_active(host)
     try:
         reply = transport.call(
             host,
@@ -91,7 +95,8 @@ def ask(
     except TransportError as error:
         note_failure(host, error)
         raise
-    note_contact(host)
+    if not is_known_well:
+        note_contact(host)
     return reply
 
 
@@ -107,11 +112,17 @@ def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
     return reply
 
 
-def must_be_active(host: Host) -> None:
-    """Raise `NotActive` unless the host's key is pinned and nothing speaks against it now."""
-    state = Host.objects.values_list("state", flat=True).get(pk=host.pk)
+def must_be_active(host: Host) -> bool:
+    """Raise `NotActive` unless the host's key is pinned and nothing speaks against it now. Whether
+    a good contact is on record that is a few seconds old at most: many jobs ask a host many times a
+    second, and each note of it would wait for the other."""
+    is_well = Q(error={}, last_seen_at__gt=Now() - CONTACT_FRESH)
+    known_well = ExpressionWrapper(is_well, BooleanField())
+    asked = Host.objects.annotate(known_well=known_well).values_list("state", "known_well")
+    state, is_known_well = asked.get(pk=host.pk)
     if state != HostState.ACTIVE:
         raise NotActive(host.name, HostState(state).label)
+    return bool(is_known_well)
 
 
 def note_contact(host: Host) -> None:

@@ -3,12 +3,13 @@ renews the lease, so that a runner that lost its job writes nothing more."""
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 
 from jobs import audit, holds, turns
 from jobs.endings import lasting_error
@@ -45,23 +46,21 @@ def _intend(job: Job, planned: Planned) -> Step | None:
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
     if not job.falls_back and not job.turned and is_cancelled(job):
         return None
-    holds.demand_free(job.host_id)
+    now = holds.demand_free(job.host_id)
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
-    step = job.step_set.filter(state=StepState.PLANNED).first()
-    if step is None:
-        last = job.step_set.aggregate(n=Max("n"))["n"] or 0
-        step = Step(job=job, n=last + 1)
+    # One that was put back is the last: nothing comes after it before it has run.
+    step = job.step_set.order_by("-n").first()
+    if step is None or step.state != StepState.PLANNED:
+        step = Step(job=job, n=step.n + 1 if step is not None else 1)
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
     step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
     step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
     step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
     step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
     step.fence = turns.next_fence(step.vg_uuid) if step.vg_uuid else None
-    step.ended_at = None
+    step.started_at, step.ended_at = step.started_at or now, None
     step.save()
-    Step.objects.filter(pk=step.pk).update(started_at=Coalesce("started_at", Now()))
-    step.refresh_from_db()
     audit.intent(job, step)
     return step
 
@@ -74,17 +73,22 @@ def is_cancelled(job: Job) -> bool:
 @durable("follow")
 def follow(job: Job, step: Step, outcome: Outcome) -> None:
     """Store what a poll brought: new output, commands, progress, and the end where it came."""
-    renew(job, attempts=0, error=lasting_error(job))
+    is_done = outcome.state == "done"
+    renew(job, attempts=0, error=lasting_error(job), **({"claims": 0} if is_done else {}))
     fresh = [(n, text) for n, text in outcome.lines if n > step.output_seen]
     if fresh:
         step.output_seen = max(n for n, _ in fresh)
         add_lines(job, [text for _, text in fresh])
-    step.commands, step.progress = outcome.commands, outcome.progress
-    step.save(update_fields=["output_seen", "commands", "progress"])
-    if outcome.state == "done":
-        renew(job, claims=0)
-        Step.objects.filter(pk=step.pk).update(state=StepState.DONE, error={}, ended_at=Now())
-        step.refresh_from_db()
+    told: dict[str, Any] = {
+        "output_seen": step.output_seen,
+        "commands": outcome.commands,
+        "progress": outcome.progress,
+    }
+    if is_done:
+        told |= {"state": StepState.DONE, "error": {}, "ended_at": Now()}
+    Step.objects.filter(pk=step.pk).update(**told)
+    step.refresh_from_db()
+    if is_done:
         audit.outcome(job, step)
 
 
@@ -137,14 +141,15 @@ def add_lines(job: Job, texts: list[str]) -> None:
 def exhausted(job: Job, planned: Planned) -> dict[str, Any] | None:
     """Why this step must not be tried again, as a job's error; None while it may be."""
     # What a person looked at and resumed starts counting anew.
-    tried = job.step_set.filter(started_at__gte=job.started_at)
-    same = tried.filter(verb=planned.verb, args=planned.args)
-    failed = same.filter(state=StepState.FAILED)
+    tried = list(job.step_set.filter(started_at__gte=job.started_at).order_by("n"))
+    args = json.loads(json.dumps(planned.args))
+    same = [step for step in tried if (step.verb, step.args) == (planned.verb, args)]
+    failed = [step for step in same if step.state == StepState.FAILED]
+    done = [step for step in same if step.state == StepState.DONE]
     limit = STEPS_LIMIT * (2 if job.falls_back else 1)
-    if failed.count() >= TRIES:
-        last = failed.order_by("-n").first()
-        return dict(last.error) if last is not None else None
-    if same.filter(state=StepState.DONE).count() >= TRIES or tried.count() >= limit:
+    if len(failed) >= TRIES:
+        return dict(failed[-1].error)
+    if len(done) >= TRIES or len(tried) >= limit:
         return {
             "code": "no_progress",
             "message": f"“{planned.title}” ended well and the host still does not show it.",

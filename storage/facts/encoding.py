@@ -15,8 +15,7 @@ from storage.facts.host import HostFacts
 def encode(facts: HostFacts) -> dict[str, Any]:
     """As `dataclasses.asdict`, with lists for tuples, in a small part of its time: it is done for
     every inventory."""
-    document: dict[str, Any] = _encoder(HostFacts)(facts)
-    return document
+    return _encode_facts(facts)
 
 
 Encoder = Callable[[Any], Any]
@@ -36,7 +35,7 @@ def _encoder(hint: Any) -> Encoder | None:
     return None
 
 
-def _object(cls: Any) -> Encoder:
+def _object(cls: Any) -> Callable[[Any], dict[str, Any]]:
     hints = typing.get_type_hints(cls)
     fields = [(each.name, _encoder(hints[each.name])) for each in dataclasses.fields(cls)]
 
@@ -55,3 +54,6 @@ def _list(inner: Encoder | None) -> Encoder:
 
 def _optional(inner: Encoder) -> Encoder:
     return lambda value: None if value is None else inner(value)
+
+
+_encode_facts = _object(HostFacts)
