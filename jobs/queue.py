@@ -15,10 +15,11 @@ from jobs.moves import move
 from jobs.reservations import reserved
 from storage.capacity import less_reserved, wanted_bytes
 from storage.facts import HostFacts
+from storage.inventories import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
-from storage.rows import facts_of, rows_of
+from storage.rows import VolumeRow
 from storage.templatetags.units import size
 from storage.wish import Wish
 
@@ -77,7 +78,7 @@ def submit(
             "Refresh the hosts; if its disk is gone for good, restore it from a backup.",
         )
     _contactable(placement.host)
-    facts = facts_of(placement.host)
+    facts = inventory_of(placement.host)
     if facts is not None:
         _settled(facts, target_of(placement), wish)
     if not dry_run:
@@ -97,7 +98,7 @@ def submit(
         "address": address,
         "fingerprint": fingerprint,
         "not_before": not_before,
-        "fallback": None if dry_run else _fallback(volume, placement.host_id, facts, wish),
+        "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
     }
     try:
         with transaction.atomic():
@@ -146,10 +147,12 @@ def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
 
 
 def _fallback(
-    volume: Volume, host_id: int, facts: HostFacts | None, wish: Wish
+    volume: Volume, placement: Placement, facts: HostFacts | None, wish: Wish
 ) -> dict[str, object] | None:
     """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
-    now = rows_of([volume], {host_id: facts})[0].wish
+    uuid = placement.lv_uuid
+    lv = facts.lv(uuid) if facts is not None and uuid is not None else None
+    now = VolumeRow(volume, placement, facts, lv, cache=None, latest=None).wish
     return now.to_json() if now is not None and now != wish else None
 
 
@@ -186,7 +189,7 @@ def _demand_room(placement: Placement, wish: Wish) -> None:
     if wish.cache is None and wish.tier != "ssd":
         return
     host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
-    facts = facts_of(host)
+    facts = inventory_of(host)
     if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
         return
     held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
