@@ -85,6 +85,13 @@ def devices(host: Host) -> tuple[Device, ...]:
     return tuple(found)
 
 
+def lv_uuid(host: Host, vg: str, lv: str) -> str | None:
+    """Uuid of an active LV by its name, without asking LVM; None where the kernel has none. In
+    device-mapper's names each dash of a part is doubled."""
+    name = "-".join(part.replace("-", "--") for part in (vg, lv))
+    return next((each.lv_uuid for each in devices(host) if each.name == name), None)
+
+
 def dashed(plain: str) -> str:
     """LVM's 32 characters as 6-4-4-4-4-4-6, the form its reports use."""
     ends = (0, 6, 10, 14, 18, 22, 26, 32)

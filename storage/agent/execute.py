@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
-from . import extents, failure, fence, journal, qmp, sysfs
+from . import dm, extents, failure, fence, journal, qmp, sysfs
 from .assess import assess, settled
 from .boot import remember
 from .command import Command, stamped
@@ -238,7 +238,9 @@ class Execution:
         return str(args["lv"] if "lv" in args else args["name"])
 
     def _remember(self) -> None:
-        self._lv_uuid = self._patiently(self._target)["uuid"]
+        """Which volume this is, before the lock is given away."""
+        known = dm.lv_uuid(self._host, self._call.args["vg"], self._name())
+        self._lv_uuid = known or self._patiently(self._target)["uuid"]
 
     def _recheck(self) -> None:
         """The volume is still the one the operation began with, and what is left may still be

@@ -89,6 +89,17 @@ def test_a_scope_lives_until_systemd_says_that_it_ended(
     assert units.alive(OP, Systemd(tmp_path, Result(0, state, ""))) is alive
 
 
+def test_systemd_is_not_asked_for_a_scope_that_the_kernel_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(units, "SLICES", (tmp_path / "system.slice",))
+    systemd = Systemd(tmp_path, Result(0, "inactive\n", ""))
+    assert not units.alive(OP, systemd)
+    systemd.asked.unlink()
+    (tmp_path / "system.slice" / units.name(OP)).mkdir(parents=True)
+    assert units.alive(OP, systemd) and not systemd.asked.exists()
+
+
 def test_a_scope_that_nobody_can_ask_for_counts_as_alive(tmp_path: Path) -> None:
     assert units.alive(OP, Systemd(tmp_path, TimedOut("systemctl")))
 
