@@ -160,9 +160,10 @@ KINDS: Final = {
     ),
     "stuck": Kind("Storage commands hang on {count} hosts", "No job gets on there until they end."),
     # Room
-    "ssd_full": Kind("{count} hosts have no SSD left", "No cache can be sold or grown there."),
+    "ssd_full": Kind("{count} hosts are short of SSD", "Soon no cache can be sold or grown there."),
     "hdd_full": Kind(
-        "The slow disks of {count} hosts are full", "No volume can be made or grown there."
+        "The slow disks of {count} hosts are nearly full",
+        "Soon no volume can be made or grown there.",
     ),
 }
 UNKNOWN: Final = Kind("", "")
@@ -170,10 +171,12 @@ UNKNOWN: Final = Kind("", "")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of the list. `since` is the oldest of its `count` troubles; `more` subjects are not
-    named; the action leads to where it can be settled, or to the list where there are several."""
+    """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
+    troubles began; `more` subjects are not named; the action leads to where it can be settled, or
+    to the list where there are several."""
 
     severity: str
+    at_risk: bool
     what: str
     count: int
     since: datetime | None
@@ -222,6 +225,7 @@ def _item(group: Sequence[Concern], listings: dict[str, str]) -> Item:
     place = subjects[0] if len(subjects) == 1 else first.host if len(hosts) == 1 else None
     return Item(
         severity="error" if kind.at_risk else first.severity,
+        at_risk=kind.at_risk,
         what=first.what if len(group) == 1 else _many(group, kind),
         count=len(group),
         since=first.since,

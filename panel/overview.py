@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from jobs.models import OVER, Halt, Job, JobQuerySet, State
-from panel.concerns import RANKS, Concern, Item, Subject, items, worst
+from jobs.models import Job, JobQuerySet, State
+from panel.concerns import RANKS, Concern, Item, items, worst
+from panel.troubles import labels_of, of_halt, of_host, of_jobs
 from storage import fleet
 from storage.access import Person
-from storage.findings import MADE_FROM_INVENTORY, Finding
 from storage.fleet import Course, HitRate, HostLine, Space
 from storage.models import Placement, Volume
 from storage.models.host import HostState
-from storage.templatetags.units import size
 from storage.wish import Wish
 
-FAILED_LATELY: Final = timedelta(days=2)
-UNDONE_LIMIT: Final = 200
 SHOWN_HOSTS: Final = 20
 RECENT_JOBS: Final = 8
-LEAST_FREE: Final = 0.05
-"""Less than this share of SSD or slow disks free is too little to sell."""
-ROOM: Final = "Add a disk, or move volumes away."
-PASSING_DURING_JOBS: Final = frozenset({"drift", "volume_inactive"})
 NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
 SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "name"}
 
@@ -106,10 +99,10 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     jobs = Job.objects.visible_to(user).filter(dry_run=False)
     unfinished = _unfinished(jobs)
     held = {job.volume_key for job in unfinished}
-    labels = _labels(user, lines)
-    by_host = {line.host.pk: tuple(_of_host(line, held, labels)) for line in lines}
+    labels = labels_of(user, lines)
+    by_host = {line.host.pk: tuple(of_host(line, held, labels)) for line in lines}
     concerns = [each for found in by_host.values() for each in found]
-    concerns += [*_of_halt(), *_of_jobs(jobs, at)]
+    concerns += [*of_halt(), *of_jobs(jobs, at)]
     chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
     fresh = [line.now for line in lines if line.now is not None and not line.is_stale]
     return Overview(
@@ -129,13 +122,11 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     )
 
 
-def _recent(jobs: JobQuerySet) -> list[Job]:
+def _recent(jobs: JobQuerySet) -> Sequence[Job]:
     """The latest to have ended, begun or been asked for, among the youngest."""
-
-    def moment(job: Job) -> datetime:
-        return job.ended_at or job.started_at or job.created_at
-
-    return sorted(jobs.with_names()[: RECENT_JOBS * 5], key=moment, reverse=True)[:RECENT_JOBS]
+    young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
+    latest = Coalesce("ended_at", "started_at", "created_at").desc()
+    return jobs.filter(pk__in=young).with_names().order_by(latest)[:RECENT_JOBS]
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
@@ -165,96 +156,6 @@ def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine])
         )
         for job in unfinished
     )
-
-
-def _of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) -> Iterator[Concern]:
-    """Troubles of one host; differences that a job on the volume is about to end are left out."""
-    there = Subject(line.host.name, reverse("host", args=[line.host.key]))
-    told = MADE_FROM_INVENTORY if line.outline is not None else frozenset()
-    for problem in line.problems:
-        if problem.severity != "info" and problem.code not in told:
-            yield Concern(
-                problem.code,
-                problem.severity,
-                there,
-                problem.message,
-                problem.since,
-                problem.correction,
-                host=there,
-            )
-    for finding in line.findings:
-        if finding.code in PASSING_DURING_JOBS and finding.volume in held:
-            continue
-        yield Concern(
-            finding.code,
-            finding.severity,
-            _subject(finding, there, labels),
-            finding.message,
-            finding.began,
-            finding.correction,
-            host=there,
-        )
-    yield from _of_room(line, there)
-
-
-def _subject(finding: Finding, there: Subject, labels: Mapping[str, str]) -> Subject:
-    if finding.volume:
-        name = labels.get(finding.volume, finding.subject)
-        return Subject(f"{name} on {there.name}", reverse("volume", args=[finding.volume]))
-    return Subject(f"{finding.subject} on {there.name}", there.url)
-
-
-def _labels(user: Person, lines: Iterable[HostLine]) -> dict[str, str]:
-    """What people call the volumes that findings name, by key."""
-    keys = {finding.volume for line in lines for finding in line.findings if finding.volume}
-    found = Volume.objects.visible_to(user).filter(key__in=keys)
-    return dict(found.values_list("key", "label"))
-
-
-def _of_room(line: HostLine, there: Subject) -> Iterator[Concern]:
-    found = line.outline
-    if found is None:
-        return
-    for code, what, free, total in (
-        ("ssd_full", "SSD space", found.fast_free_bytes, found.fast_total_bytes),
-        ("hdd_full", "space on slow disks", found.slow_free_bytes, found.slow_total_bytes),
-    ):
-        if total and free < total * LEAST_FREE:
-            text = f"{size(free)} of {size(total)} {what} are free."
-            yield Concern(code, "warning", there, text, None, ROOM, host=there)
-
-
-def _of_halt() -> Iterator[Concern]:
-    halt = Halt.objects.select_related("actor").first()
-    if halt is not None:
-        by = f" by {halt.actor}" if halt.actor is not None else ""
-        why = f": {halt.reason}" if halt.reason else "."
-        every = Subject("All hosts", reverse("jobs"))
-        yield Concern("halt", "warning", every, f"All jobs are stopped{by}{why}", halt.since)
-
-
-def _of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
-    """Jobs that wait for a decision, and those that failed lately unless a later one of the same
-    volume did better or is at work."""
-    later = Job.objects.filter(volume=OuterRef("volume"), dry_run=False, pk__gt=OuterRef("pk"))
-    better = later.filter(~Q(state__in=OVER) | Q(state=State.SUCCEEDED))
-    failed = Q(state=State.FAILED, ended_at__gt=at - FAILED_LATELY) & ~Exists(better)
-    undone = (
-        jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed)
-        .with_names()
-        .annotate(stopped_at=Coalesce("ended_at", Max("step__ended_at"), "started_at"))
-    )
-    for job in undone[:UNDONE_LIMIT]:
-        is_failed = job.state == State.FAILED
-        yield Concern(
-            "job_failed" if is_failed else "job_undecided",
-            "error",
-            Subject(f"{job.volume.label} on {job.host.name}", reverse("job", args=[job.key])),
-            job.sentence,
-            job.stopped_at,
-            str(job.error.get("correction", "")),
-            f"{job.get_kind_display()}, {job.error.get('code', 'unknown')}",
-        )
 
 
 def _sorted(

@@ -15,6 +15,7 @@ from storage.drift import Drift, drift_of
 from storage.findings import Finding
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
+from storage.outline import FIELDS as OUTLINE_FIELDS
 from storage.rates import Figures, Sums, figures
 from storage.samples.hostload import BUCKET, bucket_of, courses, fleet_sums
 from storage.samples.hostnow import HostNow, hosts_now
@@ -22,6 +23,12 @@ from storage.spark import Spark, spark
 from storage.templatetags.units import percent
 from storage.wish import Wish
 
+FIELDS: Final = (
+    *("key", "name", "address", "state", "problems", "error", "last_seen_at", "created_at"),
+    "maintenance_since",
+    *(f"outline__{name}" for name in OUTLINE_FIELDS),
+)
+"""What the pages over all hosts look at: never the inventory."""
 COURSE_BUCKETS: Final = 24
 """Two hours of a sparkline."""
 HOUR: Final = timedelta(hours=1)
@@ -53,8 +60,7 @@ class HostLine:
 
 def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
     """Every host by name. Three queries, whatever their number."""
-    hosts = Host.objects.visible_to(user).select_related("outline")
-    hosts = hosts.defer("facts", "hello", "sealed_key", "public_key", "host_key", "host_key_seen")
+    hosts = Host.objects.visible_to(user).select_related("outline").only(*FIELDS)
     drifts, now = drift_of(hosts), hosts_now()
     return tuple(_line(host, now.get(host.pk), drifts.get(host.pk), at) for host in hosts)
 

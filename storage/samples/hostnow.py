@@ -8,17 +8,12 @@ from typing import Final
 
 from django.db import connection
 
-# A volume that is gone keeps its last sample: only those of the host's last round count.
+# The greatest of the arrays is that of the busiest volume.
 QUERY: Final = """
-SELECT host_id, last, sum(reads * 1000.0 / dt_ms)::float8, sum(writes * 1000.0 / dt_ms)::float8,
-    max(busy_ms * 1.0 / dt_ms)::float8,
-    (array_agg(volume_id ORDER BY busy_ms * 1.0 / dt_ms DESC NULLS LAST))[1],
+SELECT host_id, at, sum(reads * 1000.0 / dt_ms)::float8, sum(writes * 1000.0 / dt_ms)::float8,
+    max(ARRAY[coalesce(busy_ms::float8 / dt_ms, -1), volume_id]),
     coalesce(sum(dirty_bytes), 0)::bigint
-FROM (
-    SELECT host_id, volume_id, at, reads, writes, busy_ms, dt_ms, dirty_bytes,
-        max(at) OVER (PARTITION BY host_id) AS last
-    FROM storage_latestsample
-) AS latest WHERE at = last GROUP BY host_id, last
+FROM storage_latestsample GROUP BY host_id, at
 """
 
 
@@ -38,9 +33,16 @@ class HostNow:
 
 def hosts_now() -> dict[int, HostNow]:
     """By primary key of the host; those never sampled are missing. One query."""
+    found: dict[int, HostNow] = {}
     with connection.cursor() as cursor:
         cursor.execute(QUERY)
-        return {
-            host_id: HostNow(at, reads, writes, None if busy is None else min(1.0, busy), *rest)
-            for host_id, at, reads, writes, busy, *rest in cursor.fetchall()
-        }
+        for host_id, at, reads, writes, (busy, busiest), dirty in cursor.fetchall():
+            # A volume that is gone keeps its last sample: only the host's last round counts.
+            if host_id not in found or found[host_id].at < at:
+                found[host_id] = HostNow(at, reads, writes, _share(busy), int(busiest), dirty)
+    return found
+
+
+def _share(busy: float) -> float | None:
+    """Unknown is -1 in the query; a device can count a little more time than there was."""
+    return None if busy < 0 else min(1.0, busy)
