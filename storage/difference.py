@@ -39,13 +39,18 @@ class Drift:
 def drift_of_row(row: VolumeRow) -> Drift | None:
     """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
     where there is nothing to compare with."""
-    recorded = row.volume.current_wish
-    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
-        return None
-    found = tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
+    found = differences_of(row)
     if not found:
         return None
     return Drift(found, repair_refusal(row), row.wish is not None)
+
+
+def differences_of(row: VolumeRow) -> tuple[Difference, ...]:
+    """The differences alone: whether they can be undone is a plan's work."""
+    recorded = row.volume.current_wish
+    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
+        return ()
+    return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
 
 
 def repair_refusal(row: VolumeRow) -> Refused | None:

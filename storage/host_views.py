@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from storage import fleet, hostlist
 from storage.access import staff_view
-from storage.attention import Problem, is_silent, problems_of, reported_problems
+from storage.attention import ORDER, Problem, is_silent, problems_of, reported_problems
 from storage.devices import devices_of
 from storage.drift import drift_of
 from storage.facts import HostFacts, VolumeGroup
+from storage.findings import MADE_FROM_INVENTORY, Finding
 from storage.folding import DRAWN, fold
 from storage.history import edits
-from storage.models import Host, Placement, Volume
+from storage.models import Host, HostOutline, Placement, Volume
 from storage.reading import reading_of
-from storage.residents import Resident, now_of, residents_of, untagged
+from storage.residents import Resident, figures_of, residents_of, untagged
 from storage.rows import VolumeRow, facts_of, rows_of
 from storage.stack import stack_of
 
@@ -29,20 +33,33 @@ LISTED = 12
 @staff_view()
 @require_safe
 def hosts(request: HttpRequest) -> HttpResponse:
-    """Every host with its state, the age of its last answer and what is wrong with it."""
+    """Hosts with what they do, their space and what is wrong with them; `q` is part of a name or
+    address, `state` one of `hostlist.STATES`. No inventory is read."""
     now = timezone.now()
-    found = Host.objects.visible_to(request.user).without_inventory()
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    drifts = drift_of(page)
-    rows = [
-        {
-            "host": host,
-            "problems": problems_of(host, now, drifts.get(host.pk)),
-            "silent": is_silent(host, now),
-        }
-        for host in page
-    ]
-    return render(request, "storage/hosts.html", {"page": page, "rows": rows})
+    text, state = request.GET.get("q", "")[:100], request.GET.get("state", "")
+    every = fleet.lines_of(request.user, now)
+    found = hostlist.named(every, text)
+    page = Paginator(hostlist.in_state(found, state), PAGE_ROWS).get_page(request.GET.get("page"))
+    counts = hostlist.volume_counts([line.host.pk for line in page])
+    courses = fleet.courses_of(list(page), now)
+    context = {
+        "page": page,
+        "rows": [
+            {
+                "line": line,
+                "course": courses[line.host.pk],
+                "wrongs": hostlist.wrongs_of(line),
+                "volume_count": counts.get(line.host.pk, 0),
+            }
+            for line in page
+        ],
+        "q": text,
+        "state": state,
+        "choices": hostlist.choices(found),
+        "found_count": len(found),
+        "is_empty": not every,
+    }
+    return render(request, "storage/hosts.html", context)
 
 
 @staff_view()
@@ -50,17 +67,17 @@ def hosts(request: HttpRequest) -> HttpResponse:
 def host(request: HttpRequest, key: str) -> HttpResponse:
     """One host: trust, problems, policy, and everything the last inventory said. `stack=all` draws
     every volume."""
-    found = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    visible = Host.objects.visible_to(request.user).select_related("outline")
+    found = get_object_or_404(visible, key=key)
     now, facts = timezone.now(), facts_of(found)
     missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
     reported = reported_problems(found)
-    problems = problems_of(found, now, drift_of([found]).get(found.pk))
     context = {
         "host": found,
         "facts": facts,
         "silent": is_silent(found, now),
-        "now": now_of(found, now),
-        "problems": [each for each in problems if each.severity != "info"],
+        "figures": figures_of(found),
+        "problems": _problems(found, now),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
         "missing": missing.select_related("volume"),
@@ -71,6 +88,24 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         limit = None if request.GET.get("stack") == "all" else DRAWN
         context |= _inventory(found, facts, residents_of(found), limit)
     return render(request, "storage/host.html", context)
+
+
+def _problems(host: Host, now: datetime) -> list[Problem]:
+    """What its state, its contacts and its inventory show to be wrong, each once, the worst first.
+    What only informs stands with the preflight, and drift has a card of its own."""
+    outline: HostOutline | None = getattr(host, "outline", None)
+    findings = [Finding.from_json(each) for each in outline.findings] if outline else []
+    told = [
+        problem
+        for problem in problems_of(host, now, drift_of([host]).get(host.pk))
+        if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
+    ]
+    told += [
+        Problem(each.severity, each.message, each.correction, each.code, each.began)
+        for each in findings
+        if each.code != "drift"
+    ]
+    return sorted(told, key=lambda problem: ORDER[problem.severity])
 
 
 def _serious(problems: list[Problem]) -> int:
@@ -85,7 +120,7 @@ def _inventory(
     return {
         "stack": stack,
         "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
-        "keys": {each.lv_uuid: each.key for each in residents if each.lv_uuid},
+        "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
         "devices": devices_of(facts),
         "listed": _listed(host, facts, residents),
         "most_waits": max(waits.values(), default=0.0),
@@ -117,5 +152,5 @@ def host_now(request: HttpRequest, key: str) -> HttpResponse:
     """What the host does now: the element of its page that renews itself."""
     found = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
     now = timezone.now()
-    context = {"host": found, "silent": is_silent(found, now), "now": now_of(found, now)}
+    context = {"host": found, "silent": is_silent(found, now), "figures": figures_of(found)}
     return render(request, "storage/_host_now.html", context)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.difference import drift_of_row
+from storage.difference import differences_of
 from storage.facts import HostFacts
 from storage.rows import VolumeRow
 from storage.templatetags.units import size
@@ -69,8 +69,14 @@ def _idle(unfinished_jobs: int) -> Point:
     )
 
 
+def _boot(hello: dict[str, Any]) -> dict[str, Any]:
+    """What the host says of its boot unit; an older agent says nothing."""
+    said = hello.get("boot")
+    return said if isinstance(said, dict) else {}
+
+
 def _unit(hello: dict[str, Any]) -> Point:
-    if hello.get("boot", {}).get("unit"):
+    if _boot(hello).get("unit"):
         return Point(True, "The boot unit is installed: it brings caches and settings back.")
     return Point(
         False,
@@ -91,7 +97,7 @@ def _whole(facts: HostFacts) -> Point:
 
 
 def _known(rows: Sequence[VolumeRow]) -> Point:
-    drifted = [row.volume.label for row in rows if drift_of_row(row) is not None]
+    drifted = [row.volume.label for row in rows if differences_of(row)]
     if not drifted:
         return Point(True, "Every volume is as recorded.")
     return Point(
@@ -102,7 +108,7 @@ def _known(rows: Sequence[VolumeRow]) -> Point:
 
 
 def _ran(hello: dict[str, Any]) -> Point:
-    booted = hello.get("boot", {})
+    booted = _boot(hello)
     failed = [str(line) for line in booted.get("failed", ())]
     if failed:
         return Point(False, " ".join(failed), f"When it is mended, as root: {AGENT} boot")
@@ -157,8 +163,7 @@ def _settings(rows: Sequence[VolumeRow]) -> Point:
     changed = [
         row.volume.label
         for row in rows
-        if (drift := drift_of_row(row)) is not None
-        and any(each.what in SETTINGS for each in drift.differences)
+        if any(each.what in SETTINGS for each in differences_of(row))
     ]
     if not changed:
         return Point(True, "Every cache has its recorded settings.")

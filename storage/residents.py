@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, FloatField, Max, Q, Sum
+from django.db.models import Count, F, FloatField, Max, Q, Subquery, Sum
 from django.db.models.functions import Cast
 
 from storage.attention import silent_seconds
@@ -18,8 +18,8 @@ from storage.rates import Sums, Technology, figures
 from storage.wish import BadWish
 
 COLUMNS = (
-    *("volume_id", "lv_uuid", "volume__key", "volume__layout", "volume__managed"),
-    *("volume__adopted_at", "volume__retired_at", "volume__latest_sample__gap"),
+    *("volume_id", "lv_uuid", "volume__key", "volume__label", "volume__layout"),
+    *("volume__managed", "volume__adopted_at", "volume__latest_sample__gap"),
     *("volume__latest_sample__dt_ms", "volume__latest_sample__read_ms"),
     "volume__latest_sample__write_ms",
 )
@@ -34,18 +34,19 @@ class Resident:
     volume_id: int
     lv_uuid: str | None
     key: str
+    label: str
     layout: str
     managed: bool
     is_adopted: bool
-    is_retired: bool
     waits: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class HostNow:
-    """All volumes of a host together, over the last interval of each that is not old. None where
-    unknown. `sampled_count` of them have figures, the youngest taken at `at`; `waits` as for one
-    volume; `accesses` is the denominator of the hit rate."""
+class HostFigures:
+    """All volumes of a host together, over the last interval of each. None where unknown.
+    `sampled_count` of them have figures, the youngest taken at `at`, and none that is much older
+    counts: its volume is gone. `waits` as for one volume; `accesses` is the denominator of the hit
+    rate."""
 
     at: datetime | None
     sampled_count: int
@@ -65,15 +66,15 @@ def residents_of(host: Host) -> tuple[Resident, ...]:
             volume_id,
             lv_uuid,
             key,
+            label,
             layout,
             managed,
             adopted_at is not None,
-            retired_at is not None,
             None if gap or not dt_ms else ((read_ms or 0) + (write_ms or 0)) / dt_ms,
         )
         for (
-            volume_id, lv_uuid, key, layout, managed,
-            adopted_at, retired_at, gap, dt_ms, read_ms, write_ms,
+            volume_id, lv_uuid, key, label, layout,
+            managed, adopted_at, gap, dt_ms, read_ms, write_ms,
         ) in found
     )  # fmt: skip
 
@@ -97,17 +98,13 @@ def _is_taggable(facts: HostFacts, resident: Resident) -> bool:
     return True
 
 
-def now_of(host: Host, now: datetime) -> HostNow:
-    """What the host's volumes do now. One query, whatever their number."""
-    since = now - timedelta(seconds=silent_seconds())
-    fresh = LatestSample.objects.filter(
-        volume__placement__host=host,
-        volume__placement__until=None,
-        at__gt=since,
-        gap="",
-        dt_ms__gt=0,
-    )
-    found = fresh.aggregate(
+def figures_of(host: Host) -> HostFigures:
+    """What the host's volumes did in their last interval, however old: who shows it tells its age.
+    One query, whatever their number."""
+    here = LatestSample.objects.filter(volume__placement__host=host, volume__placement__until=None)
+    newest = Subquery(here.order_by("-at").values("at")[:1])
+    since = newest - timedelta(seconds=silent_seconds())
+    found = here.filter(at__gt=since, gap="", dt_ms__gt=0).aggregate(
         at=Max("at"),
         count=Count("pk"),
         read_rate=Sum(_each_second("reads")),
@@ -127,7 +124,7 @@ def now_of(host: Host, now: datetime) -> HostNow:
         if name.startswith("sum_")
     }
     together = figures(Sums(**sums))
-    return HostNow(
+    return HostFigures(
         at=found["at"],
         sampled_count=found["count"],
         read_iops=found["read_rate"],

@@ -1,7 +1,8 @@
 """What stands on what: disk -> array -> volume group -> volume -> cache -> guest. Pure.
 
 Everything on the host is in it, whether Tiercel manages it or not, foreign volumes as what they
-are. A page draws the devices of a tier side by side, and each volume as a row that stands on them.
+are; a bcache cache device in use is drawn as the cache it is. A page draws the devices of a tier
+side by side, and each volume as a row that stands on them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal
 
 from storage.agent.retirement import retired
 from storage.caches import cache_of
-from storage.facts import Array, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup
+from storage.facts import Array, CacheSet, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup
 
 Kind = Literal["disk", "array", "pv", "volume", "cache", "user"]
 TierName = Literal["fast", "slow"]
@@ -165,12 +166,21 @@ def _group(facts: HostFacts, vg: VolumeGroup) -> Group:
             tiers.append(Tier(name, size_bytes, free_bytes, devices))
     fast = {pv.name for pv in facts.pvs_of(vg.uuid, "fast")}
     sets = {cset.lv_uuid for cset in facts.csets}
+    drawn = {
+        cset.lv_uuid for lv in facts.lvs if lv.bcache and (cset := _cset(facts, lv)) is not None
+    }
     pillars = tuple(
         _pillar(facts, lv, fast, is_set=lv.uuid in sets)
         for lv in facts.lvs
-        if lv.vg_uuid == vg.uuid and _is_shown(lv)
+        if lv.vg_uuid == vg.uuid and lv.uuid not in drawn and _is_shown(lv)
     )
     return Group(vg, tuple(tiers), pillars)
+
+
+def _cset(facts: HostFacts, lv: LogicalVolume) -> CacheSet | None:
+    """The cache set of a volume, where both are there."""
+    uuid = lv.bcache.cset_uuid if lv.bcache is not None else None
+    return facts.cset(uuid) if uuid is not None else None
 
 
 def _is_shown(lv: LogicalVolume) -> bool:
@@ -258,7 +268,10 @@ def _cache_box(facts: HostFacts, lv: LogicalVolume) -> Box | None:
         if lv.bcache is None:
             return None
         return Box("cache", lv.bcache.device or "bcache", "bcache, no cache yet")
-    where = f" on {', '.join(lv.cache.pvs)}" if lv.cache is not None and lv.cache.pvs else ""
+    cset = _cset(facts, lv)
+    below = facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
+    pvs = lv.cache.pvs if lv.cache is not None else below.pvs if below is not None else ()
+    where = f" on {', '.join(pvs)}" if pvs else ""
     return Box(
         "cache",
         cache.name,

@@ -10,6 +10,6 @@ register = template.Library()
 
 
 @register.filter
-def at(mapping: Mapping[str, str], key: str) -> str:
-    """`mapping[key]`, "" where there is none."""
-    return mapping.get(key, "")
+def at(mapping: Mapping[str, object], key: str) -> object:
+    """`mapping[key]`, None where there is none."""
+    return mapping.get(key)

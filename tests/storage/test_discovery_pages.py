@@ -183,11 +183,3 @@ def test_those_who_only_look_are_offered_no_adoption(client: Client) -> None:
     there = scene(managed=False)
     client.force_login(make.staff_user(staff_role="read_only"))
     assert reverse("adopt") not in page(client, "volume", there.volume.key)
-
-
-def test_hosts_are_listed_without_a_query_for_each(
-    staff: Client, django_assert_max_num_queries: object
-) -> None:
-    shrunken(5, 2), shrunken(5, 2)
-    with django_assert_max_num_queries(6):  # type: ignore[operator]
-        page(staff, "hosts")

@@ -248,3 +248,20 @@ def test_only_guests_count_as_guests() -> None:
     )
     assert guest_of(make.lv(users=users)) == "web12 · vdb, web13 · vda"
     assert guest_of(make.lv(users=users[:2])) == ""
+
+
+def test_a_bcache_device_in_use_is_drawn_as_its_volumes_cache() -> None:
+    device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
+    volume = make.lv(bcache=make.bcache(cset_uuid=make.CSET_UUID))
+    facts = make.facts(device, volume, csets=(make.cset(device.uuid),))
+    (group,) = stack_of(facts).groups
+    (pillar,) = group.pillars
+    assert said(pillar) == ["web12", "s-aaaaaaaaaaaaaaaa"]
+    assert pillar.cache is not None
+    assert pillar.cache.detail == "bcache, writethrough on md0"
+
+
+def test_a_bcache_device_that_nobody_uses_is_drawn_by_itself() -> None:
+    device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
+    (group,) = stack_of(make.facts(device, csets=(make.cset(device.uuid),))).groups
+    assert group.pillars[0].volume.detail == "bcache cache device on md0"

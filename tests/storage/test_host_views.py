@@ -1,0 +1,170 @@
+"""A host's page: what it draws, lists and folds; 100 volumes cost as many queries as 10."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.facts import Array, ArrayMember, VolumeUser
+from storage.models import Host, HostOutline, LatestSample, Placement
+from storage.records import apply_facts
+from tests import make
+from tests.scene import scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def page(client: Client, host: Host, name: str = "host", **asked: str) -> str:
+    response = client.get(reverse(name, args=[host.key]), asked)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def full(count: int, **facts: Any) -> Host:
+    """A host with so many volumes, each with a last sample: the later, the more it waits."""
+    host = make.host(last_seen_at=timezone.now())
+    lvs = [
+        make.lv(f"v{n:03}", users=(VolumeUser("qemu", f"vm{n:03}", "vda", n),))
+        for n in range(count)
+    ]
+    now = timezone.now()
+    apply_facts(host, make.inventory(make.facts(*lvs, **facts)), now)
+    LatestSample.objects.bulk_create(
+        LatestSample(
+            volume_id=placement.volume_id, host=host, at=now, dt_ms=10_000, read_ms=10 * n,
+            write_ms=0, reads=n, writes=0, read_sectors=0, write_sectors=0, boottime_ns=1,
+            counters={},
+        )
+        for n, placement in enumerate(Placement.objects.filter(host=host).order_by("lv_name"))
+    )  # fmt: skip
+    host.refresh_from_db()
+    return host
+
+
+def section(text: str, title: str) -> str:
+    return text.split(f'aria-labelledby="{title}"')[1].split("</section>")[0]
+
+
+def test_the_volumes_that_wait_longest_are_listed_first_and_the_list_of_all_is_a_click_away(
+    staff: Client,
+) -> None:
+    host = full(15)
+    listed = section(page(staff, host), "lvs")
+    names = [f"v{n:03}" for n in range(15)]
+    shown = sorted((name for name in names if f"vg0/{name}" in listed), key=listed.index)
+    assert shown == names[:2:-1]
+    assert f"{reverse('volumes')}?host={host.key}" in listed
+    assert "All 15 volumes" in listed
+
+
+def test_a_full_host_is_folded_and_can_be_drawn_whole(staff: Client) -> None:
+    host = full(15)
+    drawn = section(page(staff, host), "stack")
+    assert drawn.count('class="pillar"') == 12
+    assert "3 more volumes" in drawn
+    whole = section(page(staff, host, stack="all"), "stack")
+    assert whole.count('class="pillar"') == 15
+    assert "more volumes" not in whole
+
+
+@pytest.mark.parametrize("name", ["host", "host-now", "host-jobs", "host-checks"])
+def test_more_volumes_cost_no_more_queries(staff: Client, name: str) -> None:
+    few, many = full(10), full(100)
+    page(staff, few, name)
+    counts = []
+    for host in (few, many):
+        with CaptureQueriesContext(connection) as queries:
+            page(staff, host, name)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_disks_show_model_serial_kind_and_health(staff: Client) -> None:
+    members = (ArrayMember("sda", "in_sync"), ArrayMember("sdb", "faulty"))
+    array = Array("md0", "9:0", "u", "raid1", "clean", 2**30, 1, "idle", members)
+    disks = (make.disk("sda", rotational=False), make.disk("sdb", rotational=False))
+    there = scene(disks=(*disks, make.disk("sdc")), arrays=(array,))
+    text = section(page(staff, there.host), "disks")
+    for words in (
+        "serial-sda",
+        "LAB-HDD",
+        "SSD",
+        "rotational",
+        "md0 → vg0",
+        "its array is degraded",
+    ):
+        assert words in text, words
+    assert "failed in its array" in text
+
+
+def test_space_is_shown_by_tier_with_what_is_free(staff: Client) -> None:
+    text = section(page(staff, scene().host), "space")
+    assert "60 GiB of 100 GiB" in text
+    assert "40 GiB free" in text
+
+
+def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
+    staff: Client,
+) -> None:
+    told = {"code": "array_degraded", "severity": "error", "message": "told by the agent"}
+    there = scene(host={"problems": [{**told, "correction": ""}], "hello_at": timezone.now()})
+    finding = {
+        "code": "array_degraded", "severity": "error", "subject": "md0",
+        "message": "md0 misses 1 disk(s).", "correction": "Replace the disk.",
+    }  # fmt: skip
+    HostOutline.objects.update_or_create(
+        host=there.host, defaults={"at": timezone.now(), "findings": [finding]}
+    )
+    text = section(page(staff, there.host), "problems")
+    assert "md0 misses 1 disk(s)." in text
+    assert "Replace the disk." in text
+    assert "told by the agent" not in text
+
+
+def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Client) -> None:
+    hint = {"code": "x", "severity": "info", "message": "A hint.", "correction": ""}
+    there = scene(host={"problems": [hint], "hello_at": timezone.now()})
+    text = page(staff, there.host)
+    preflight = section(text, "preflight")
+    assert "No problem found" in preflight
+    assert "A hint." in preflight
+    assert 'aria-labelledby="problems"' not in text
+
+
+def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> None:
+    host = full(2)
+    long_ago = timezone.now() - timedelta(hours=2)
+    Host.objects.filter(pk=host.pk).update(last_seen_at=long_ago)
+    text = page(staff, host, "host-now")
+    assert "is-stale" in text
+    assert "2 h 0 min ago" in text
+    assert "10.0 ms" in text
+
+
+def test_a_host_without_an_inventory_has_a_page(staff: Client) -> None:
+    text = page(staff, make.host())
+    assert "The first inventory is on its way" in text
+    assert "Enrolment and host key" in text
+
+
+def test_only_an_admin_makes_a_new_line(client: Client) -> None:
+    there = scene()
+    client.force_login(make.staff_user(staff_role="operator"))
+    identity = section(page(client, there.host), "identity")
+    assert "disabled" in identity
+    assert "Needs the role admin." in identity
+    client.force_login(make.staff_user())
+    assert "disabled" not in section(page(client, there.host), "identity")
