@@ -85,6 +85,36 @@ def build(
     if hosts >= len(ROLES):
         _waiting(hosts)
         _gone(placed, now)
+    live = _sample(placed, now, hours, seconds)
+    if placed:
+        work(placed, admin, owner, now)
+    rows = {each.host.pk: each.host for each in placed}
+    return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
+
+
+def grow(made: Fleet, hosts: int, volumes: int, *, seed: int = 1, hours: float = 0.1) -> Fleet:
+    """The fleet with `hosts` more, all healthy, and `volumes` on them; without jobs."""
+    now, first = timezone.now(), max(len(made.hosts), len(ROLES))
+    customers, plans = list(Customer.objects.all()), list(CachePlan.objects.all())
+    placed: list[Placed] = []
+    for number in range(hosts):
+        count = _share(number, hosts, volumes, 0)
+        placed += _host(machine(seed, first + number, count, now), customers, plans, now)
+    live = _sample(placed, now, hours, 60)
+    rows = {each.host.pk: each.host for each in placed}
+    return Fleet(
+        made.admin,
+        made.owner,
+        (*made.hosts, *rows.values()),
+        [*made.volumes, *(each.volume for each in placed)],
+        [*made.sources, *live],
+    )
+
+
+def _sample(
+    placed: Sequence[Placed], now: datetime, hours: float, seconds: int
+) -> list[load.Source]:
+    """Store what the volumes did; the sources that go on."""
     sampled = [each for each in placed if not each.of.is_retired]
     for source_end, away in ((now, False), (now - SILENT, True)):
         sources = [
@@ -92,11 +122,7 @@ def build(
         ]
         if sources:
             load.store(sources, source_end - timedelta(hours=hours), source_end, seconds)
-    if placed:
-        work(placed, admin, owner, now)
-    live = [_source(each, now) for each in sampled if each.machine.role != "silent"]
-    rows = {each.host.pk: each.host for each in placed}
-    return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
+    return [_source(each, now) for each in sampled if each.machine.role != "silent"]
 
 
 def _share(number: int, hosts: int, volumes: int, crowd: int) -> int:
@@ -171,7 +197,7 @@ def _row(
         managed=each.is_managed,
         size_bytes=each.size_bytes,
         adopted_at=now - timedelta(days=9) if is_sold and n % 4 == 0 else None,
-        external_id=f"vps-{each.key[:6]}" if is_sold else "",
+        external_id=f"vps-{each.key}" if is_sold else "",
         guest="" if each.is_retired else f"{each.guest} · vda",
         cache_plan=plans[n % len(plans)] if is_sold and each.cache_bytes and n % 3 == 0 else None,
     )
