@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 
@@ -11,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
+
+log = logging.getLogger(__name__)
 
 UNAVAILABLE, BROKEN = 503, 500
 RETRY_SECONDS = 30
@@ -55,7 +58,7 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
             "status": UNAVAILABLE,
             "detail": text,
             "code": "unavailable",
-            "correction": f"Ask again in {RETRY_SECONDS} seconds.",
+            "correction": "Ask again later.",
         }
         return JsonResponse(body, status=UNAVAILABLE, headers=headers, content_type=PROBLEM)
     context = {"title": title, "text": text, "retry_seconds": RETRY_SECONDS}
@@ -64,11 +67,13 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
 
 
 def reaches_database() -> bool:
-    """Whether PostgreSQL answers now, over a connection of this moment."""
+    """Whether PostgreSQL answers now, by a new connection where the old one broke."""
     try:
-        connection.close()
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError:
+    except DatabaseError as error:
+        log.warning("the database does not answer: %s", error)
         return False
     return True

@@ -6,13 +6,12 @@ import logging
 
 import redis
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel import broker
+from panel import broker, outage
 from panel.overview import Overview, overview
 from storage.access import is_staff, staff_view
 
@@ -44,18 +43,8 @@ def _overview(request: HttpRequest) -> dict[str, Overview]:
 def health(request: HttpRequest) -> JsonResponse:
     """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
     jobs then wait for the workers' own poll."""
-    answers = {"database": _database(), "redis": _redis()}
+    answers = {"database": outage.reaches_database(), "redis": _redis()}
     return JsonResponse(answers, status=200 if all(answers.values()) else 503)
-
-
-def _database() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        log.warning("health: the database does not answer: %s", error)
-        return False
-    return True
 
 
 def _redis() -> bool:

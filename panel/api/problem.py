@@ -16,6 +16,7 @@ from rest_framework.settings import api_settings
 from jobs.models import Job
 from jobs.queue import Busy
 from panel.api.nouns import job_url
+from panel.outage import NO_DATABASE, RETRY_SECONDS, is_outage
 from storage.access import Person, is_staff
 from storage.plan import Refused
 
@@ -85,6 +86,9 @@ def answer(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's exception handler: every exception of a view ends as a problem."""
     request = context["request"]
     problem = _problem(error, request.user if hasattr(request, "_user") else None)
+    if problem is None and is_outage(error):
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        problem = Problem(503, "unavailable", NO_DATABASE, "Ask again later.", headers=headers)
     if problem is None:
         log.exception("%s %s failed", request.method, request.path, exc_info=error)
         problem = Problem(

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 PASSWORD = "correct horse 9"
 WIDE = """[...document.querySelectorAll("body *")]
+  .filter((element) => element.checkVisibility())
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map((element) => element.outerHTML.slice(0, 200))"""
 
@@ -108,7 +109,7 @@ def test_a_jobs_page_follows_it_and_stops_asking_at_its_end(browser: Browser, se
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(2500)
-    assert asked == []
+    assert not [url for url in asked if reverse("running-jobs") not in url]
     assert page.locator(".log li").all_inner_texts() == ["the first line", "the second line"]
     assert complaints == []
     context.close()
@@ -129,7 +130,7 @@ def test_a_hosts_page_renews_itself_until_it_is_read(browser: Browser, served: s
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(2500)
-    assert asked == []
+    assert not [url for url in asked if reverse("running-jobs") not in url]
     assert complaints == []
     context.close()
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.db import OperationalError
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from pytest import MonkeyPatch
 
 from panel import outage, search_views
+from panel.api import problem
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +61,14 @@ def test_one_statement_that_fails_is_an_error_of_ours(
 def test_any_other_error_is_no_outage(staff: Client, monkeypatch: MonkeyPatch) -> None:
     break_search(monkeypatch, ValueError("ours"))
     assert staff.get(reverse("search")).status_code == 500
+
+
+@pytest.mark.usefixtures("no_database")
+def test_programs_read_of_an_outage_in_a_problem() -> None:
+    error = OperationalError("connection refused")
+    response = problem.answer(error, {"request": RequestFactory().get("/api/v1/volumes")})
+    assert (response.status_code, response["Retry-After"]) == (503, "30")
+    assert response.data["code"] == "unavailable"
 
 
 @pytest.mark.django_db(transaction=True)

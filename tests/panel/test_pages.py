@@ -176,6 +176,6 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 
 
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
-    with mock.patch("panel.views.connection.cursor", side_effect=DatabaseError("away")):
+    with mock.patch("panel.outage.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
     assert (response.status_code, response.json()["database"]) == (503, False)

@@ -25,10 +25,15 @@ def walk(client: Client, start: str = "/") -> Iterator[tuple[str, Any]]:
             text = b"".join(response.streaming_content)
             response = HttpResponse(text, response["Content-Type"], response.status_code)
         yield path, response
-        for link in LINKS.findall(response.content.decode()):
-            found = urlsplit(urljoin(path, unescape(link)))
-            target = found.path + (f"?{found.query}" if found.query else "")
-            if found.netloc or target in seen or found.path.startswith(LEAVES):
-                continue
-            seen.add(target)
-            queue.append(target)
+        for target in links(path, response.content.decode()):
+            if target not in seen:
+                seen.add(target)
+                queue.append(target)
+
+
+def links(path: str, html: str) -> Iterator[str]:
+    """Addresses of this panel that a page at `path` names, outside LEAVES."""
+    for link in LINKS.findall(html):
+        found = urlsplit(urljoin(path, unescape(link)))
+        if not found.netloc and not found.path.startswith(LEAVES):
+            yield found.path + (f"?{found.query}" if found.query else "")
