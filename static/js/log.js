@@ -20,7 +20,7 @@ function keep(choice) {
 
 document.addEventListener("DOMContentLoaded", () => {
   const log = document.querySelector("[data-log]");
-  if (!log) return;
+  if (!log || !document.querySelector("[data-log-follow]")) return;
   const list = log.querySelector("ol");
   const followButton = document.querySelector("[data-log-follow]");
   const newCount = document.querySelector("[data-log-new]");
