@@ -7,10 +7,11 @@ holds), so two processes can never both believe they made it. All times are the 
 from __future__ import annotations
 
 import os
+import time
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
 from jobs import audit
@@ -20,6 +21,8 @@ from jobs.models import OVER, Job, State, Step, StepState
 LEASE = timedelta(seconds=float(os.environ.get("TIERCEL_LEASE_SECONDS", "60")))
 """Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
 before each: a lapsed lease means a dead worker. The fault suite shortens it."""
+
+READING = "Reading what is on the host"
 
 CLAIMS_LIMIT = 5
 """A job that so many workers took and never let go again kills its workers."""
@@ -90,8 +93,12 @@ def claim(job_id: int, owner: str) -> Job | None:
         | Q(state=State.WAITING) & due
         | Q(state=State.RUNNING, lease_until__lt=Now())
     )
+    began = Case(
+        When(state=State.QUEUED, dry_run=False, then=Value(READING)), default=F("explanation")
+    )
     taken = Job.objects.filter(free, pk=job_id).update(
         state=State.RUNNING,
+        explanation=began,
         claims=F("claims") + 1,
         lease_owner=owner,
         lease_until=Now() + LEASE,
@@ -99,7 +106,9 @@ def claim(job_id: int, owner: str) -> Job | None:
     )
     if not taken:
         return None
-    return Job.objects.with_names().get(pk=job_id)
+    job = Job.objects.with_names().get(pk=job_id)
+    job.beat = time.monotonic()
+    return job
 
 
 @durable("renew")
@@ -108,5 +117,15 @@ def renew(job: Job, **fields: Any) -> None:
     held = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)
     if not held.update(lease_until=Now() + LEASE, **fields):
         raise LostLease(f"job {job.key}")
+    job.beat = time.monotonic()
     for name, value in fields.items():
         setattr(job, name, value)
+
+
+def keep(job: Job, explanation: str | None = None) -> None:
+    """`renew` where the last heartbeat is not of this moment, or there is something else to say.
+    Only before what changes nothing: whoever changes something renews."""
+    is_said = explanation is None or job.explanation == explanation
+    if is_said and time.monotonic() - job.beat < LEASE.total_seconds() / 6:
+        return
+    renew(job, **({} if explanation is None else {"explanation": explanation}))

@@ -11,7 +11,7 @@ from jobs.clock import database_now
 from jobs.endings import PASSING, REST_SECONDS, TRIES, wait, wait_for_contact
 from jobs.fallback import give_up
 from jobs.models import Job, Step, StepState
-from jobs.moves import renew
+from jobs.moves import keep
 from jobs.outcome import decode_outcome, has_changed
 from jobs.pace import stop_if_outpaced
 from jobs.replies import BadLine
@@ -76,7 +76,7 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
     deadline = time.monotonic() + hold_seconds
     pause, failures = POLL_SECONDS[0], 0
     while True:
-        renew(job)
+        keep(job)
         try:
             poll(job, step)
             if step.state == StepState.RUNNING:

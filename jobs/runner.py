@@ -25,7 +25,7 @@ from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for
 from jobs.failpoints import durable
 from jobs.holds import Held, demand_free
 from jobs.models import Door, Job, State, Step, StepState
-from jobs.moves import CLAIMS_LIMIT, LostLease, claim, move, renew
+from jobs.moves import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
 from jobs.operation import send, watch
 from jobs.trouble import TransportError
 from jobs.turns import Taken
@@ -131,7 +131,7 @@ def _first_planned(job: Job) -> Planned | None:
     while True:
         if not touched(job):
             demand_free(job.host_id)
-        renew(job, explanation="Reading what is on the host")
+        keep(job, READING)
         try:
             facts = read_facts(job.host)
             placement = placement_of(job)

@@ -140,6 +140,9 @@ class Job(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
 
+    beat = 0.0
+    """When this process last prolonged the lease it has, by its monotonic clock; no column."""
+
     objects = JobQuerySet.as_manager()
 
     class Meta:
