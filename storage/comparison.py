@@ -11,7 +11,7 @@ from storage.templatetags import units
 
 LEAST_INTERVALS: Final = 3
 """Fewer intervals are a moment, not a time to compare with."""
-CLOSE: Final = 1.05
+CLOSE: Final = 1.1
 """A factor below which two figures are called equal."""
 CLOSE_POINTS: Final = 1.0
 

@@ -40,6 +40,7 @@ def chart_context(
         "charts": {
             "ranges": [
                 {
+                    "key": key,
                     "label": label,
                     "query": _with_range(request, key),
                     "is_shown": key == span.key and not span.is_part,

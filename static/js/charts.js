@@ -5,6 +5,7 @@ import { colour } from "./charts/colour.js";
 import { listen, place } from "./charts/crosshair.js";
 import { clock, zone } from "./charts/format.js";
 import { renew, spoken } from "./charts/legend.js";
+import { bands } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
 import { MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
 import { bucketAt, decoded, middle } from "./charts/series.js";
@@ -58,7 +59,7 @@ const start = (section) => {
     const zoom = zoomOptions(colour, (from, to) => show(partOf(from, to)));
     for (const figure of shown()) {
       const { data, options } = configuration(figure.panel, view, zoom);
-      figure.chart ??= new Chart(figure.canvas, { type: "line", data, options });
+      figure.chart ??= new Chart(figure.canvas, { type: "line", data, options, plugins: [bands] });
       Object.assign(figure.chart, { data, options });
       figure.chart.update("none");
     }
@@ -135,10 +136,21 @@ const start = (section) => {
     );
   };
 
+  const showButtons = () => {
+    const isPart = view.range.part !== null;
+    part("reset").hidden = !isPart;
+    for (const link of section.querySelectorAll("[data-range-key]")) {
+      const isShown = !isPart && link.dataset.rangeKey === view.range.key;
+      link.classList.toggle("active", isShown);
+      if (isShown) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
+
   const show = (time) => {
     view.range.part = time;
     showInUrl(view.range);
-    part("reset").hidden = time === null;
+    showButtons();
     part("csv").search = `?${queryOf(view.range)}`;
     clearTimeout(timer);
     refresh().then(again);
@@ -169,7 +181,7 @@ const start = (section) => {
     if (move && view.series) show(MOVES[move](view.series));
   });
   part("tools").hidden = false;
-  part("reset").hidden = view.range.part === null;
+  showButtons();
   document.addEventListener("htmx:after:swap", readWindows);
   document.addEventListener("visibilitychange", refresh);
   new MutationObserver(draw).observe(document.documentElement, {

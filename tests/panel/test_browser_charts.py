@@ -31,7 +31,7 @@ SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].ma
   const { width, height } = canvas;
   const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
   return {
-    title: canvas.closest("figure").querySelector("figcaption").textContent,
+    title: canvas.closest("figure").querySelector(".chart-title").textContent,
     painted: pixels.some((value) => value !== 0),
     lines: chart.data.datasets.map((set) => set.label),
     nulls: chart.data.datasets[0].data.filter((point) => point.y === null).length,
@@ -64,16 +64,16 @@ def served(live_server: LiveServer, settings: Settings) -> Iterator[str]:
     connections.close_all()
 
 
-def sampled(*, cached: bool) -> Scene:
+def sampled(*, cached: bool, quiet: bool = False) -> Scene:
     """Half an hour of a guest, with five minutes of silence in the middle; the cache, if any, came
-    by a job after ten minutes and warms."""
+    by a job after ten minutes and warms. A `quiet` guest reads little."""
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa")
     there = scene(make.lv(cache=cache if cached else None))
     now = timezone.now()
     reads = hits = misses = read_ms = 0
     for n in range(181):
         warm = max(0.0, min(0.97, (n - 60) / 60)) if cached else 0.0
-        more = 1500 + 400 * (n % 7) + round(18_000 * warm)
+        more = 50 if quiet else 1500 + 400 * (n % 7) + round(18_000 * warm)
         reads, read_ms = reads + more, read_ms + round(more * (6 * (1 - warm) + 0.2))
         disk = wire.disk(
             reads=reads, read_sectors=16 * reads, read_ms=read_ms, writes=40 * n,
@@ -119,22 +119,24 @@ def test_charts_draw_on_any_screen_and_obey_the_policy(
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
         "I/O operations and latency",
-        "Read hit rate",
+        "Hit rate",
         "Throughput",
         "Cache contents",
+        "Promotions and SSD writes",
     ]
     assert all(panel["painted"] for panel in seen)
     assert {panel["marks"] for panel in seen} == {1}
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
-    operations, hits, throughput, contents = seen
+    operations, hits, throughput, contents, _churn = seen
     assert operations["lines"] == ["Reads", "Writes", "Read time", "Write time"]
     assert operations["known"] == 150
     assert operations["nulls"] == 360 - operations["known"]
+    assert hits["lines"] == ["Read hit rate", "Read accesses", "Write accesses"]
     assert hits["top"] == 100
     assert throughput["axes"][0] == "MiB/s"
     assert contents["axes"][0] == "GiB"
-    assert hits["said"].startswith("Read hit rate. Last: Hit rate 97 %")
-    assert all(panel["axes"][-1].startswith("UTC+") for panel in seen)
+    assert hits["said"].startswith("Hit rate. Last: Read hit rate 97 %")
+    assert page.get_by_text("Times of the charts: UTC+").is_visible()
     assert page.locator("[data-charts-marks] a").all_inner_texts() == ["Add cache"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -150,7 +152,7 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     page.wait_for_url("**?range=6h#charts")
     page.reload()
     page.locator("[data-charts-panels]").wait_for()
-    assert page.locator("[aria-current=true]").inner_text() == "6 h"
+    assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == ["I/O operations and latency", "Throughput"]
     low, high = seen[0]["limits"]

@@ -89,7 +89,7 @@ def test_an_unknown_range_is_an_hour_or_what_a_new_volume_fills(
 
 def test_the_page_marks_the_range_that_it_shows(staff: Client) -> None:
     text = page(staff, sampled().volume, range="6h")
-    assert '<a class="btn btn-sm active" href="?range=6h#charts" aria-current="true">' in text
+    assert 'href="?range=6h#charts" data-range-key="6h" aria-current="true">' in text
     assert text.count("btn-sm active") == 1
 
 

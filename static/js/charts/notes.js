@@ -1,8 +1,12 @@
-// What is written over the charts: jobs as lines, and the two times that a person compares.
+// What is drawn over the charts: jobs as lines and bands, and the two times that a person compares.
 import { colour } from "./colour.js";
 
 const MOST_LABELS = 6;
 const LONG_JOB_STEPS = 3; // shorter than that, a band is no more than its line
+
+const began = (mark) => Date.parse(mark.at);
+const ended = (mark, series) => (mark.until === null ? series.end : Date.parse(mark.until));
+const tone = (mark) => (mark.state === "failed" ? "red" : "primary");
 
 const label = (text, line, borderColor) => ({
   display: true,
@@ -17,43 +21,53 @@ const label = (text, line, borderColor) => ({
   padding: { x: 4, y: 2 },
 });
 
-const ofJobs = (marks, series, isFirst) => {
-  const shown = marks.filter(
-    (mark) => Date.parse(mark.at) >= series.start && Date.parse(mark.at) <= series.end,
-  );
+// A line where each job began. Only the first panel has words: its lines go on through all.
+export const jobLines = ({ marks, series }, isFirst) => {
+  const shown = marks.filter((mark) => began(mark) >= series.start && began(mark) <= series.end);
   const labelled = isFirst && shown.length <= (innerWidth < 576 ? 3 : MOST_LABELS);
-  return shown.flatMap((mark, n) => {
-    const name = mark.state === "failed" ? "red" : "primary";
-    const at = Date.parse(mark.at);
-    const until = mark.until === null ? series.end : Date.parse(mark.until);
-    const line = { type: "line", scaleID: "x", value: at, borderWidth: 1, borderDash: [4, 3] };
-    line.borderColor = colour(name);
-    if (labelled) line.label = label(mark.label, n, line.borderColor);
-    if (until - at < LONG_JOB_STEPS * series.step) return [line];
-    const band = { type: "box", xMin: at, xMax: until, borderWidth: 0 };
-    return [line, { ...band, backgroundColor: colour(name, 0.06) }];
+  return shown.map((mark, n) => {
+    const borderColor = colour(tone(mark));
+    const line = { type: "line", scaleID: "x", value: began(mark), borderWidth: 1, borderColor };
+    line.borderDash = [4, 3];
+    return labelled ? { ...line, label: label(mark.label, n, borderColor) } : line;
   });
 };
 
-const ofWindows = (windows, isFirst) =>
-  windows.map(({ name, from, to }) => ({
-    type: "box",
-    xMin: from,
-    xMax: to,
-    borderWidth: 0,
-    backgroundColor: colour(name === "before" ? "orange" : "green", 0.13),
-    drawTime: "beforeDatasetsDraw",
-    label: {
-      display: isFirst,
-      content: name,
-      position: { x: "center", y: "end" },
-      color: colour("secondary"),
-      font: { size: 11, weight: "normal" },
-    },
-  }));
-
-// The annotations of a panel. Only the first panel has words: its lines go on through all.
-export const notes = (view, isFirst) => [
-  ...ofWindows(view.windows, isFirst),
-  ...ofJobs(view.marks, view.series, isFirst),
+// Times as shaded bands through all axes of a panel: long jobs, and what is compared.
+export const bandsOf = ({ marks, windows, series }, isFirst) => [
+  ...marks
+    .filter((mark) => ended(mark, series) - began(mark) >= LONG_JOB_STEPS * series.step)
+    .map((mark) => ({
+      from: began(mark),
+      to: ended(mark, series),
+      fill: colour(tone(mark), 0.06),
+      text: "",
+    })),
+  ...windows.map(({ name, from, to }) => ({
+    from,
+    to,
+    fill: colour(name === "before" ? "orange" : "green", 0.15),
+    text: isFirst ? name : "",
+  })),
 ];
+
+// The plugin of Chart.js that draws them, below the lines.
+export const bands = {
+  id: "bands",
+  beforeDatasetsDraw: ({ ctx, chartArea, scales }, _args, { list, color }) => {
+    const { left, right, top, bottom } = chartArea;
+    ctx.save();
+    ctx.font = "11px sans-serif";
+    ctx.textAlign = "center";
+    for (const band of list ?? []) {
+      const from = Math.max(left, scales.x.getPixelForValue(band.from));
+      const to = Math.min(right, scales.x.getPixelForValue(band.to));
+      if (to <= from) continue;
+      ctx.fillStyle = band.fill;
+      ctx.fillRect(from, top, to - from, bottom - top);
+      ctx.fillStyle = color;
+      if (band.text) ctx.fillText(band.text, (from + to) / 2, top + 12);
+    }
+    ctx.restore();
+  },
+};

@@ -1,7 +1,7 @@
 // The configuration of Chart.js for one panel.
 import { colour } from "./colour.js";
 import { clock, number } from "./format.js";
-import { notes } from "./notes.js";
+import { bandsOf, jobLines } from "./notes.js";
 import { linesOf, middle, unitsOf } from "./series.js";
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -87,6 +87,7 @@ const dataset = (line, series, isHidden) => {
 
 export const configuration = (panel, view, zoom) => {
   const { series } = view;
+  const isFirst = panel.name === view.first;
   const units = unitsOf(panel, series);
   const scales = Object.fromEntries(
     panel.axes.map((axis, n) => [`y${n}`, valueAxis(axis, units[n], n, panel.axes.length)]),
@@ -116,7 +117,8 @@ export const configuration = (panel, view, zoom) => {
       plugins: {
         legend: { display: false },
         tooltip: { enabled: false },
-        annotation: { annotations: notes(view, panel.name === view.first) },
+        annotation: { annotations: jobLines(view, isFirst) },
+        bands: { list: bandsOf(view, isFirst), color: colour("secondary") },
         zoom,
       },
     },

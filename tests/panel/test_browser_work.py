@@ -1,0 +1,64 @@
+"""A cache is added without leaving the volume's page: form, preview, confirmation, progress."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Browser, expect
+
+from jobs.models import Job, State
+from tests import make
+from tests.panel.test_browser_charts import browser, served
+from tests.panel.test_browser_pages import signed_in
+from tests.scene import end, scene, step
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+__all__ = ["browser", "served"]
+
+
+def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) -> None:
+    there = scene(make.lv())
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("volume", args=[there.volume.key]))
+    page.get_by_label("writeback").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.locator("#work")).to_contain_text("The host is asked what it would run")
+    preview = Job.objects.get(dry_run=True)
+    assert preview.wish["cache"]["mode"] == "writeback"
+    assert f"job={preview.key}" in page.url
+    step(preview)
+    end(preview, fingerprint="x")
+    expect(page.locator("#work")).to_contain_text("Exactly these commands")
+    expect(page.locator("#work pre")).to_have_text("lvconvert -y --type cache vg0/web12")
+    page.get_by_role("button", name="Confirm and run").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#work")).to_contain_text("It goes on without this page")
+    job = Job.objects.get(dry_run=False)
+    assert job.wish == preview.wish
+    step(job, state="done", op_id="00000000-0000-4000-8000-000000000001")
+    with page.expect_response("**/cache/card"):
+        end(job, State.SUCCEEDED)
+    expect(page.locator("#work")).to_contain_text("succeeded")
+    page.reload()
+    expect(page.locator("#work")).to_contain_text("succeeded")
+    page.locator("#work").get_by_role("button", name="Close").click()
+    expect(page.locator("#work")).to_be_empty()
+    assert "job=" not in page.url
+    assert complaints == []
+    context.close()
+
+
+def test_a_job_that_began_elsewhere_shows_itself(browser: Browser, served: str) -> None:
+    there = scene(make.lv())
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    with page.expect_response("**/work"):
+        page.goto(served + reverse("volume", args=[there.volume.key]))
+    Job.objects.create(
+        kind="extend-volume", host=there.host, volume=there.volume, wish={}, state=State.QUEUED
+    )
+    expect(page.locator("#work")).to_contain_text("Extend volume", timeout=20_000)
+    assert complaints == []
+    context.close()
