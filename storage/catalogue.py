@@ -7,8 +7,18 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
-from django.db.models import Case, F, FilteredRelation, FloatField, Q, QuerySet, When
-from django.db.models.expressions import Combinable, OrderBy
+from django.db.models import (
+    Case,
+    Expression,
+    ExpressionWrapper,
+    F,
+    FilteredRelation,
+    FloatField,
+    Q,
+    QuerySet,
+    When,
+)
+from django.db.models.expressions import OrderBy
 from django.db.models.functions import Cast, Greatest, Lower, NullIf
 
 from storage.access import Person
@@ -42,8 +52,9 @@ CACHES: Final = {
 }
 
 
-def _ratio(part: str, whole: str) -> Combinable:
-    return Cast(part, FloatField()) / NullIf(Cast(whole, FloatField()), 0.0)
+def _ratio(part: str, whole: str) -> Expression:
+    ratio = Cast(part, FloatField()) / NullIf(Cast(whole, FloatField()), 0.0)
+    return ExpressionWrapper(ratio, FloatField())
 
 
 NOW: Final = "latest_sample__"
@@ -65,12 +76,13 @@ HIT_RATE = Case(
     ),
     output_field=FloatField(),
 )
-IOPS = (
+IOPS = ExpressionWrapper(
     Cast(F(f"{NOW}reads") + F(f"{NOW}writes"), FloatField())
     * 1000.0
-    / NullIf(Cast(f"{NOW}dt_ms", FloatField()), 0.0)
+    / NullIf(Cast(f"{NOW}dt_ms", FloatField()), 0.0),
+    FloatField(),
 )
-SORTS: Final[dict[str, tuple[Combinable, bool]]] = {
+SORTS: Final[dict[str, tuple[Expression | F, bool]]] = {
     "volume": (Lower("label"), False),
     "customer": (Lower("customer__name"), False),
     "host": (Lower("place__host__name"), False),
