@@ -122,11 +122,11 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     )
 
 
-def _recent(jobs: JobQuerySet) -> Sequence[Job]:
+def _recent(jobs: JobQuerySet) -> list[Job]:
     """The latest to have ended, begun or been asked for, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
-    return jobs.filter(pk__in=young).with_names().order_by(latest)[:RECENT_JOBS]
+    return list(jobs.filter(pk__in=young).with_names().order_by(latest)[:RECENT_JOBS])
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:

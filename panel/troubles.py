@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Exists, Max, OuterRef, Q
-from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from jobs.models import OVER, Halt, Job, JobQuerySet, State
+from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.concerns import Concern, Subject
 from storage.access import Person
 from storage.findings import MADE_FROM_INVENTORY, Finding
@@ -102,19 +101,18 @@ def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
     later = Job.objects.filter(volume=OuterRef("volume"), dry_run=False, pk__gt=OuterRef("pk"))
     better = later.filter(~Q(state__in=OVER) | Q(state=State.SUCCEEDED))
     failed = Q(state=State.FAILED, ended_at__gt=at - FAILED_LATELY) & ~Exists(better)
-    undone = (
-        jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed)
-        .with_names()
-        .annotate(stopped_at=Coalesce("ended_at", Max("step__ended_at"), "started_at"))
-    )
-    for job in undone[:UNDONE_LIMIT]:
+    undone = list(jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed).with_names()[:UNDONE_LIMIT])
+    halted = [job.pk for job in undone if not job.is_over]
+    steps = Step.objects.filter(job__in=halted).values_list("job_id")
+    last_steps = dict(steps.annotate(Max("ended_at")))
+    for job in undone:
         is_failed = job.state == State.FAILED
         yield Concern(
             "job_failed" if is_failed else "job_undecided",
             "error",
             Subject(f"{job.volume.label} on {job.host.name}", reverse("job", args=[job.key])),
             job.sentence,
-            job.stopped_at,
+            job.ended_at or last_steps.get(job.pk) or job.started_at,
             str(job.error.get("correction", "")),
             f"{job.get_kind_display()}, {job.error.get('code', 'unknown')}",
         )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, Self
 
 from storage.caches import Cache
-from storage.difference import drift_of_row
+from storage.difference import differences_of
 from storage.facts import HostFacts
 from storage.plan.lost import loss_of
 from storage.rows import VolumeRow
@@ -120,11 +120,10 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 f"On the host: lvchange -ay {name}",
                 key,
             )
-        drift = drift_of_row(row)
-        if drift is not None:
+        differences = differences_of(row)
+        if differences:
             parts = "; ".join(
-                f"{each.what}: recorded {each.recorded}, found {each.found}"
-                for each in drift.differences
+                f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
             )
             yield Finding(
                 "drift",

@@ -10,6 +10,7 @@ from django.db import connection
 
 from storage.models import HostLoad
 from storage.rates import Sums
+from storage.rates.figures import NO_LATENCY
 from storage.samples.window import BCACHE
 
 BUCKET: Final = timedelta(minutes=5)
@@ -84,4 +85,5 @@ def forget(now: datetime) -> None:
 
 
 def _sums(values: Sequence[int]) -> Sums:
-    return Sums(intervals=1, **dict(zip(SUMS, values, strict=True)))
+    sums = dict(zip(SUMS, values, strict=True))
+    return Sums(intervals=1, **sums, latency_counts=NO_LATENCY)
