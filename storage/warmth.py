@@ -72,7 +72,8 @@ def warmth(found: Series) -> Warmth:
     whole, used = cached[-1]["cache_size_bytes"] or 0, cached[-1]["used_bytes"]
     share = used / whole if whole else None
     half = len(cached) // 2
-    growth = used - cached[half]["used_bytes"] if half and _is_known(cached[half]) else None
+    then = cached[half]["used_bytes"] if half else None
+    growth = used - then if then is not None else None
     early, late = _hit_rate(cached[:half]), _hit_rate(cached[half:])
     rise = None if early is None or late is None else (late - early) * 100
     later_seconds = (len(cached) - half - 1) * found.step_seconds
@@ -137,7 +138,3 @@ def _hit_rate(values: Sequence[Values]) -> float | None:
     ]
     accesses = sum(weight for _, weight in known)
     return sum(rate * weight for rate, weight in known) / accesses if accesses else None
-
-
-def _is_known(values: Values) -> bool:
-    return values["used_bytes"] is not None
