@@ -12,12 +12,15 @@ from jobs.clock import database_now
 from jobs.models import Job, Kind
 from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.difference import drift_of_row, repair_refusal
+from storage.difference import differences_of, drift_of_row, repair_refusal
 from storage.drift import settle
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.reboot import after_restart, before_restart
 from storage.rows import VolumeRow, facts_of, rows_of
+
+LISTED = 12
+"""So many volumes that differ from their records stand on the host's page."""
 
 
 @staff_view(Right.OPERATE)
@@ -82,15 +85,12 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
         return HttpResponse()
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
     held = set(jobs.values_list("volume_id", flat=True))
-    rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host))
-    drifts = [
-        (row.volume, drift)
-        for row in rows
-        if row.volume.pk not in held and (drift := drift_of_row(row)) is not None
-    ]
+    rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
+    drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
     context = {
         "host": host,
-        "drifts": drifts,
+        "drifts": [(row.volume, drift_of_row(row)) for row in drifted[:LISTED]],
+        "drift_count": len(drifted),
         "before": before_restart(host.hello, facts, rows, len(held)),
         "after": after_restart(host.hello, facts, rows),
     }

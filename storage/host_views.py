@@ -72,7 +72,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     now, facts = timezone.now(), facts_of(found)
     missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
     reported = reported_problems(found)
-    context = {
+    context: dict[str, object] = {
         "host": found,
         "facts": facts,
         "silent": is_silent(found, now),
@@ -80,7 +80,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "problems": _problems(found, now),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
-        "missing": missing.select_related("volume"),
+        "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
         "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
         "edits": edits(found),
     }

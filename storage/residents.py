@@ -118,7 +118,7 @@ def figures_of(host: Host) -> HostFigures:
         sum_bcache_read_sectors=Sum("read_sectors", filter=BCACHE),
         sum_backing_read_sectors=Sum("slow_read_sectors", filter=BCACHE),
     )
-    sums = {
+    sums: dict[str, Any] = {
         name.removeprefix("sum_"): int(value or 0)
         for name, value in found.items()
         if name.startswith("sum_")

@@ -134,6 +134,14 @@ def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
     assert "told by the agent" not in text
 
 
+def test_many_problems_are_folded(staff: Client) -> None:
+    problems = [{"code": f"c{n}", "severity": "error", "message": f"wrong {n}."} for n in range(10)]
+    text = section(page(staff, scene(host={"problems": problems}).host), "problems")
+    assert "2 more" in text
+    assert "wrong 9." in text.split("<details")[1]
+    assert "wrong 7." not in text.split("<details")[1]
+
+
 def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Client) -> None:
     hint = {"code": "x", "severity": "info", "message": "A hint.", "correction": ""}
     there = scene(host={"problems": [hint], "hello_at": timezone.now()})
