@@ -78,7 +78,10 @@ def progress(job: Job, steps: Sequence[Step]) -> Progress | None:
     """How far the part is that runs now, where its host can tell; None where it cannot."""
     if job.is_over or job.state == State.NEEDS_ATTENTION:
         return None
-    told = next((step.progress for step in steps if step.state == StepState.RUNNING), {})
+    running_step = next((step for step in steps if step.state == StepState.RUNNING), None)
+    if running_step is None:
+        return None
+    told = running_step.progress
     total, done = told.get("total_bytes"), told.get("done_bytes")
     if not isinstance(total, int) or not isinstance(done, int) or total <= 0:
         return None
