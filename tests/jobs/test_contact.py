@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from jobs import contact
+from jobs.clock import database_now
 from jobs.contact import read_facts
 from storage.facts import HostFacts
 from storage.models import Host, Placement, Volume
+from storage.records import apply_facts
 from tests import make
 from tests.jobs.agent import TaggingAgent
 from tests.jobs.sshd import Sshd
@@ -23,7 +25,6 @@ pytestmark = pytest.mark.django_db
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was recorded in full."""
     found: list[str] = []
-    apply_facts = contact.apply_facts
 
     def counted(host: Host, *args: Any) -> HostFacts:
         found.append(host.name)
@@ -89,7 +90,7 @@ def test_what_has_changed_on_the_host_is_recorded_at_once(
         lambda: Placement.objects.update(lv_name="other"),
         lambda: Placement.objects.all().delete(),
         lambda: make.placement(make.volume(), Host.objects.get(), lv_name="v-new", lv_uuid=None),
-        lambda: Host.objects.update(facts_at=contact.database_now(), facts={}),
+        lambda: Host.objects.update(facts_at=database_now(), facts={}),
     ],
 )
 def test_records_that_have_changed_are_compared_with_the_host_again(
