@@ -75,7 +75,8 @@ class StopForm(forms.Form):
     @property
     def is_cut(self) -> bool:
         """Whether that is less than was given."""
-        return self.kept != self.data.get("reason", "").strip()
+        given: str = self.data.get("reason", "")
+        return self.kept != given.strip()
 
 
 class ResolveForm(forms.Form):

@@ -26,4 +26,5 @@ def remaining_seconds(step: Step, now: datetime) -> int | None:
     passed = (now - step.started_at).total_seconds()
     if passed < SOON_SECONDS:
         return None
-    return max(0, round(passed * (total - done) / done))
+    left_seconds: float = passed * (total - done) / done
+    return max(0, round(left_seconds))
