@@ -21,8 +21,8 @@ from storage.models import Placement, Volume
 from storage.models.host import HostState
 from storage.wish import Wish
 
-SHOWN_HOSTS: Final = 20
-RECENT_JOBS: Final = 8
+SHOWN_HOSTS: Final = 12
+RECENT_JOBS: Final = 6
 NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
 SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "name"}
 
