@@ -149,6 +149,17 @@ def test_the_ssd_space_of_every_host_is_told(admin: Client) -> None:
         assert told in text
 
 
+def test_the_ssd_space_of_many_hosts_comes_by_pages(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("panel.cacheplans.PAGE_HOSTS", 1)
+    first, second = scene(host={"name": "alpha"}), scene(host={"name": "beta"})
+    text = admin.get(reverse("cache-plans"), {"page": 2}).content.decode()
+    assert "Page 2 of 2" in text
+    assert reverse("host", args=[second.host.key]) in text
+    assert reverse("host", args=[first.host.key]) not in text
+
+
 def test_an_empty_shop_says_what_a_plan_is(admin: Client) -> None:
     text = listed(admin)
     assert "Nothing is on offer yet" in text
