@@ -1,0 +1,154 @@
+"""Every page in a real browser: axe-core finds nothing grave, nothing is too wide, the browser
+complains of nothing, and nothing moves when figures renew themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import Client
+from django.urls import resolve, reverse
+from playwright.sync_api import Browser, ConsoleMessage, Page
+from pytest_django.live_server_helper import LiveServer
+
+from jobs.models import Job, State
+from panel.models import User
+from tests import fleet
+from tests.panel.axe import refreshed, violations
+from tests.panel.test_browser_pages import browser as browser
+from tests.panel.walk import links
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# The themes differ in colours only, and a narrow page in what lies where: each rule sees both
+# widths and both themes, and what shows at one width alone is seen in both themes.
+LOOKS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
+    (1440, "light", ()),
+    (1440, "dark", ("color-contrast",)),
+    (360, "dark", ()),
+    (360, "light", ("color-contrast",)),
+)
+OF_A_KIND = 1
+"""So many pages of one route: what differs between them is mostly names and figures."""
+ACCOUNT = ("account_change_password", "mfa_index", "account_email", "account_logout")
+ENTRANCE = ("account_login", "account_reset_password", "account_signup")
+MOST_SHIFT = 0.01
+"""Of a page whose figures renew themselves; 0.1 is what the web calls good."""
+
+
+@pytest.fixture
+def served(live_server: LiveServer) -> Iterator[str]:
+    yield live_server.url
+    connections.close_all()
+
+
+def pages(client: Client, start: str = "/") -> list[str]:
+    """Addresses of whole pages, at most OF_A_KIND of one route, as links lead to them."""
+    queue, kinds, found = [start], Counter[str](), []
+    while queue:
+        path = queue.pop(0)
+        if path in found or kinds[name_of(path)] == OF_A_KIND:
+            continue
+        response = client.get(path)
+        if response.status_code == 302:
+            queue.insert(0, response["Location"])
+        elif not response.streaming and response.content.lstrip()[:9].lower() == b"<!doctype":
+            kinds[name_of(path)] += 1
+            found.append(path)
+            queue += links(path, response.content.decode())
+    return found
+
+
+def name_of(path: str) -> str:
+    return str(resolve(urlsplit(path).path).view_name)
+
+
+class Visitor:
+    """A tab of the browser in which somebody is signed in, and what went wrong in it."""
+
+    def __init__(self, browser: Browser, url: str, client: Client | None = None) -> None:
+        self.url = url
+        self.context = browser.new_context(reduced_motion="reduce")
+        self.context.set_default_timeout(30_000)
+        if client is not None:
+            cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+            name = settings.SESSION_COOKIE_NAME
+            self.context.add_cookies([{"name": name, "value": cookie, "url": url}])
+        self.complaints: list[str] = []
+        self.tab: Page = self.context.new_page()
+        self.tab.on("console", self._heard)
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _heard(self, said: ConsoleMessage) -> None:
+        if said.type == "error":
+            self.complaints.append(f"{said.page and said.page.url}: {said.text}")
+
+    def look(self, paths: Iterable[str]) -> str:
+        """Open each page in every look; returns what is wrong."""
+        for path in paths:
+            self.tab.goto(self.url + path, wait_until="load")
+            for width, theme, rules in LOOKS:
+                found = violations(self.tab, width, theme, rules)
+                self.complaints.extend(f"{path} {each}" for each in found)
+        return "\n".join(self.complaints)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_every_page_of_an_admin(browser: Browser, served: str) -> None:
+    made = fleet.build(6, 24, hours=0.1)
+    client = signed_in(made.admin)
+    paths = [*pages(client), *map(reverse, ACCOUNT), f"{reverse('search')}?q=a"]
+    paths += [reverse("job", args=[key]) for key in one_job_of_each_state()]
+    assert len(paths) > 25
+    assert Visitor(browser, served, client).look(dict.fromkeys(paths)) == ""
+
+
+def one_job_of_each_state() -> list[str]:
+    found = [Job.objects.filter(dry_run=False, state=state).first() for state in State]
+    return [job.key for job in found if job is not None]
+
+
+def test_every_page_of_a_customer(browser: Browser, served: str) -> None:
+    made = fleet.build(2, 10, hours=0.1)
+    client = signed_in(made.owner)
+    with_search = [*pages(client), *map(reverse, ACCOUNT), f"{reverse('search')}?q=e"]
+    assert len(with_search) > 8
+    assert Visitor(browser, served, client).look(dict.fromkeys(with_search)) == ""
+
+
+def test_pages_for_anybody(browser: Browser, served: str) -> None:
+    assert Visitor(browser, served).look(map(reverse, ENTRANCE)) == ""
+
+
+def test_an_empty_panel(browser: Browser, served: str) -> None:
+    made = fleet.build(0, 0)
+    names = ("home", "hosts", "volumes", "jobs", "customers", "cache-plans", "audit", "search")
+    assert Visitor(browser, served, signed_in(made.admin)).look(map(reverse, names)) == ""
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_nothing_moves_when_figures_are_renewed(browser: Browser, served: str, width: int) -> None:
+    made = fleet.build(6, 24, hours=0.1)
+    visitor = Visitor(browser, served, signed_in(made.admin))
+    visitor.tab.set_viewport_size({"width": width, "height": 900})
+    running = Job.objects.filter(dry_run=False, state=State.RUNNING)[0]
+    for path in (
+        reverse("home"),
+        reverse("host", args=[made.hosts[0].key]),
+        reverse("volume", args=[made.sources[0].volume.key]),
+        reverse("job", args=[running.key]),
+    ):
+        visitor.tab.goto(served + path, wait_until="networkidle")
+        parts, moved = refreshed(visitor.tab)
+        assert parts > 0
+        assert sum(each["value"] for each in moved) < MOST_SHIFT, (path, moved)
+    assert visitor.complaints == []
