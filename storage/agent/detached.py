@@ -76,7 +76,7 @@ def _keep_only(writer: int) -> None:
 
 def _heard(reader: int, end: float) -> bytes:
     """What the grandchild says until it closes its end."""
-    parts = []
+    parts: list[bytes] = []
     while True:
         ready, _, _ = select.select([reader], [], [], max(0.0, end - time.monotonic()))
         if not ready:

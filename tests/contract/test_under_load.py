@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -84,3 +84,42 @@ def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
         time.sleep(SECONDS_BETWEEN)
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": made["cset_uuid"]})
     assert agent.lv(volume)["bcache"]["state"] == "no cache"
+
+
+def test_nobody_waits_for_a_long_flush(
+    agent: Agent, world: LabWorld, record_property: Callable[[str, object], None]
+) -> None:
+    """A guest that goes on writing keeps its cache dirty: this flush cannot end before it stops."""
+    volume, _ = agent.cached("writeback")
+    other = agent.volume()
+    agent.do("pool.create", pool_args(other[2:]))
+    world.add_lv("third", 16 * MIB)
+    world.lab.run(["lvchange", "-an", "vg0/third"])
+    world.make_dirty(volume)
+    attach = {"lv": other, "pool": f"c-{other[2:]}", "mode": "writethrough"}
+    writing = load.write(world.lab, "long-flush", world.device(volume))
+    flush = agent.start("cache.flush", {"lv": volume, "dirty_limit_bytes": 0})
+    until_flushing(agent, flush)
+    began = time.monotonic()
+    agent.do("cache.attach", attach)
+    attached = time.monotonic()
+    world.lab.run(["lvchange", "-ay", "vg0/third"])
+    record_property("attach_seconds", round(attached - began, 1))
+    record_property("activate_seconds", round(time.monotonic() - attached, 1))
+    found = agent.data("op.get", {"op": flush, "after": 0})
+    assert found["state"] == "running", "neither waited for the flush"
+    assert found["progress"]["done_bytes"] < found["progress"]["total_bytes"]
+    writing.stop()
+    assert agent.outcome(flush)["state"] == "done"
+    assert agent.lv(volume)["cache"]["dirty_bytes"] == 0
+
+
+def until_flushing(agent: Agent, op: str) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        found = agent.data("op.get", {"op": op, "after": 0})
+        assert found["state"] == "running", found
+        if found["progress"] and found["progress"]["label"] == "flushed":
+            return
+        time.sleep(agent.world.poll_seconds)
+    raise AssertionError(f"{op} does not flush")

@@ -20,6 +20,10 @@ from tests.fleet.machine import VG, Invented, Machine
 LONG_LOG_LINES = 1200
 
 
+# What the page of a preview reckons its cost by.
+ARGS = {"pool.create": {"size_bytes": 4 * GIB, "chunk_kib": 64}}
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
     """An invented volume with its rows."""
@@ -244,7 +248,8 @@ class _Maker:
         ]
         op_id = uuid.UUID(int=self.random.getrandbits(128)) if at is not None else None
         step = Step.objects.create(
-            job=job, n=n, verb=verb, args={}, expect={}, title=title, commands=commands,
+            job=job, n=n, verb=verb, args=ARGS.get(verb, {}), expect={}, title=title,
+            commands=commands,
             op_id=op_id, vg_uuid=there.machine.vg_uuid, started_at=at, ended_at=ended_at,
             state=StepState.DONE if over else StepState.RUNNING if at else StepState.PLANNED,
             turns=verb == "cache.detach",

@@ -21,10 +21,9 @@ from tests.jobs.test_end_to_end import (
     fake_server,
     make_fake_host,
     new_volume,
-    quick,
 )
 
-__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
+__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 
 CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"

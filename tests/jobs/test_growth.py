@@ -14,9 +14,9 @@ from storage.plan import Refused
 from storage.wish import GIB, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
-from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume, quick
+from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume
 
-__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
+__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 
 

@@ -16,9 +16,9 @@ from storage.rows import rows_of
 from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
-from tests.jobs.test_end_to_end import CSET, commands, done, enrolled, new_volume, quick
+from tests.jobs.test_end_to_end import CSET, commands, done, enrolled, new_volume
 
-__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host", "quick"]
+__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 
 

@@ -70,6 +70,24 @@ def read_hot(
     )  # fmt: skip
 
 
+def write(
+    lab: Lab, name: str, device: str, *, limit_iops: int = 500, runtime_seconds: int = 600
+) -> Load:
+    """Start bounded random writes on all of `device`: 4 KiB, O_DIRECT. The report is fio's JSON."""
+    output = f"/run/load-{name}.json"
+    return _start(
+        lab,
+        f"load-{name}",
+        output,
+        [
+            "fio", f"--name={name}", f"--filename={device}", "--rw=randwrite", "--bs=4k",
+            "--ioengine=libaio", "--iodepth=8", "--direct=1", f"--rate_iops={limit_iops}",
+            "--time_based", f"--runtime={runtime_seconds}", "--norandommap", "--randrepeat=0",
+            "--thread", "--gtod_reduce=1", "--output-format=json", f"--output={output}",
+        ],
+    )  # fmt: skip
+
+
 def verify(
     lab: Lab,
     name: str,

@@ -92,18 +92,13 @@ def test_a_sparkline_is_read_out_with_its_label() -> None:
     assert html.count("<circle") == 1
 
 
-def test_a_chart_card_has_a_summary_and_a_table_beside_the_canvas() -> None:
-    html = part(
-        "chart_card",
-        id="iops",
-        title="IOPS",
-        summary="Reads fell.",
-        columns=("Time", "Reads"),
-        rows=(("12:00", "40"),),
-    )
-    assert 'aria-describedby="iops-summary"' in html
-    assert words(html) == "IOPS Reads fell. IOPS as a table Time Reads 12:00 40"
-    assert "<details" not in part("chart_card", id="iops", title="IOPS", summary="None.")
+def test_a_chart_of_the_cache_is_hidden_until_there_is_one() -> None:
+    panel = {"title": "Hit rate", "json": "{}", "axes": ("percent", "count"), "of_cache": True}
+    with_one = part("chart_card", panel=panel, has_cache=True)
+    assert words(with_one) == "Hit rate last"
+    assert 'data-panel-axes="2" data-of-cache>' in with_one
+    assert 'tabindex="0" role="group" aria-label="Hit rate; the arrow keys' in with_one
+    assert " data-of-cache hidden>" in part("chart_card", panel=panel, has_cache=False)
 
 
 def test_what_needs_attention_says_where_why_since_when_and_leads_on() -> None:
