@@ -27,9 +27,10 @@ def changed(tab: Page, machine: Machine, button: str) -> None:
         tab.get_by_role("region", name="How far the change is").wait_for()
         tab.evaluate("window.stayed = true")
         held.wait()
-        expect(tab.get_by_role("status")).not_to_contain_text("Done")
+        progress = tab.get_by_role("main").get_by_role("status")
+        expect(progress).not_to_contain_text("Done")
         held.resume()
-        expect(tab.get_by_role("status")).to_contain_text("Done", timeout=CHANGE_MS)
+        expect(progress).to_contain_text("Done", timeout=CHANGE_MS)
     assert tab.evaluate("window.stayed")
 
 

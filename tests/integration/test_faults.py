@@ -24,7 +24,7 @@ def test_a_connection_cut_in_the_middle_of_an_attachment_leaves_it_running_and_t
     preview = person.add_cache(found, 512)
     with machine.hold("lvconvert") as held:
         confirmed(person, machine, preview, partial(cut, machine, held))
-    assert "Technology lvmcache Mode writethrough" in words(person.volume_page(found))
+    assert "Mode writethrough Technology lvmcache" in words(person.volume_page(found))
 
 
 def test_a_job_whose_worker_is_killed_is_finished_by_another(
@@ -43,7 +43,7 @@ def test_a_job_asked_for_while_redis_is_down_is_accepted_and_done_without_it(
     try:
         job = person.apply(preview)
         assert job.state == State.QUEUED
-        assert "waiting for a worker" in words(person.job_page(job))
+        assert "Waits for a free worker" in words(person.job_page(job))
         assert (finished(job).state, job.error) == (State.SUCCEEDED, {})
         assert REDIS not in panel.running()
     finally:

@@ -77,13 +77,13 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
         preview = person.add_cache(volume, CACHE_MIB)
         with machine.hold("lvconvert") as held:
             confirmed(person, machine, preview, partial(cut, machine, held))
-        assert "Technology lvmcache Mode writethrough" in words(person.volume_page(volume))
+        assert "Mode writethrough Technology lvmcache" in words(person.volume_page(volume))
         agrees_with_the_kernel(person, machine, volume)
         confirmed(person, machine, person.set_mode(volume, "writeback"))
         preview = person.remove_cache(volume)
         with machine.hold("lvconvert") as held:
             confirmed(person, machine, preview, partial(kill_worker, panel, held))
-    assert "Cache None." in words(person.volume_page(volume))
+    assert "This volume has no cache" in words(person.volume_page(volume))
     assert machine.lvs() == bare
 
 
@@ -95,9 +95,9 @@ def test_bcache_with_a_cut_connection(machine: LabMachine, host: Host, person: P
         preview = person.add_cache(volume, CACHE_MIB)
         with machine.hold("lvcreate") as held:
             confirmed(person, machine, preview, partial(cut, machine, held))
-        assert "Technology bcache Mode writethrough" in words(person.volume_page(volume))
+        assert "Mode writethrough Technology bcache" in words(person.volume_page(volume))
         agrees_with_the_kernel(person, machine, volume)
         confirmed(person, machine, person.set_mode(volume, "writeback"))
         confirmed(person, machine, person.remove_cache(volume))
-    assert "Cache None." in words(person.volume_page(volume))
+    assert "This volume has no cache" in words(person.volume_page(volume))
     assert machine.lvs() == bare

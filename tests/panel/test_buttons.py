@@ -41,7 +41,8 @@ def test_every_link_and_button_leads_somewhere(people: Cast, role: str) -> None:
         if row.method == "POST" and row.outcomes.split()[ROLES.index(role)] == "in"
     }
     for path, response in walk(people.clients[role]):
-        assert response.status_code == 200, path
+        # 204: the output of a job that has no line yet.
+        assert response.status_code in (200, 204), path
         for action in offered(response.content.decode()):
             name = resolve(action.split("?")[0]).url_name or ""
             assert name in allowed or name.startswith(EVERYBODYS), f"{path} offers {action}"
