@@ -16,6 +16,7 @@ from panel.portal.rows import volumes_of
 from storage.access import Person, is_staff
 from storage.models import Customer, Host, Placement, Volume
 from storage.templatetags.units import age, size
+from storage.words import every_word
 
 Row = TypeVar("Row", bound=Model)
 
@@ -63,7 +64,7 @@ def find(user: Person, text: str, most: int) -> tuple[Group, ...]:
 
 def _for_staff(user: Person, words: list[str], most: int) -> Iterable[Group]:
     hosts = Host.objects.visible_to(user).without_inventory()
-    yield _group("Hosts", "host", hosts.filter(_all_in(words, HOST_FIELDS)), most, _host)
+    yield _group("Hosts", "host", hosts.filter(every_word(words, HOST_FIELDS)), most, _host)
     here = (
         Placement.objects.filter(until=None)
         .select_related("host")
@@ -75,35 +76,24 @@ def _for_staff(user: Person, words: list[str], most: int) -> Iterable[Group]:
         .select_related("customer")
         .prefetch_related(Prefetch("placement_set", here, to_attr="here"))
     )
-    lv_names = Q(pk__in=here.filter(_all_in(words, ("lv_name",))).values("volume"))
-    by_label_first = Case(When(_all_in(words, ("label",)), then=Value(0)), default=Value(1))
-    found = volumes.filter(_all_in(words, VOLUME_FIELDS) | lv_names)
+    lv_names = Q(pk__in=here.filter(every_word(words, ("lv_name",))).values("volume"))
+    by_label_first = Case(When(every_word(words, ("label",)), then=Value(0)), default=Value(1))
+    found = volumes.filter(every_word(words, VOLUME_FIELDS) | lv_names)
     found = found.order_by(by_label_first, "label", "id")
     more_url = f"{reverse('volumes')}?{urlencode({'q': ' '.join(words)})}"
     yield _group("Volumes", "volume", found, most, _volume, more_url)
-    guests = volumes.filter(_all_in(words, ("guest",))).order_by("guest", "id")
+    guests = volumes.filter(every_word(words, ("guest",))).order_by("guest", "id")
     yield _group("Guests", "guest", guests, most, _guest)
-    customers = Customer.objects.visible_to(user).filter(_all_in(words, CUSTOMER_FIELDS))
+    customers = Customer.objects.visible_to(user).filter(every_word(words, CUSTOMER_FIELDS))
     yield _group("Customers", "customers", customers, most, _customer)
     jobs = Job.objects.visible_to(user).with_names().filter(dry_run=False)
-    of_kind = _all_in(words, ("key", "kind", "volume__label"))
+    of_kind = every_word(words, ("key", "kind", "volume__label"))
     yield _group("Jobs", "job", jobs.filter(of_kind), most, _job)
 
 
 def _for_customer(user: Person, words: list[str], most: int) -> Iterable[Group]:
-    own = volumes_of(user).filter(_all_in(words, VOLUME_FIELDS))
+    own = volumes_of(user).filter(every_word(words, VOLUME_FIELDS))
     yield _group("Volumes", "volume", own, most, _own_volume)
-
-
-def _all_in(words: list[str], fields: Iterable[str]) -> Q:
-    """Rows in which each word is part of some field."""
-    every = Q()
-    for word in words:
-        some = Q()
-        for field in fields:
-            some |= Q(**{f"{field}__icontains": word})
-        every &= some
-    return every
 
 
 def _group(

@@ -3,6 +3,7 @@ inventory is read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from storage.attention import silent_seconds
 from storage.models import Customer, Host, Volume
 from storage.naming import KEY_PATTERN
 from storage.rates.figures import MIN_ACCESSES
+from storage.words import every_word
 
 SLOW_MS: Final = 20
 """A read that takes longer waits not only for a slow disk, but for others before it."""
@@ -82,6 +84,12 @@ IOPS = ExpressionWrapper(
     / NullIf(Cast(f"{NOW}dt_ms", FloatField()), 0.0),
     FloatField(),
 )
+NAMED: Final = {"host": "place__host", "customer": "customer"}
+SAID: Final = (
+    *("label", "guest", "external_id", "key"),
+    *("customer__name", "place__lv_name", "place__host__name"),
+)
+"""What the search looks through: each word is in one of them."""
 SORTS: Final[dict[str, tuple[Expression | F, bool]]] = {
     "volume": (Lower("label"), False),
     "customer": (Lower("customer__name"), False),
@@ -99,8 +107,9 @@ SORTS: Final[dict[str, tuple[Expression | F, bool]]] = {
 
 
 class VolumeFilter(forms.Form):
-    """The filters of the list, as the address has them; host and customer by key or by a part of
-    the name. What cannot be understood asks for nothing."""
+    """The filters of the list, as the address has them. A host or customer is named by its key or
+    by its name, and only where there is none of that name by a part of it: "node1" leaves node10
+    out. The fields show names. What cannot be understood asks for nothing."""
 
     q = forms.CharField(max_length=200, required=False, label="Search")
     state = forms.ChoiceField(choices=list(STATES.items()), required=False)
@@ -108,6 +117,14 @@ class VolumeFilter(forms.Form):
     host = forms.CharField(max_length=64, required=False)
     customer = forms.CharField(max_length=200, required=False)
     sort = forms.CharField(max_length=20, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, query: Mapping[str, str], user: Person) -> None:
+        self._user, self._by_key, shown = user, dict[str, int](), dict(query)
+        for name in NAMED:
+            key = query.get(name, "")
+            if KEY_PATTERN.fullmatch(key) and (row := self._rows(name).filter(key=key).first()):
+                self._by_key[name], shown[name] = row.pk, row.name
+        super().__init__(shown)
 
     @property
     def is_narrow(self) -> bool:
@@ -121,20 +138,30 @@ class VolumeFilter(forms.Form):
         name = asked.removeprefix("-")
         return (name, asked.startswith("-")) if name in SORTS else ("volume", False)
 
-    def found(self, user: Person, now: datetime) -> QuerySet[Volume]:
+    def found(self, now: datetime) -> QuerySet[Volume]:
         """What matches of what the person may see, in order; none for a wrong filter."""
-        volumes = placed(Volume.objects.visible_to(user)).select_related("customer")
+        volumes = placed(Volume.objects.visible_to(self._user)).select_related("customer")
         if not self.is_valid():
             return volumes.none()
         asked = self.cleaned_data
         volumes = volumes.filter(state_of(asked["state"], now), cache_of(asked["cache"]))
-        if text := asked["q"].strip():
-            volumes = volumes.filter(_said(text))
-        for name in ("host", "customer"):
+        volumes = volumes.filter(every_word(asked["q"].split(), SAID))
+        for name, path in NAMED.items():
             if text := asked[name].strip():
-                path = "place__host" if name == "host" else "customer"
-                volumes = volumes.filter(_named(path, text))
+                volumes = volumes.filter(self._named(name, path, text))
         return volumes.order_by(*self._order_by())
+
+    def _named(self, name: str, path: str, text: str) -> Q:
+        """The volumes of the one that was asked for by key, else by its name, else by a part."""
+        if (pk := self._by_key.get(name)) is not None:
+            return Q(**{path: pk})
+        is_whole = self._rows(name).filter(name__iexact=text).exists()
+        return Q(**{f"{path}__name__{'iexact' if is_whole else 'icontains'}": text})
+
+    def _rows(self, name: str) -> QuerySet[Any]:
+        if name == "host":
+            return Host.objects.visible_to(self._user).without_inventory()
+        return Customer.objects.visible_to(self._user)
 
     def _order_by(self) -> tuple[OrderBy | str, ...]:
         name, is_descending = self.order
@@ -180,29 +207,3 @@ def cache_of(name: str) -> Q:
     if name == "any":
         return ~none
     return Q(place__cache_technology=name) if name else Q()
-
-
-def _said(text: str) -> Q:
-    """Names of the volume, its guest, LV, customer and host, its external id and key."""
-    found = Q(external_id=text) | Q(key=text)
-    for path in ("label", "guest", "customer__name", "place__lv_name", "place__host__name"):
-        found |= Q(**{f"{path}__icontains": text})
-    return found
-
-
-def _named(path: str, text: str) -> Q:
-    return Q(**{f"{path}__key": text}) | Q(**{f"{path}__name__icontains": text})
-
-
-def readable(query: dict[str, Any], user: Person) -> dict[str, Any]:
-    """The query with the names of the host and the customer that a link named by their keys."""
-    found = dict(query)
-    named: tuple[tuple[str, QuerySet[Any]], ...] = (
-        ("host", Host.objects.visible_to(user)),
-        ("customer", Customer.objects.visible_to(user)),
-    )
-    for name, rows in named:
-        key = str(found.get(name, ""))
-        if KEY_PATTERN.fullmatch(key):
-            found[name] = rows.filter(key=key).values_list("name", flat=True).first() or key
-    return found

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from storage.access import staff_view
 from storage.bulk import ACTIONS
-from storage.catalogue import SORTS, VolumeFilter, readable
+from storage.catalogue import SORTS, VolumeFilter
 from storage.listed import listed
 from storage.models import Volume
 
@@ -41,8 +41,8 @@ def volumes(request: HttpRequest) -> HttpResponse:
     """Volumes with their latest figures; the address says which ones and in which order
     (`storage.catalogue.VolumeFilter`)."""
     now = timezone.now()
-    filters = VolumeFilter(readable(request.GET.dict(), request.user))
-    page = Paginator(filters.found(request.user, now), PAGE_ROWS).get_page(request.GET.get("page"))
+    filters = VolumeFilter(request.GET.dict(), request.user)
+    page = Paginator(filters.found(now), PAGE_ROWS).get_page(request.GET.get("page"))
     rows = listed(page.object_list, now)
     context = {
         "filters": filters,

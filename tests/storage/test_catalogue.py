@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.db import connection
@@ -13,9 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.search import find
 from storage.catalogue import CACHES, SORTS, STATES, VolumeFilter
 from storage.listed import listed
-from storage.models import LatestSample, Placement, Volume
+from storage.models import Customer, Host, LatestSample, Placement, Volume
 from storage.records import apply_facts
 from storage.wish import GIB
 from tests import fleet, make
@@ -32,8 +34,8 @@ def staff(client: Client) -> Client:
 
 def found(**asked: str) -> list[str]:
     """Labels in the order of the list."""
-    filters = VolumeFilter(asked)
-    return [volume.label for volume in filters.found(make.staff_user(), timezone.now())]
+    filters = VolumeFilter(asked, make.staff_user())
+    return [volume.label for volume in filters.found(timezone.now())]
 
 
 def sampled(there: Scene, **fields: Any) -> None:
@@ -126,6 +128,45 @@ def test_host_and_customer_are_named_by_key_or_by_a_part_of_the_name() -> None:
     assert found(customer="acme") == ["a"] and found(host=other.host.key) == ["b"]
 
 
+@pytest.mark.parametrize("asked", [lambda host: host.key, lambda host: "Node1"])
+def test_a_host_that_is_named_whole_leaves_those_out_that_begin_like_it(
+    asked: Callable[[Host], str],
+) -> None:
+    one = scene(label="on 1", host={"name": "node1"})
+    scene(label="on 10", host={"name": "node10"})
+    assert found(host=asked(one.host)) == ["on 1"]
+    assert found(host="node") == ["on 1", "on 10"]
+
+
+@pytest.mark.parametrize("asked", [lambda acme: acme.key, lambda acme: "acme"])
+def test_a_customer_that_is_named_whole_leaves_those_out_that_begin_like_it(
+    asked: Callable[[Customer], str],
+) -> None:
+    acme = make.customer("Acme")
+    _volume(scene(label="theirs"), customer=acme)
+    _volume(scene(label="not theirs"), customer=make.customer("Acme Ltd"))
+    assert found(customer=asked(acme)) == ["theirs"]
+
+
+def test_each_word_of_a_search_may_be_in_another_name() -> None:
+    there = scene(label="database", host={"name": "stor-7"})
+    _volume(there, customer=make.customer("Acme Ltd"), external_id="whmcs-4711")
+    scene(label="database of nobody")
+    for text in ("acme base", "4711 stor-7", there.volume.key[2:9], "DATABASE ltd"):
+        assert found(q=text) == ["database"]
+    assert found(q="acme nothing") == []
+
+
+def test_what_the_panels_search_finds_is_in_the_list_it_leads_to() -> None:
+    there = scene(make.lv("lv-4711"), label="database", host={"name": "stor-7"})
+    _volume(there, customer=make.customer("Acme Ltd"), external_id="whmcs-42")
+    staff = make.staff_user()
+    for text in ("acme base", "whmcs database", "lv-47", "ltd 42"):
+        (volumes,) = (group for group in find(staff, text, 5) if group.name == "Volumes")
+        asked = dict(parse_qsl(urlsplit(volumes.more_url).query))
+        assert [hit.title for hit in volumes.hits] == found(**asked) == ["database"]
+
+
 def test_a_link_by_key_shows_the_name_in_the_field(staff: Client) -> None:
     there = scene(host={"name": "stor-1"})
     text = staff.get(reverse("volumes"), {"host": there.host.key}).content.decode()
@@ -167,7 +208,7 @@ def test_hit_rates_of_both_technologies_are_sorted_together() -> None:
 def test_the_list_and_its_order_show_the_same_hit_rate() -> None:
     there = lvmcached("a")
     sampled(there, technology=1, read_hits=600, read_misses=400)
-    (volume,) = VolumeFilter({}).found(make.staff_user(), timezone.now())
+    (volume,) = VolumeFilter({}, make.staff_user()).found(timezone.now())
     (row,) = listed([volume], timezone.now())
     assert row.latest is not None
     assert volume.hit_rate == row.latest.hit_rate == 0.6  # type: ignore[attr-defined]
