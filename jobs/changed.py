@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.models import Job, State, Step, StepState
+from jobs.outcome import has_begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,9 @@ class Changed:
 def changed(job: Job, steps: Sequence[Step]) -> Changed:
     """`steps` are all of the job, in their order."""
     done = tuple(step for step in steps if step.state == StepState.DONE)
-    broken = tuple(step for step in steps if step.state == StepState.FAILED and has_begun(step))
+    broken = tuple(
+        step for step in steps if step.state == StepState.FAILED and has_begun(step.commands)
+    )
     unknown = tuple(step for step in steps if step.state == StepState.RUNNING)
     is_left = job.state == State.NEEDS_ATTENTION
     kept = [str(step.args.get("vg", "")) for step in unknown if step.holds_vg and is_left]
@@ -34,14 +37,6 @@ def changed(job: Job, steps: Sequence[Step]) -> Changed:
         broken,
         unknown,
         kept[0] if kept else "",
-    )
-
-
-def has_begun(step: Step) -> bool:
-    """Whether a command of the step was started on the host."""
-    return any(
-        command.get("rc") is not None or command.get("started_ns") is not None
-        for command in step.commands
     )
 
 

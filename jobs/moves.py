@@ -126,6 +126,6 @@ def keep(job: Job, explanation: str | None = None) -> None:
     """`renew` where the last heartbeat is not of this moment, or there is something else to say.
     Only before what changes nothing: whoever changes something renews."""
     is_said = explanation is None or job.explanation == explanation
-    if is_said and time.monotonic() - job.beat < LEASE.total_seconds() / 6:
+    if is_said and time.monotonic() - job.beat < LEASE.total_seconds() / 12:
         return
     renew(job, **({} if explanation is None else {"explanation": explanation}))

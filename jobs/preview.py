@@ -36,6 +36,7 @@ def fill(job: Job) -> None:
             nothing = fingerprint(planned)
             end(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
             return
+        renew(job)
         answers = _ask(job, planned)
     except TransportError as error:
         fail(job, error.to_json())

@@ -48,7 +48,8 @@ class Readings:
                 (self._next if before is not None else self._now)[host_id] = mine
         if leads:
             return self._lead(host_id, mine, before, read)
-        mine.over.wait(PATIENCE_SECONDS)
+        # Its leader may first wait as long for the round before, and only then reads.
+        mine.over.wait(2 * PATIENCE_SECONDS)
         if mine.error is not None:
             raise mine.error
         return mine.facts if mine.facts is not None else read()

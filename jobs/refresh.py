@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from storage.records import apply_hello
 
 CLOCK_LIMIT_SECONDS = 5.0
 PROBLEMS_LIMIT = 50
+AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 
 def refresh(host: Host) -> bool:
@@ -90,8 +92,8 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
 
 def _version(told: Any) -> tuple[int, ...]:
     """Comparable; () for what is no version, which is older than any."""
-    parts = told.split(".") if isinstance(told, str) else []
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
+    known = isinstance(told, str) and AGENT_VERSION.fullmatch(told)
+    return tuple(int(part) for part in told.split(".")) if known else ()
 
 
 def _clock_off(wall_ns: Any, before: datetime, after: datetime) -> float:

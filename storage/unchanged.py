@@ -15,7 +15,7 @@ _ROWS = """
 """
 _STILL = f"""
     UPDATE storage_host SET facts_at = %s, last_seen_at = %s
-    WHERE id = %s AND facts_at = %s AND ({_ROWS}) = %s
+    WHERE id = %s AND facts_at = %s AND facts_at <= %s AND ({_ROWS}) = %s
 """  # noqa: S608 (no part of it comes from outside)
 
 
@@ -30,5 +30,5 @@ def still(host_id: int, rows: str, since: datetime, at: datetime) -> bool:
     """True where the host's last inventory is that of `since` and what lies on it has the digest
     `rows`: then it was read again `at`. False, and nothing is changed, where not."""
     with connection.cursor() as cursor:
-        cursor.execute(_STILL, [at, at, host_id, since, host_id, rows])
+        cursor.execute(_STILL, [at, at, host_id, since, at, host_id, rows])
         return bool(cursor.rowcount)

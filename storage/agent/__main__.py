@@ -10,7 +10,7 @@ from . import admin
 from .boot import boot
 from .errors import Refusal
 from .realhost import RealHost
-from .serve import serve
+from .serve import serve, unreplaced
 
 USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot]"
 
@@ -18,7 +18,7 @@ USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot]"
 def main(arguments: Sequence[str]) -> int:
     host = RealHost()
     if not arguments:
-        serve(sys.stdin.buffer, sys.stdout.buffer, host)
+        serve(sys.stdin.buffer, sys.stdout.buffer, host, unreplaced(sys.argv[0]))
         return 0
     command, rest = arguments[0], list(arguments[1:])
     try:

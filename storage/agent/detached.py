@@ -12,6 +12,7 @@ import syslog
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import Callable
 
 READY = b"ready"
@@ -25,7 +26,12 @@ def detach(
     once `enter` returned. Raises OSError with what `enter` raised, or when it is not heard of
     within `seconds`; it may yet begin then."""
     reader, writer = os.pipe()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        raise
     if child == 0:
         # No exception may leave this branch: the parent's code would run twice.
         try:
@@ -68,8 +74,12 @@ def _keep_only(writer: int) -> None:
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    os.closerange(3, writer)
-    os.closerange(writer + 1, os.sysconf("SC_OPEN_MAX"))
+    for path in list(Path("/proc/self/fd").iterdir()):
+        number = int(path.name)
+        if number > 2 and number != writer:
+            # The listing's own is closed by now.
+            with suppress(OSError):
+                os.close(number)
     os.chdir("/")
     os.umask(0o022)
 
@@ -77,9 +87,10 @@ def _keep_only(writer: int) -> None:
 def _heard(reader: int, end: float) -> bytes:
     """What the grandchild says until it closes its end."""
     parts: list[bytes] = []
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
     while True:
-        ready, _, _ = select.select([reader], [], [], max(0.0, end - time.monotonic()))
-        if not ready:
+        if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
             raise OSError("the new process was not heard of in time")
         part = os.read(reader, ANSWER_LIMIT)
         if not part:

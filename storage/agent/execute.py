@@ -126,8 +126,9 @@ class Execution:
             self._release()
         watch = self._question(command.watch)
         if command.gives:
-            found = extents.of(self._host, self._call.args["vg"], command.gives)
-            self._given[command.gives] = found
+            self._given[command.gives] = self._patiently(
+                lambda view: extents.of(view.host, self._call.args["vg"], command.gives)
+            )
         self._entry.begin(number)
         try:
             if command.argv[0] == "write":
@@ -217,7 +218,7 @@ class Execution:
             except LockBusy:
                 why = self._busy().message
             except Refusal as refusal:
-                if refusal.code != "busy":
+                if refusal.code not in ("busy", "timeout", "stuck"):
                     raise
                 why = refusal.message
             self._release()

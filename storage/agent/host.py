@@ -137,7 +137,7 @@ class Host(Protocol):
         Waits up to `timeout` seconds, then raises LockBusy. Not re-entrant."""
 
     def start_op(self, op: str) -> None:
-        """Start `ops.execute(host, op)` apart from this process (in a transient systemd scope).
+        """Start `execute.execute(host, op)` apart from this process (in a transient systemd scope).
         Returns once it is started. Raises OSError with the reason when it cannot be."""
 
     def op_alive(self, op: str) -> bool:

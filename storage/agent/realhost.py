@@ -100,7 +100,7 @@ class RealHost:
     def link(self, path: str) -> str | None:
         try:
             return os.readlink(path)
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def real(self, path: str) -> str | None:

@@ -39,6 +39,8 @@ def scope_argv(op: str, pid: int) -> list[str]:
         ("PIDs", "au", "1", str(pid)),
         ("KillSignal", "i", "2"),
         ("SendSIGKILL", "b", "false"),
+        # A service has these by default. At shutdown this one then ends before /var goes.
+        ("After", "as", "2", "sysinit.target", "basic.target"),
         ("TimeoutStopUSec", "t", str(2**64 - 1)),
         ("CollectMode", "s", "inactive-or-failed"),
     )

@@ -14,7 +14,8 @@ from .paths import Paths
 # They look at every device that changes and let go at once, as does all that udev's rules run
 # (probe-bcache, dmsetup, mdadm, …).
 _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
-_UDEV = "/systemd-udevd.service"
+# Of the host itself: a container has a service of that name too.
+_UDEV = re.compile(r"(?m)^\d+:[^:]*:/system\.slice/systemd-udevd\.service(/udev)?$")
 
 User = dict[str, Any]
 
@@ -83,7 +84,7 @@ def _block(path: str) -> bool:
 
 def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     comm = text(host, f"/proc/{pid}/comm")
-    if comm in _PASSING or _UDEV in text(host, f"/proc/{pid}/cgroup"):
+    if comm in _PASSING or _UDEV.search(text(host, f"/proc/{pid}/cgroup")):
         return []
     words = text(host, f"/proc/{pid}/cmdline").split("\0")
     program = words[0].rsplit("/", 1)[-1]

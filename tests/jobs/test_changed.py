@@ -10,7 +10,7 @@ from jobs.changed import changed
 from jobs.models import Job, State, Step, StepState
 
 RAN = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvchange", "rc": 5}]
-NOT_RUN = [{"argv": [], "shell": "lvcreate", "rc": None}]
+NOT_RUN = [{"argv": [], "shell": "lvcreate", "rc": None, "started_ns": None}]
 
 
 def step(state: StepState, **fields: Any) -> Step:

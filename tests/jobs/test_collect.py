@@ -175,7 +175,7 @@ def test_a_host_that_may_only_be_looked_at_says_how_to_change_that(
         assert problem["severity"] == "info"
 
 
-@pytest.mark.parametrize("agent", ["0.1.0", "0", "", "new", None, 7, "0.²"])
+@pytest.mark.parametrize("agent", ["0.1.0", "0", "", "new", None, 7, "0.²", "9" * 5000])
 def test_an_agent_older_than_the_panel_is_a_problem(agent: object) -> None:
     now = database_now()
     stamp = {"wall_ns": int(now.timestamp() * 1e9)}

@@ -40,7 +40,7 @@ def test_a_scope_is_stopped_by_sigint_and_never_killed() -> None:
 def test_the_number_of_properties_is_that_of_the_call() -> None:
     words = units.scope_argv(OP, 4711)
     at = words.index("fail") + 1
-    signatures = [word for word in words[at + 1 :] if word in ("s", "au", "i", "b", "t")]
+    signatures = [word for word in words[at + 1 :] if word in ("s", "as", "au", "i", "b", "t")]
     assert int(words[at]) == len(signatures)
     assert words[-1] == "0"
 

@@ -24,6 +24,12 @@ def test_a_program_with_a_volume_open_uses_it(fake_host: FakeHost) -> None:
     assert found == [users.user("process", "dd", pid=4711)]
 
 
+def test_a_containers_own_udev_does_not_hide_who_uses_a_volume(fake_host: FakeHost) -> None:
+    inside = "/lxc/101/system.slice/systemd-udevd.service"
+    found = users_of_a_volume(fake_host, "probe-bcache", inside)
+    assert found == [users.user("process", "probe-bcache", pid=4711)]
+
+
 @pytest.mark.parametrize(
     "cgroup", ["/system.slice/systemd-udevd.service", "/system.slice/systemd-udevd.service/udev"]
 )
