@@ -6,7 +6,7 @@ from typing import Any
 
 from storage.facts import BcacheBacking, CacheSet, LogicalVolume
 from storage.naming import FORMAT_TAG, is_cache_device_name
-from storage.plan.draft import Draft, Refused
+from storage.plan.draft import Draft, Refused, title_of_settings
 from storage.plan.ssd import (
     LONG_WINDOW,
     WINDOW,
@@ -190,8 +190,7 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
 
 
 def _tune(draft: Draft, changes: dict[str, Any]) -> None:
-    what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
-    draft.add("bcache.set", f"Set the cache's {what}", **changes)
+    draft.add("bcache.set", title_of_settings(changes), **changes)
 
 
 def _detach(draft: Draft, cset_uuid: str, window: str = "") -> None:

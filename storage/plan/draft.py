@@ -13,6 +13,16 @@ DIRTY_LIMIT_BYTES = 64 * MIB
 """LVM flushes under the volume group's lock: above this much dirty data we flush first, without
 the lock, so that no other guest of the group waits (DESIGN §5: 24 s for 400 MiB)."""
 
+SETTINGS = {
+    "mode": "mode to {}",
+    "cache_mode": "mode to {}",
+    "policy": "policy to {}",
+    "migration_threshold": "migration threshold to {} sectors",
+    "sequential_cutoff_bytes": "sequential cutoff to {} bytes",
+    "writeback_percent": "writeback percent to {}",
+}
+"""Arguments of the verbs that tune a cache, in words."""
+
 
 class Refused(Exception):
     """What the wish asks for cannot or must not be done here; `correction` says what to do."""
@@ -164,6 +174,12 @@ def _usable(lv: LogicalVolume, vg: VolumeGroup) -> LogicalVolume:
             "Undo on the host what made it a part (a pool, a mirror, a merge).",
         )
     return lv
+
+
+def title_of_settings(changes: dict[str, Any]) -> str:
+    """What setting `changes` (by name, of `SETTINGS`) on a cache is called."""
+    said = " and its ".join(SETTINGS[name].format(value) for name, value in changes.items())
+    return f"Set the cache's {said}"
 
 
 def may_change(draft: Draft) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from storage.facts import DmCache, LogicalVolume
 from storage.naming import is_pool_name
-from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused
+from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused, title_of_settings
 from storage.plan.lost import drop, loss_of
 from storage.plan.ssd import (
     LONG_WINDOW,
@@ -198,8 +198,7 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
     if max(is_now, least) != max(should_be, least):
         changes["migration_threshold"] = wanted.migration_threshold_sectors
     if changes:
-        what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in changes.items())
-        draft.add("cache.set", f"Set the cache's {what}", **changes)
+        draft.add("cache.set", title_of_settings(changes), **changes)
 
 
 def _flush(draft: Draft, current: DmCache) -> bool:

@@ -148,6 +148,9 @@ def test_mode_and_cutoff_are_set_on_an_attached_cache() -> None:
         "cache_mode": "writeback",
         "sequential_cutoff_bytes": 4 * MIB,
     }.items() <= step.args.items()
+    assert step.title == (
+        "Set the cache's mode to writeback and its sequential cutoff to 4194304 bytes"
+    )
 
 
 @pytest.mark.parametrize("below", [(), ("sdb",), ("md0", "sdb"), ("[unknown]",)])
