@@ -128,10 +128,10 @@ class Placement(models.Model):
     since = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField(null=True, blank=True)
     missing_since = models.DateTimeField(null=True, blank=True)
-    cache_technology = models.CharField(max_length=8, blank=True)
-    cache_mode = models.CharField(max_length=32, blank=True)
+    cache_technology = models.CharField(max_length=8, blank=True, default="", db_default="")
+    cache_mode = models.CharField(max_length=32, blank=True, default="", db_default="")
     cache_bytes = models.BigIntegerField(null=True, blank=True)
-    cache_trouble = models.CharField(max_length=200, blank=True)
+    cache_trouble = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:
         constraints = (
