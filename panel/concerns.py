@@ -140,6 +140,10 @@ KINDS: Final = {
         "Nothing is asked of a host before that.",
     ),
     "silent": Kind("{count} hosts are silent", NOT_REACHED),
+    "unsampled": Kind(
+        "{count} hosts answer, but send no figures",
+        "Charts and hit rates have a gap, and advice rests on old figures.",
+    ),
     "unreachable": Kind("{count} hosts cannot be reached", NOT_REACHED),
     "no_answer": Kind("{count} hosts do not answer in time", NOT_REACHED),
     "auth_refused": Kind("{count} hosts refuse the panel's key", NOT_REACHED),

@@ -44,10 +44,30 @@ def is_silent(host: Host, now: datetime) -> bool:
     return seen is None or (now - seen).total_seconds() > silent_seconds()
 
 
-def problems_of(host: Host, now: datetime, drift: Drift | None = None) -> tuple[Problem, ...]:
-    """State, last error, silence, volumes that went missing (`storage.drift.drift_of`), and the
-    preflight problems the agent reported."""
-    found = [*_of_state(host), *_of_contact(host, now), *_of_drift(drift), *reported_problems(host)]
+def unsampled_since(
+    host: Host, now: datetime, due: datetime | None, sampled_at: datetime | None
+) -> datetime | None:
+    """Since when a host that answers has sent no figures; None while it does, and where it does
+    not answer anyway. `due` is since when it has had volumes to sample
+    (`storage.samples.hostnow.due_since`), `sampled_at` its last sample."""
+    if host.state != HostState.ACTIVE or host.error or is_silent(host, now) or due is None:
+        return None
+    since = due if sampled_at is None else max(due, sampled_at)
+    return since if (now - since).total_seconds() > silent_seconds() else None
+
+
+def problems_of(
+    host: Host, now: datetime, drift: Drift | None = None, unsampled: datetime | None = None
+) -> tuple[Problem, ...]:
+    """State, last error, silence, figures that do not come since `unsampled`, volumes that went
+    missing (`storage.drift.drift_of`), and the preflight problems the agent reported."""
+    found = [
+        *_of_state(host),
+        *_of_contact(host, now),
+        *_of_figures(unsampled, now),
+        *_of_drift(drift),
+        *reported_problems(host),
+    ]
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 
@@ -110,6 +130,20 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
             )
         )
     return found
+
+
+def _of_figures(unsampled: datetime | None, now: datetime) -> list[Problem]:
+    if unsampled is None:
+        return []
+    return [
+        Problem(
+            "warning",
+            f"Answers, but has sent no figures for {seconds((now - unsampled).total_seconds())}.",
+            "Check that the collector runs: manage.py doctor",
+            "unsampled",
+            unsampled,
+        )
+    ]
 
 
 def _of_drift(drift: Drift | None) -> list[Problem]:

@@ -10,7 +10,13 @@ from typing import Final
 from django.db.models import Sum
 
 from storage.access import Person
-from storage.attention import Problem, is_silent, problems_of, silent_seconds
+from storage.attention import (
+    Problem,
+    is_silent,
+    problems_of,
+    silent_seconds,
+    unsampled_since,
+)
 from storage.drift import Drift, drift_of
 from storage.findings import Finding
 from storage.models import Host, HostOutline, LatestSample, Volume
@@ -18,7 +24,7 @@ from storage.models.host import HostState
 from storage.outline import FIELDS as OUTLINE_FIELDS
 from storage.rates import Figures, Sums, figures
 from storage.samples.hostload import BUCKET, bucket_of, courses, fleet_sums
-from storage.samples.hostnow import HostNow, hosts_now
+from storage.samples.hostnow import HostNow, due_since, hosts_now
 from storage.spark import Spark, spark
 from storage.templatetags.units import percent
 from storage.wish import Wish
@@ -59,18 +65,23 @@ class HostLine:
 
 
 def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
-    """Every host by name. Three queries, whatever their number."""
+    """Every host by name. Four queries, whatever their number."""
     hosts = Host.objects.visible_to(user).select_related("outline").only(*FIELDS)
-    drifts, now = drift_of(hosts), hosts_now()
-    return tuple(_line(host, now.get(host.pk), drifts.get(host.pk), at) for host in hosts)
+    drifts, now, due = drift_of(hosts), hosts_now(), due_since(hosts)
+    return tuple(
+        _line(host, now.get(host.pk), drifts.get(host.pk), due.get(host.pk), at) for host in hosts
+    )
 
 
-def _line(host: Host, now: HostNow | None, drift: Drift | None, at: datetime) -> HostLine:
+def _line(
+    host: Host, now: HostNow | None, drift: Drift | None, due: datetime | None, at: datetime
+) -> HostLine:
+    unsampled = unsampled_since(host, at, due, now.at if now is not None else None)
     return HostLine(
         host=host,
         outline=getattr(host, "outline", None),
         now=now,
-        problems=problems_of(host, at, drift),
+        problems=problems_of(host, at, drift, unsampled),
         is_silent=is_silent(host, at),
         is_stale=now is not None and (at - now.at).total_seconds() > silent_seconds(),
     )

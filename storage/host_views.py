@@ -12,7 +12,14 @@ from django.views.decorators.http import require_safe
 
 from storage import fleet, hostlist
 from storage.access import staff_view
-from storage.attention import ORDER, Problem, is_silent, problems_of, reported_problems
+from storage.attention import (
+    ORDER,
+    Problem,
+    is_silent,
+    problems_of,
+    reported_problems,
+    unsampled_since,
+)
 from storage.devices import devices_of
 from storage.drift import drift_of
 from storage.facts import HostFacts, VolumeGroup
@@ -23,6 +30,7 @@ from storage.models import Host, HostOutline, Placement, Volume
 from storage.reading import reading_of
 from storage.residents import Resident, figures_of, residents_of, untagged
 from storage.rows import VolumeRow, facts_of, rows_of
+from storage.samples.hostnow import due_since
 from storage.stack import stack_of
 
 PAGE_ROWS = 50
@@ -71,13 +79,14 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     found = get_object_or_404(visible, key=key)
     now, facts = timezone.now(), facts_of(found)
     missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
-    reported = reported_problems(found)
+    reported, figures = reported_problems(found), figures_of(found)
     context: dict[str, object] = {
         "host": found,
         "facts": facts,
         "silent": is_silent(found, now),
-        "figures": figures_of(found),
-        "problems": _problems(found, now),
+        "figures": figures,
+        "stale": figures.is_stale(now),
+        "problems": _problems(found, now, figures.at),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
         "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
@@ -90,14 +99,15 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "storage/host.html", context)
 
 
-def _problems(host: Host, now: datetime) -> list[Problem]:
+def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Problem]:
     """What its state, its contacts and its inventory show to be wrong, each once, the worst first.
     What only informs stands with the preflight, and drift has a card of its own."""
     outline: HostOutline | None = getattr(host, "outline", None)
     findings = [Finding.from_json(each) for each in outline.findings] if outline else []
+    unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), sampled_at)
     told = [
         problem
-        for problem in problems_of(host, now, drift_of([host]).get(host.pk))
+        for problem in problems_of(host, now, drift_of([host]).get(host.pk), unsampled)
         if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
     ]
     told += [
@@ -151,6 +161,11 @@ def _observed(facts: HostFacts) -> list[VolumeGroup]:
 def host_now(request: HttpRequest, key: str) -> HttpResponse:
     """What the host does now: the element of its page that renews itself."""
     found = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
-    now = timezone.now()
-    context = {"host": found, "silent": is_silent(found, now), "figures": figures_of(found)}
+    now, figures = timezone.now(), figures_of(found)
+    context = {
+        "host": found,
+        "silent": is_silent(found, now),
+        "figures": figures,
+        "stale": figures.is_stale(now),
+    }
     return render(request, "storage/_host_now.html", context)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, FloatField, Max, Q, Subquery, Sum
-from django.db.models.functions import Cast
+from django.db.models import F, FloatField, Max, Q, Subquery, Sum
+from django.db.models.functions import Cast, NullIf
 
 from storage.attention import silent_seconds
 from storage.caches import wish_now
@@ -23,6 +23,8 @@ COLUMNS = (
     *("volume__latest_sample__dt_ms", "volume__latest_sample__read_ms"),
     "volume__latest_sample__write_ms",
 )
+WHOLE = Q(gap="", dt_ms__gt=0)
+"""An interval that has figures: a gap has none."""
 BCACHE = Q(technology=Technology.BCACHE, read_hits=None, slow_read_sectors__isnull=False)
 
 
@@ -43,19 +45,21 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """All volumes of a host together, over the last interval of each. None where unknown.
-    `sampled_count` of them have figures, the youngest taken at `at`, and none that is much older
-    counts: its volume is gone. `waits` as for one volume; `accesses` is the denominator of the hit
-    rate."""
+    """All volumes of a host together, over the last interval of each. None where unknown. The last
+    round was taken `at`, and what is much older does not count: its volume is gone. `waits` as for
+    one volume; `accesses` is the denominator of the hit rate."""
 
     at: datetime | None
-    sampled_count: int
     read_iops: float | None
     write_iops: float | None
     read_ms: float | None
     waits: float | None
     hit_rate: float | None
     accesses: int
+
+    def is_stale(self, now: datetime) -> bool:
+        """Whether the last round is too old to be what the host does now."""
+        return self.at is not None and (now - self.at).total_seconds() > silent_seconds()
 
 
 def residents_of(host: Host) -> tuple[Resident, ...]:
@@ -104,19 +108,18 @@ def figures_of(host: Host) -> HostFigures:
     here = LatestSample.objects.filter(volume__placement__host=host, volume__placement__until=None)
     newest = Subquery(here.order_by("-at").values("at")[:1])
     since = newest - timedelta(seconds=silent_seconds())
-    found = here.filter(at__gt=since, gap="", dt_ms__gt=0).aggregate(
+    found = here.filter(at__gt=since).aggregate(
         at=Max("at"),
-        count=Count("pk"),
-        read_rate=Sum(_each_second("reads")),
-        write_rate=Sum(_each_second("writes")),
-        waits=Sum(_each_second("read_ms") + _each_second("write_ms")),
-        sum_reads=Sum("reads"),
-        sum_read_ms=Sum("read_ms"),
-        sum_read_hits=Sum("read_hits"),
-        sum_read_misses=Sum("read_misses"),
-        sum_bcache_reads=Sum("reads", filter=BCACHE),
-        sum_bcache_read_sectors=Sum("read_sectors", filter=BCACHE),
-        sum_backing_read_sectors=Sum("slow_read_sectors", filter=BCACHE),
+        read_rate=Sum(_each_second("reads"), filter=WHOLE),
+        write_rate=Sum(_each_second("writes"), filter=WHOLE),
+        waits=Sum(_each_second("read_ms") + _each_second("write_ms"), filter=WHOLE),
+        sum_reads=Sum("reads", filter=WHOLE),
+        sum_read_ms=Sum("read_ms", filter=WHOLE),
+        sum_read_hits=Sum("read_hits", filter=WHOLE),
+        sum_read_misses=Sum("read_misses", filter=WHOLE),
+        sum_bcache_reads=Sum("reads", filter=WHOLE & BCACHE),
+        sum_bcache_read_sectors=Sum("read_sectors", filter=WHOLE & BCACHE),
+        sum_backing_read_sectors=Sum("slow_read_sectors", filter=WHOLE & BCACHE),
     )
     sums: dict[str, Any] = {
         name.removeprefix("sum_"): int(value or 0)
@@ -126,7 +129,6 @@ def figures_of(host: Host) -> HostFigures:
     together = figures(Sums(**sums))
     return HostFigures(
         at=found["at"],
-        sampled_count=found["count"],
         read_iops=found["read_rate"],
         write_iops=found["write_rate"],
         read_ms=together.read_ms,
@@ -138,4 +140,4 @@ def figures_of(host: Host) -> HostFigures:
 
 def _each_second(column: str) -> Any:
     """A count of the interval as a rate."""
-    return Cast(F(column), FloatField()) * 1000.0 / F("dt_ms")
+    return Cast(F(column), FloatField()) * 1000.0 / NullIf(F("dt_ms"), 0)

@@ -16,7 +16,7 @@ from jobs import holds
 from jobs.models import State
 from panel.models import User
 from panel.overview import Overview, overview
-from storage.models import CachePlan, Host, HostOutline, LatestSample, Volume
+from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume
 from storage.records import apply_facts
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
@@ -85,6 +85,14 @@ def test_silent_hosts_share_a_row(admin: User) -> None:
     for _ in range(3):
         scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
     assert told(admin) == ["3 hosts are silent"]
+
+
+def test_hosts_that_answer_but_are_not_sampled_share_a_row(admin: User) -> None:
+    for _ in range(2):
+        sampled(scene(), seconds_ago=7200)
+    assert told(admin) == []
+    Placement.objects.update(since=timezone.now() - timedelta(hours=2))
+    assert told(admin) == ["2 hosts answer, but send no figures"]
 
 
 def test_what_an_inventory_shows_is_listed_with_the_volumes_label(admin: User) -> None:

@@ -156,7 +156,9 @@ def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> No
     host = full(2)
     long_ago = timezone.now() - timedelta(hours=2)
     Host.objects.filter(pk=host.pk).update(last_seen_at=long_ago)
+    LatestSample.objects.update(at=long_ago)
     text = page(staff, host, "host-now")
+    assert "the host is silent" in text
     assert "is-stale" in text
     assert "2 h 0 min ago" in text
     assert "10.0 ms" in text
@@ -176,3 +178,16 @@ def test_only_an_admin_makes_a_new_line(client: Client) -> None:
     assert "Needs the role admin." in identity
     client.force_login(make.staff_user())
     assert "disabled" not in section(page(client, there.host), "identity")
+
+
+def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sample(
+    staff: Client,
+) -> None:
+    host, old = full(2), timezone.now() - timedelta(hours=2)
+    assert "is-stale" not in page(staff, host, "host-now")
+    LatestSample.objects.update(at=old)
+    Placement.objects.update(since=old)
+    text = page(staff, host, "host-now")
+    assert "is-stale" in text
+    assert "2 h 0 min ago" in text
+    assert "sent no figures for 2 h" in section(page(staff, host), "problems")
