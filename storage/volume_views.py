@@ -18,6 +18,7 @@ from storage.growth_form import growth_offers
 from storage.guestlines import guest_lines, stable_path
 from storage.history import edits
 from storage.life_form import life_offers
+from storage.listed import Chip, chips_of
 from storage.models import LatestSample, Volume
 from storage.plan import Refused
 from storage.replacement_form import ResizeForm
@@ -45,6 +46,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     context = _context(request, row)
     context |= chart_context(row.volume, request)
     context |= {
+        "chips": _chips(row),
         "edits": edits(row.volume),
         "growth": growth_offers(row),
         "life": life_offers(row, timezone.now()),
@@ -76,9 +78,11 @@ def cache_state(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def figures(request: HttpRequest, key: str) -> HttpResponse:
-    """The latest figures alone: the element of the volume's page that renews itself."""
+    """The latest figures: the element of the volume's page that renews itself, and with it the
+    chips of the page's head."""
     row = _row(request, key)
-    return render(request, "storage/_figures.html", {"row": row})
+    context = {"row": row, "chips": _chips(row), "is_renewed": True}
+    return render(request, "storage/_figures.html", context)
 
 
 def offers(row: VolumeRow) -> dict[str, object]:
@@ -113,6 +117,11 @@ def _state(row: VolumeRow) -> dict[str, object]:
         found = series(row.volume, now - warmth.LOOKED_AT, now, warmth.POINTS)
         context["warmth"] = warmth.warmth(found)
     return context
+
+
+def _chips(row: VolumeRow) -> tuple[Chip, ...]:
+    """What the list of volumes says of it too."""
+    return chips_of(row.volume, row.placement, row.latest)
 
 
 def _counters(volume: Volume) -> dict[str, object] | None:

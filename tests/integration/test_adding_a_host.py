@@ -24,7 +24,7 @@ def test_a_pasted_line_and_an_accepted_fingerprint_show_all_there_is_and_allow_n
     assert not found.volume.managed
     until("it is sampled", lambda: LatestSample.objects.filter(volume=found.volume).exists())
     volume = words(person.volume_page(found.volume))
-    assert "legacy-web" in volume and "found, not managed" in volume
+    assert "legacy-web" in volume and "not adopted" in volume
     assert "/tag" not in person.volume_page(found.volume)
     vg = host.inventory.vgs[0] if host.inventory else None
     assert vg is not None and not vg.allowed

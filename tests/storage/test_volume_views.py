@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from storage.models import Placement
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire
@@ -49,6 +51,52 @@ def test_the_card_says_how_warm_the_cache_is_and_why(staff: Client) -> None:
         text = part(staff, name, there)
         assert "512 MiB of 2 GiB are filled" in text, name
         assert "90 % of the reads hit" in text, name
+
+
+CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>', re.DOTALL)
+
+
+def chips(text: str) -> list[str]:
+    """Those of the page's head."""
+    head = re.search(r'<div class="volume-chips" id="volume-chips".*?</div>', text, re.DOTALL)
+    assert head is not None
+    return CHIP.findall(head[0])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cache_trouble": "The cache has failed."},
+        {"missing_since": timezone.now()},
+        {"lv_uuid": None},
+        {},
+    ],
+)
+def test_the_head_says_of_the_state_what_the_list_says(
+    staff: Client, fields: dict[str, object]
+) -> None:
+    there = scene(managed=False)
+    Placement.objects.update(**fields)
+    row = staff.get(reverse("volumes")).context["rows"][0]
+    said = [chip.text for chip in row.chips]
+    assert said
+    for name in ("volume", "volume-figures"):
+        found = chips(part(staff, name, there))
+        assert found[: len(said)] == said and set(found[len(said) :]) <= {"no cache"}
+
+
+def test_the_head_names_the_technology_of_a_cache_that_works(staff: Client) -> None:
+    assert chips(part(staff, "volume", sampled())) == ["lvmcache"]
+    assert "no cache" in chips(part(staff, "volume", scene()))
+
+
+def test_the_chips_of_the_head_are_renewed_with_the_figures_and_are_on_the_page_once(
+    staff: Client,
+) -> None:
+    there = sampled()
+    assert 'id="volume-chips" hx-swap-oob' in part(staff, "volume-figures", there)
+    page = part(staff, "volume", there)
+    assert page.count('id="volume-chips"') == 1 and 'id="volume-chips" hx-swap-oob' not in page
 
 
 def test_a_volume_without_a_cache_is_offered_one_with_words_for_each_choice(staff: Client) -> None:
