@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
 from jobs.models import Halt
+from panel import factor
 from storage.access import Right, is_staff, may
 
 
@@ -24,6 +25,13 @@ def rights(request: HttpRequest) -> dict[str, bool]:
         "may_operate": may(user, Right.OPERATE),
         "may_administer": may(user, Right.ADMINISTER),
     }
+
+
+def factors(request: HttpRequest) -> dict[str, Callable[[], bool]]:
+    """Return `needs_factor`: whether the person must set up a second factor first. It asks the
+    database only where a template shows it."""
+    user = getattr(request, "user", AnonymousUser())
+    return {"needs_factor": cache(lambda: factor.is_missing(user))}
 
 
 def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:

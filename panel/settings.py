@@ -28,6 +28,8 @@ TIERCEL_NOTICE = env.text("TIERCEL_NOTICE")
 TIERCEL_MAINTENANCE = env.text("TIERCEL_MAINTENANCE")
 # Whether customers change the cache plan of their volumes themselves.
 TIERCEL_CUSTOMERS_MAY_ORDER = env.flag("TIERCEL_CUSTOMERS_MAY_ORDER")
+# Whether staff without a second factor are led to set one up before anything else.
+TIERCEL_STAFF_NEED_SECOND_FACTOR = env.flag("TIERCEL_STAFF_NEED_SECOND_FACTOR", default=True)
 # Host keys are sealed with the public half; only worker and collector are given the secret one.
 TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
 TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
@@ -125,6 +127,7 @@ TEMPLATES = [
                 "panel.context.notice",
                 "panel.context.rights",
                 "panel.context.halt",
+                "panel.context.factors",
                 "panel.running.menu",
             ],
         },

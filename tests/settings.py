@@ -9,6 +9,8 @@ import os
 from panel import secrets
 
 os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
+# Relaxed: the tests of it switch it on.
+os.environ["TIERCEL_STAFF_NEED_SECOND_FACTOR"] = "0"
 os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 
 # What the programs that tests start read; pytest itself is told by --ds.

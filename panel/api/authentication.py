@@ -10,7 +10,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from panel import tokens
+from panel import factor, tokens
 from panel.models import ApiToken, User
 
 READING = ("GET", "HEAD", "OPTIONS")
@@ -41,9 +41,12 @@ class Session(BaseAuthentication):
     """The session of the pages. Only for reading, so that no other site can make it act."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        """None for whoever is not signed in, and for what would change something."""
+        """None for whoever is not signed in or lacks a second factor they need, and for what would
+        change something."""
         user = getattr(request._request, "user", None)
         if request.method not in READING or not isinstance(user, User) or not user.is_active:
+            return None
+        if factor.is_missing(user):
             return None
         return user, None
 

@@ -28,4 +28,5 @@ def environment(port: int) -> dict[str, str]:
         "TIERCEL_ALLOWED_HOSTS": ",".join(hosts),
         "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
         "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
+        "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",
     }

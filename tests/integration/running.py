@@ -44,6 +44,7 @@ class Running:
             "TIERCEL_ALLOWED_HOSTS": "localhost,127.0.0.1,10.0.2.2",
             "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
             "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
+            "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",
             "DJANGO_SETTINGS_MODULE": "panel.settings",
             "WEB_CONCURRENCY": "1",
         }

@@ -4,3 +4,4 @@ pages of production."""
 from panel.settings import *  # noqa: F403
 
 DEBUG = False
+TIERCEL_STAFF_NEED_SECOND_FACTOR = False
