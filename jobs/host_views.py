@@ -63,12 +63,6 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "jobs/host_enrol.html", context)
 
 
-def _failure(host: Host) -> Problem:
-    """Why the last contact failed."""
-    said = host.error
-    return Problem("error", str(said.get("message", "")), str(said.get("correction", "")))
-
-
 def _found(facts: HostFacts | None) -> dict[str, object]:
     """What an inventory comes to, in numbers."""
     if facts is None:

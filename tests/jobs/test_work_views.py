@@ -44,6 +44,15 @@ def test_the_unfinished_job_shows_itself_with_its_steps(staff: Client) -> None:
     assert 'hx-trigger="every 1s"' in text
 
 
+def test_the_point_of_no_return_is_marked_in_the_page_as_on_the_jobs_own(staff: Client) -> None:
+    there = scene()
+    running = job(there)
+    step(running, turns=True)
+    own = staff.get(reverse("job", args=[running.key])).content.decode()
+    for text in (work(staff, there).content.decode(), own):
+        assert text.count("no way back from here") == 1
+
+
 def test_a_preview_shows_commands_changes_and_the_button(staff: Client) -> None:
     there = scene()
     preview = job(there, dry_run=True, wish={"size_bytes": 2 * there.volume.size_bytes})
