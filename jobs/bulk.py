@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core import signing
+from django.db import transaction
 
 from jobs.clock import database_now
 from jobs.models import Job, Kind
@@ -15,7 +16,7 @@ from jobs.queue import Busy, submit
 from jobs.reservations import reserved
 from storage.bulk import Action, Draft
 from storage.models import Customer, Volume
-from storage.ownership import give
+from storage.ownership import give, refusal_to_give, refusal_to_take, take
 from storage.plan import Refused
 from storage.rows import VolumeRow
 from storage.wish import Wish
@@ -60,6 +61,13 @@ def held_in(rows: Iterable[VolumeRow]) -> dict[str, int]:
     return found
 
 
+def busy_in(rows: Iterable[VolumeRow]) -> set[int]:
+    """The volumes of the rows, by primary key, that a job changes."""
+    unfinished = Job.objects.unfinished().filter(dry_run=False)
+    found = unfinished.filter(volume__in=[row.volume.pk for row in rows])
+    return set(found.values_list("volume_id", flat=True))
+
+
 def seal(action: Action, option: str, drafts: Iterable[Draft]) -> str:
     """What was shown and can be done, as text for a hidden field that nobody can alter."""
     items = [
@@ -93,6 +101,8 @@ def carry_out(
             continue
         if deal.action is Action.CUSTOMER:
             found.append(_give(volume, customer))
+        elif deal.action is Action.NOBODY:
+            found.append(_take(volume))
         elif wish is not None:
             found.append(
                 _submit(
@@ -105,10 +115,28 @@ def carry_out(
 def _give(volume: Volume, customer: Customer | None) -> Result:
     if customer is None:
         return Result(volume, None, False, "The customer is gone.")
-    refused = give(volume, customer, database_now())
-    if refused is not None:
-        return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+    with transaction.atomic():
+        held, is_busy = _held(volume)
+        if refused := refusal_to_give(held, customer, is_busy=is_busy):
+            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+        give(held, customer, database_now())
     return Result(volume, None, True, f"It is {customer}'s now.")
+
+
+def _take(volume: Volume) -> Result:
+    with transaction.atomic():
+        held, is_busy = _held(volume)
+        if refused := refusal_to_take(held, is_busy=is_busy):
+            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+        take(held)
+    return Result(volume, None, True, "It is nobody's now.")
+
+
+def _held(volume: Volume) -> tuple[Volume, bool]:
+    """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
+    lock or holds it off."""
+    held = Volume.objects.select_for_update().get(pk=volume.pk)
+    return held, Job.objects.unfinished().filter(volume=held, dry_run=False).exists()
 
 
 def _submit(

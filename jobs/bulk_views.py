@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from jobs.address import address_of
-from jobs.bulk import carry_out, held_in, seal, unseal
+from jobs.bulk import busy_in, carry_out, held_in, seal, unseal
 from storage.access import Right, staff_view
 from storage.bulk import MOST, Action, BulkForm, drafts
 from storage.models import Customer, Volume
@@ -34,7 +34,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
     rows = rows_of(_volumes(request, keys))
     found = []
     if form.is_valid():
-        found = drafts(rows, form.cleaned_data, held_in(rows), timezone.now())
+        now = timezone.now()
+        found = drafts(rows, form.cleaned_data, held_in(rows), now, busy_in(rows))
     good = [each for each in found if each.refused is None]
     context = {
         "form": form,

@@ -7,7 +7,7 @@ person confirms are these steps, kept by their fingerprint; the host is read aga
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -22,7 +22,7 @@ from storage.forms import MODES, ModeForm, NewCacheForm
 from storage.life_form import life_refusal, life_wish
 from storage.models import CachePlan, Customer
 from storage.offers import size_of
-from storage.ownership import refusal_to_give
+from storage.ownership import refusal_to_give, refusal_to_take
 from storage.plan import Refused, Target, plan
 from storage.plan.fingerprint import fingerprint
 from storage.rows import VolumeRow
@@ -35,6 +35,7 @@ MOST = 50
 class Action(StrEnum):
     MANAGE = "manage"
     CUSTOMER = "customer"
+    NOBODY = "nobody"
     ADD_CACHE = "add-cache"
     SET_MODE = "set-mode"
     REMOVE_CACHE = "remove-cache"
@@ -44,6 +45,7 @@ class Action(StrEnum):
 ACTIONS = (
     (Action.MANAGE.value, "Manage: tag found volumes"),
     (Action.CUSTOMER.value, "Give to a customer"),
+    (Action.NOBODY.value, "Take from its customer"),
     (Action.ADD_CACHE.value, "Add a cache by plan"),
     (Action.SET_MODE.value, "Set the cache's mode"),
     (Action.REMOVE_CACHE.value, "Remove the cache"),
@@ -102,12 +104,21 @@ class Draft:
 
 
 def drafts(
-    rows: Iterable[VolumeRow], asked: dict[str, Any], held: dict[str, int], now: datetime
+    rows: Iterable[VolumeRow],
+    asked: dict[str, Any],
+    held: dict[str, int],
+    now: datetime,
+    busy: Collection[int] = (),
 ) -> list[Draft]:
     """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
-    promised to others, by group; each draft promises its own before the next is judged."""
+    promised to others, by group; each draft promises its own before the next is judged. `busy` are
+    the volumes, by primary key, that a job changes."""
     held, found = dict(held), []
     for row in rows:
+        if asked["action"] in (Action.CUSTOMER, Action.NOBODY):
+            customer = asked["customer"] if asked["action"] == Action.CUSTOMER else None
+            found.append(_owned(row, customer, is_busy=row.volume.pk in busy))
+            continue
         found.append(draft := _draft(row, asked, held, now))
         if draft.wish is not None and row.facts is not None and row.placement is not None:
             group, uuid = row.placement.vg_uuid, row.placement.lv_uuid
@@ -115,12 +126,18 @@ def drafts(
     return found
 
 
+def _owned(row: VolumeRow, customer: Customer | None, *, is_busy: bool) -> Draft:
+    """Given to the customer, or taken from the one it has."""
+    if customer is None:
+        refused = refusal_to_take(row.volume, is_busy=is_busy)
+        return Draft(row, None, (f"Take it from {row.volume.customer}",), "", refused)
+    title = f"Give it to {customer}: they see its name, and its orders and charts from now on"
+    refused = refusal_to_give(row.volume, customer, is_busy=is_busy)
+    return Draft(row, None, (title,), "", refused)
+
+
 def _draft(row: VolumeRow, asked: dict[str, Any], held: dict[str, int], now: datetime) -> Draft:
     action = Action(asked["action"])
-    if action is Action.CUSTOMER:
-        customer = asked["customer"]
-        refused = refusal_to_give(row.volume, customer)
-        return Draft(row, None, (f"Give it to {customer}",), "", refused)
     if row.facts is not None and row.placement is not None:
         group = row.placement.vg_uuid
         row = dataclasses.replace(row, facts=less_reserved(row.facts, group, held.get(group, 0)))

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from storage.series import Series, Values
+from storage.series import UNITS, Series, Values
 from storage.templatetags import units
 
 
@@ -162,6 +162,12 @@ CHURN: Final = Panel(
     ),
     of_cache=True,
 )
+
+
+def names(*, plain: bool) -> tuple[str, ...]:
+    """The series that the charts draw, each once, in the order of `storage.series.UNITS`."""
+    drawn = {line.name for panel in panels(plain=plain) for line in panel.lines}
+    return tuple(name for name in UNITS if name in drawn)
 
 
 def columns(shown: tuple[Panel, ...], *, has_cache: bool) -> list[Column]:

@@ -158,16 +158,17 @@ class Series:
         """When bucket `n` ends; the last one ends with the series."""
         return min(self.start + timedelta(seconds=(n + 1) * self.step_seconds), self.end)
 
-    def to_json(self) -> dict[str, Any]:
-        """Columns: `series[name][n]` is a number or null. Bucket n ends (n + 1) steps after t0."""
+    def to_json(self, names: Sequence[str] = tuple(UNITS)) -> dict[str, Any]:
+        """Columns of the `names`: `series[name][n]` is a number or null. Bucket n ends (n + 1)
+        steps after t0."""
         return {
             "t0": self.start.isoformat(),
             "step_seconds": self.step_seconds,
             "points": len(self.values),
-            "series": {name: [_rounded(values[name]) for values in self.values] for name in UNITS},
-            "units": dict(UNITS),
+            "series": {name: [_rounded(values[name]) for values in self.values] for name in names},
+            "units": {name: UNITS[name] for name in names},
             "totals": {
-                **{name: _rounded(self.totals[name]) for name in UNITS},
+                **{name: _rounded(self.totals[name]) for name in names},
                 "covered_seconds": self.seconds,
             },
         }
@@ -177,8 +178,16 @@ class Series:
         return {name: [_rounded(values[name]) for values in self.faint] for name in HIT_RATES}
 
 
-def series(volume: Volume, start: datetime, end: datetime, points: int = 600) -> Series:
-    """The volume's figures from `start` to `end` in at most `points` buckets.
+def series(
+    volume: Volume,
+    start: datetime,
+    end: datetime,
+    points: int = 600,
+    *,
+    since: datetime | None = None,
+) -> Series:
+    """The volume's figures from `start` to `end` in at most `points` buckets; what was before
+    `since` is a gap.
 
     Raises ValueError, with a text for people, for a range that ends before it starts or is longer
     than 31 days, and for points outside 1 to 2000.
@@ -186,7 +195,8 @@ def series(volume: Volume, start: datetime, end: datetime, points: int = 600) ->
     step = step_seconds(start, end, points)
     count = ceil((end - start).total_seconds() / step)
     with connection.cursor() as cursor:
-        cursor.execute(QUERY, [start, step, start, start, volume.pk, start, end])
+        first = start if since is None else max(start, since)
+        cursor.execute(QUERY, [start, step, start, start, volume.pk, first, end])
         buckets = {row[0]: _bucket(row[1:]) for row in cursor.fetchall()}
     return in_buckets(buckets, start=start, end=end, step=step, count=count)
 

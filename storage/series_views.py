@@ -4,6 +4,7 @@ they show is in the URL of the page (`storage.span`)."""
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,8 +19,9 @@ from django.views.decorators.http import require_safe
 from storage import charts
 from storage.access import is_staff
 from storage.models import LatestSample, Volume
+from storage.ownership import theirs_since
 from storage.series import UNITS, Series, series
-from storage.span import POINTS, RANGES, span_of
+from storage.span import POINTS, RANGES, Span, span_of
 
 TABLE_ROWS: Final = 20
 
@@ -33,7 +35,8 @@ def chart_context(
         plain = not is_staff(request.user)
     now = timezone.now()
     span = span_of(request, now, volume)
-    found = series(volume, span.start, span.end, POINTS)
+    since = theirs_since(volume) if plain else None
+    found = series(volume, span.start, span.end, POINTS, since=since)
     shown = charts.panels(plain=plain)
     columns = charts.columns(shown, has_cache=found.has_cache)
     return {
@@ -70,13 +73,14 @@ def chart_context(
 @require_safe
 @cache_control(private=True, no_store=True)
 def volume_series(request: HttpRequest, key: str) -> HttpResponse:
-    """A volume's series for its charts, with the summary in words. It names no host."""
+    """A volume's series for its charts, with the summary in words. It names no host; who is not
+    staff gets no more than the lines of their charts."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     span = span_of(request, timezone.now(), volume)
-    found = series(volume, span.start, span.end, POINTS)
+    found, names = _shown(request, volume, span)
     answer: dict[str, Any] = {
-        **found.to_json(),
-        "faint": found.faint_json(),
+        **found.to_json(names),
+        "faint": {name: values for name, values in found.faint_json().items() if name in names},
         "summary": charts.summary(found, span.words),
         "has_cache": found.has_cache,
     }
@@ -87,21 +91,29 @@ def volume_series(request: HttpRequest, key: str) -> HttpResponse:
 @cache_control(private=True, no_store=True)
 def volume_csv(request: HttpRequest, key: str) -> HttpResponse:
     """The same figures as a table for spreadsheets: one row a bucket, with its end in UTC; an empty
-    cell is not known. It names no host."""
+    cell is not known."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     span = span_of(request, timezone.now(), volume)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     name = f"volume-{volume.key}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    _write(response, series(volume, span.start, span.end, POINTS))
+    _write(response, *_shown(request, volume, span))
     return response
 
 
-def _write(response: HttpResponse, found: Series) -> None:
+def _shown(request: HttpRequest, volume: Volume, span: Span) -> tuple[Series, Sequence[str]]:
+    """The figures that the person may see of the volume, and their names."""
+    if is_staff(request.user):
+        return series(volume, span.start, span.end, POINTS), tuple(UNITS)
+    found = series(volume, span.start, span.end, POINTS, since=theirs_since(volume))
+    return found, charts.names(plain=True)
+
+
+def _write(response: HttpResponse, found: Series, names: Sequence[str]) -> None:
     rows = csv.writer(response)
-    rows.writerow(["until (UTC)", *(f"{name} ({unit})" for name, unit in UNITS.items())])
+    rows.writerow(["until (UTC)", *(f"{name} ({UNITS[name]})" for name in names)])
     for n, values in enumerate(found.values):
-        cells = ["" if values[name] is None else values[name] for name in UNITS]
+        cells = ["" if values[name] is None else values[name] for name in names]
         rows.writerow([f"{found.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from storage.access import Person, is_staff
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
+from storage.ownership import customer_then
 
 if TYPE_CHECKING:
     from jobs.models.step import Line, Step
@@ -74,10 +75,13 @@ class JobQuerySet(models.QuerySet["Job"]):
 
     def asked_by_customer(self) -> Self:
         """Changes of plan by people of the customer who has the volume now. Where a volume went
-        from one customer to another, the new one sees nothing of the old one's."""
+        from one customer to another, the new one sees nothing of the old one's, also where a person
+        belongs to both."""
         ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
         # An account that is gone leaves its changes without a name.
-        return self.filter(models.Q(actor=None) | ours, door=Door.PORTAL)
+        found = self.filter(models.Q(actor=None) | ours, door=Door.PORTAL)
+        theirs = models.Q(had=None) | models.Q(had=models.F("volume__customer"))
+        return found.alias(had=customer_then("volume", "created_at")).filter(theirs)
 
     def with_names(self) -> Self:
         """With host, volume and actor in the same query, but not the host's inventory."""

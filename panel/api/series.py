@@ -16,7 +16,10 @@ from rest_framework.response import Response
 from panel.api import described
 from panel.api.problem import Problem
 from panel.api.resource import Resource, whole
+from storage import charts
+from storage.access import is_staff
 from storage.models import Volume
+from storage.ownership import theirs_since
 from storage.series import MAX_POINTS, UNITS, series
 
 DEFAULT_RANGE = timedelta(hours=1)
@@ -42,7 +45,8 @@ class VolumeSeries(Resource):
             200: OpenApiResponse(
                 OpenApiTypes.OBJECT,
                 f"Columns: {{t0, step_seconds, points, series, units, totals}}. `series` has "
-                f"{', '.join(UNITS)}; null is a gap. Point n ends (n + 1) steps after t0.",
+                f"{', '.join(UNITS)}, for customers those of their charts; null is a gap. Point n "
+                "ends (n + 1) steps after t0.",
             ),
             **described.problems(400, 403, 404, 422),
         },
@@ -54,7 +58,10 @@ class VolumeSeries(Resource):
         start = _time(request, "from") or end - DEFAULT_RANGE
         points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)
         try:
-            return Response(series(volume, start, end, points).to_json())
+            if is_staff(self.user):
+                return Response(series(volume, start, end, points).to_json())
+            found = series(volume, start, end, points, since=theirs_since(volume))
+            return Response(found.to_json(charts.names(plain=True)))
         except ValueError as error:
             raise Problem(
                 422, "bad_range", str(error), "Ask for another range or number of points."

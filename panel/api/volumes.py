@@ -26,8 +26,9 @@ from panel.api.nouns import job_json, job_url, volume_json, wish_json
 from panel.api.resource import Resource, bad_parameter, truth
 from panel.api.shapes import STATES, JobShape, Json, VolumeShape, WishNow
 from storage.access import Right, is_staff
-from storage.models import Placement, Volume
+from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
+from storage.ownership import refusal_to_give, refusal_to_take
 from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
 
@@ -94,16 +95,20 @@ class OneVolume(Resource):
         operation_id="volume_change",
         summary="Change a volume's books",
         request=bodies.VolumeBody,
-        responses={200: VolumeShape, **described.problems(403, 404, 422)},
+        responses={200: VolumeShape, **described.problems(403, 404, 409, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Label, customer and external id. Nothing of it reaches the host."""
-        volume = _row(self, key).volume
+        """Label, customer and external id. Nothing of it reaches the host. A volume goes from one
+        customer to another by way of null, and only while no job changes it."""
+        found = _row(self, key).volume
         self.demand(Right.OPERATE)
         values = bodies.read(request, bodies.VolumeBody, partial=True)
-        if "customer" in values:
-            values["customer"] = bodies.customer_of(values["customer"], self.user)
-        bodies.save(volume, values, fields=tuple(values))
+        with transaction.atomic():
+            volume = Volume.objects.select_for_update().get(pk=found.pk)
+            if "customer" in values:
+                values["customer"] = bodies.customer_of(values["customer"], self.user)
+                _demand_movable(volume, values["customer"])
+            bodies.save(volume, values, fields=tuple(values))
         return Response(volume_json(_row(self, key), self.user))
 
 
@@ -231,6 +236,20 @@ def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
 
 def _holder(volume: Volume) -> Job | None:
     return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
+
+
+def _demand_movable(volume: Volume, customer: Customer | None) -> None:
+    """Raise `Busy` or `Refused` where the volume cannot become the customer's, or nobody's."""
+    if volume.customer_id == (customer.pk if customer is not None else None):
+        return
+    if holder := _holder(volume):
+        raise Busy(holder)
+    if customer is None:
+        refused = refusal_to_take(volume, is_busy=False)
+    else:
+        refused = refusal_to_give(volume, customer, is_busy=False)
+    if refused is not None:
+        raise refused
 
 
 def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -98,17 +99,21 @@ def _order(request: HttpRequest, row: VolumeRow, offer: Offer) -> HttpResponse:
         raise Http404
     actor = request.user if isinstance(request.user, AbstractBaseUser) else None
     try:
-        job = submit(
-            kind=KINDS[offer.change],
-            volume=row.volume,
-            wish=offer.wish,
-            actor=actor,
-            door=Door.PORTAL,
-            cache_plan=offer.plan,
-            price_minor=offer.price_minor,
-            currency=offer.currency,
-            address=address_of(request),
-        )
+        with transaction.atomic():
+            job = submit(
+                kind=KINDS[offer.change],
+                volume=row.volume,
+                wish=offer.wish,
+                actor=actor,
+                door=Door.PORTAL,
+                cache_plan=offer.plan,
+                price_minor=offer.price_minor,
+                currency=offer.currency,
+                address=address_of(request),
+            )
+            # It may have been taken from the customer between the first look and the job's row.
+            if barred(request, row.volume):
+                raise Http404
     except Refused as refused:
         reason = REASONS.get(refused.code, NOT_NOW)
         return _confirm(request, row, offer, reason=reason, status=UNPROCESSABLE)

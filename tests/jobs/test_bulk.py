@@ -124,6 +124,39 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     ]
 
 
+def test_a_volume_goes_from_one_customer_to_another_by_way_of_nobody(staff: Client) -> None:
+    there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
+    Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
+    straight = shown(staff, "customer", there, customer=zebra.key)
+    assert "It is Acme's. Take it from them first." in text_of(straight)
+    taking = shown(staff, "nobody", there, customer=zebra.key)
+    assert "Take it from Acme" in text_of(taking)
+    assert "Done for 1 volume" in text_of(confirmed(staff, taking))
+    assert Volume.objects.get(pk=there.volume.pk).customer is None
+    confirmed(staff, shown(staff, "customer", there, customer=zebra.key))
+    assert Volume.objects.get(pk=there.volume.pk).customer == zebra
+
+
+def test_a_volume_that_somebody_else_got_meanwhile_is_not_given_away(staff: Client) -> None:
+    there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
+    page = shown(staff, "customer", there, customer=zebra.key)
+    Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
+    assert "It is Acme's." in text_of(confirmed(staff, page))
+    assert Volume.objects.get(pk=there.volume.pk).customer == acme
+
+
+@pytest.mark.parametrize("action", ["customer", "nobody"])
+def test_a_volume_stays_whose_it_is_while_a_job_changes_it(staff: Client, action: str) -> None:
+    there, acme = scene(), make.customer("Acme")
+    owner = acme if action == "nobody" else None
+    Volume.objects.filter(pk=there.volume.pk).update(customer=owner)
+    page = shown(staff, action, there, customer=acme.key)
+    job(there)
+    assert "A job changes it." in text_of(shown(staff, action, there, customer=acme.key))
+    assert "A job changes it." in text_of(confirmed(staff, page))
+    assert Volume.objects.get(pk=there.volume.pk).customer == owner
+
+
 def test_a_volume_that_a_customer_pays_for_is_not_given_away(staff: Client) -> None:
     there = scene()
     Volume.objects.filter(pk=there.volume.pk).update(cache_plan=cache_plan())

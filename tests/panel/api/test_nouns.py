@@ -110,6 +110,19 @@ def test_the_books_of_a_volume_are_changed_in_part(asking: Program) -> None:
     assert (body["customer"], body["label"], body["external_id"]) == (None, "db", "vps-1")
 
 
+def test_a_volume_goes_to_another_customer_by_way_of_nobody(asking: Program) -> None:
+    there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
+    path = f"/volumes/{there.volume.key}"
+    asking.send("patch", path, {"customer": acme.key})
+    straight = asking.send("patch", path, {"customer": zebra.key})
+    assert (straight.status_code, straight.json()["code"]) == (422, "in_use")
+    assert asking.send("patch", path, {"customer": acme.key}).status_code == 200
+    job(there)
+    busy = asking.send("patch", path, {"customer": None})
+    assert (busy.status_code, busy.json()["code"]) == (409, "busy")
+    assert Volume.objects.get(pk=there.volume.pk).customer == acme
+
+
 def test_an_external_id_belongs_to_one_volume(asking: Program) -> None:
     Volume.objects.filter(pk=scene().volume.pk).update(external_id="vps-1")
     response = asking.send("patch", f"/volumes/{scene().volume.key}", {"external_id": "vps-1"})

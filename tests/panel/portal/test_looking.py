@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from jobs.models import Door, Job, State
@@ -13,6 +17,8 @@ from storage.models import Host, Volume
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step
+from tests.storage import wire
+from tests.storage.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
@@ -117,7 +123,47 @@ def test_a_volume_that_changed_hands_brings_nothing_of_its_former_customer() -> 
     assert not Job.objects.visible_to(zebra.owner).exists()
     Volume.objects.filter(pk=acme.volume.pk).update(customer=acme.customer)
     assert "Secret plan" in seen(browser(acme.owner), "my-volume", acme.volume.key)
-    assert Job.objects.visible_to(acme.owner).get() == old
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_an_order_of_the_former_customer_stays_hidden_whoever_made_it(is_gone: bool) -> None:
+    """An account that is gone since, and a person who belongs to both."""
+    acme, zebra = shop(), shop("Zebra")
+    zebra.customer.members.create(user=acme.owner, role="viewer")
+    actor = None if is_gone else acme.owner
+    old = job(acme.there, door=Door.PORTAL, actor=actor, cache_plan=plan("Secret plan"))
+    end(old, created_at=timezone.now() - timedelta(minutes=5))
+    for customer, is_seen in ((acme.customer, True), (zebra.customer, False)):
+        Volume.objects.filter(pk=acme.volume.pk).update(customer=customer)
+        for client in (browser(acme.owner), browser(zebra.owner)):
+            if client.get(reverse("my-volume", args=[acme.volume.key])).status_code == 200:
+                page = seen(client, "my-volume", acme.volume.key)
+                marks = client.get(reverse("volume-marks", args=[acme.volume.key])).json()
+                assert ("Secret plan" in page) == is_seen
+                assert bool(marks["marks"]) == is_seen
+    seen(browser(zebra.owner), "my-change", old.key, status=404)
+
+
+def test_figures_of_before_are_not_told_to_the_new_customer() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    acme.customer.members.create(user=zebra.owner, role="viewer")
+    at = timezone.now() - timedelta(minutes=2)
+    for n in range(3):
+        figures = wire.volume(acme.there.lv.uuid, disk=wire.disk(reads=2000 * n))
+        take(acme.there.host, 10 * n, figures, start=at)
+    client, key = browser(zebra.owner), acme.volume.key
+
+    def told() -> tuple[set[float], bool, bool]:
+        series = client.get(reverse("volume-series", args=[key])).json()["series"]["read_iops"]
+        table = client.get(reverse("volume-csv", args=[key])).content.decode()
+        return {*series} - {None}, ",200.0," in table, "200 reads" in seen(client, "my-charts", key)
+
+    assert told() == ({200}, True, True)
+    Volume.objects.filter(pk=acme.volume.pk).update(customer=zebra.customer)
+    assert told() == (set(), False, False)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM storage_sample WHERE volume_id = %s", [acme.volume.pk])
+        assert cursor.fetchone()[0] == 2
 
 
 def test_changes_by_the_provider_are_not_the_customers_to_see() -> None:
