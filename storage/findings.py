@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from storage.caches import Cache
 from storage.difference import differences_of
-from storage.facts import HostFacts
+from storage.facts import HostFacts, LogicalVolume
 from storage.plan.lost import loss_of
 from storage.rows import VolumeRow
 from storage.templatetags.units import size
@@ -92,14 +92,14 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
             )
             how = "Open the volume: its page says what is left to do."
             yield Finding(code, severity, name, row.cache.trouble, how, key)
-        if lv.cache is not None and lv.cache.mode == "writeback" and unsafe & set(lv.cache.pvs):
+        if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
             yield Finding(
                 "writeback_degraded",
                 "error",
                 name,
-                f"{name} uses writeback on a degraded SSD mirror: {size(lv.cache.dirty_bytes)} of "
+                f"{name} uses writeback on a degraded SSD mirror: {size(row.cache.dirty_bytes)} of "
                 "data is on one SSD only.",
-                f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}",
+                _end_writeback(lv, name),
                 key,
             )
         if loss_of(facts, lv) is not None:
@@ -133,6 +133,27 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 "Repair it, or accept what the host has, on the volume's page.",
                 key,
             )
+
+
+def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
+    """The physical volumes that the cache of an LV lies on."""
+    if lv.cache is not None:
+        return set(lv.cache.pvs)
+    cset_uuid = lv.bcache.cset_uuid if lv.bcache is not None else None
+    cset = facts.cset(cset_uuid) if cset_uuid is not None else None
+    device = facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
+    return set(device.pvs) if device is not None else set()
+
+
+def _end_writeback(lv: LogicalVolume, name: str) -> str:
+    """What a person does about a cache of one copy; a bcache that is not running has no switch."""
+    if lv.cache is not None:
+        return f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}"
+    device = lv.bcache.device if lv.bcache is not None else None
+    if device is None:
+        return "Replace the failed SSD."
+    switch = f"echo writethrough > /sys/block/{device}/bcache/cache_mode"
+    return f"Replace the failed SSD, or: {switch}"
 
 
 def _code_of(row: VolumeRow, cache: Cache) -> str:

@@ -27,7 +27,7 @@ def outline(host: Host, facts: HostFacts, placements: Iterable[Placement], at: d
     values = {**space_of(facts), "cache_names": cache_names(facts), "findings": findings}
     if before is not None and all(getattr(before, name) == values[name] for name in FIELDS):
         return
-    HostOutline.objects.update_or_create(host=host, defaults={"at": at, **values})
+    HostOutline.objects.update_or_create(host=host, defaults=values)
 
 
 def space_of(facts: HostFacts) -> dict[str, int]:

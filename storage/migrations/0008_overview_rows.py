@@ -27,7 +27,6 @@ class Migration(migrations.Migration):
                         to="storage.host",
                     ),
                 ),
-                ("at", models.DateTimeField()),
                 ("fast_total_bytes", models.BigIntegerField(default=0)),
                 ("fast_free_bytes", models.BigIntegerField(default=0)),
                 ("slow_total_bytes", models.BigIntegerField(default=0)),

@@ -21,7 +21,6 @@ class HostOutline(models.Model):
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="outline"
     )
-    at = models.DateTimeField()
     fast_total_bytes = models.BigIntegerField(default=0)
     fast_free_bytes = models.BigIntegerField(default=0)
     slow_total_bytes = models.BigIntegerField(default=0)

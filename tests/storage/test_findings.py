@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from storage.facts import Array, HostFacts
@@ -60,6 +62,17 @@ def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     assert found(sick) == {"writeback_degraded": "error"}
 
 
+def test_writeback_of_a_bcache_on_a_degraded_mirror_is_one_too() -> None:
+    device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
+    csets = (make.cset(device.uuid),)
+    sick = (make.pv(), make.fast_pv(healthy=False))
+    for mode, expected in (("writeback", {"writeback_degraded": "error"}), ("writethrough", {})):
+        backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean", cache_mode=mode)
+        lv = make.lv(bcache=backing)
+        facts = make.facts(lv, device, csets=csets, pvs=sick)
+        assert found(facts, layout="bcache") == expected
+
+
 def test_a_group_without_its_ssd_and_the_cache_on_it_are_errors() -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", pvs=("[unknown]",)))
     away = make.facts(
@@ -105,9 +118,14 @@ def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended
 
 def test_an_inventory_without_news_writes_nothing() -> None:
     there, now = scene(), timezone.now()
-    apply_facts(there.host, make.inventory(there.facts), now)
-    apply_facts(there.host, make.inventory(there.facts), now + timedelta(minutes=5))
-    assert HostOutline.objects.get(host=there.host).at == now
+    inventory = make.inventory(there.facts)
+    written = '"storage_hostoutline"'
+    for minutes, is_news in ((0, True), (5, False)):
+        with CaptureQueriesContext(connection) as queries:
+            apply_facts(there.host, inventory, now + timedelta(minutes=minutes))
+        statements = [query["sql"] for query in queries]
+        writes = [sql for sql in statements if written in sql and not sql.startswith("SELECT")]
+        assert bool(writes) == is_news
 
 
 def test_space_is_that_of_disks_in_a_group_which_are_there() -> None:

@@ -79,7 +79,7 @@ def test_what_an_inventory_shows_to_be_wrong_is_told_with_the_rest_counted(staff
     host = make.host(last_seen_at=timezone.now())
     finding = {"code": "array_degraded", "severity": "error", "subject": "md0", "correction": ""}
     findings = [{**finding, "message": f"md{n} misses a disk."} for n in range(3)]
-    HostOutline.objects.create(host=host, at=timezone.now(), findings=findings)
+    HostOutline.objects.create(host=host, findings=findings)
     page = listed(staff)
     assert "md0 misses a disk." in page
     assert "and 2 more" in page
