@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -39,13 +39,38 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of several of a kind: the page by its URL's name, the filter that finds them (""
+    where the page has none), and what the button there is called."""
+
+    page: Literal["hosts", "volumes", "jobs"]
+    state: str
+    text: str
+
+    def url(self, pages: Mapping[str, str]) -> str:
+        """`pages` are the addresses by the name of the page."""
+        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
+
+
+HOSTS: Final = Listing("hosts", "", "All hosts")
+WRONG: Final = Listing("hosts", "problems", "Hosts with problems")
+AWAY: Final = Listing("hosts", "trouble", "Hosts not answering")
+NEW: Final = Listing("hosts", "new", "Hosts being added")
+CACHES: Final = Listing("volumes", "trouble", "Caches in trouble")
+LOST: Final = Listing("volumes", "missing", "Missing volumes")
+UNDECIDED: Final = Listing("jobs", "needs_attention", "Jobs that wait")
+FAILED: Final = Listing("jobs", "failed", "Failed jobs")
+JOBS: Final = Listing("jobs", "", "All jobs")
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """`many` is the sentence for several of a kind, `{count}` of them; `consequence` what follows
-    from one; `listing` is the page that lists them. `at_risk`: data may be lost."""
+    from one; `listing` finds them. `at_risk`: data may be lost."""
 
     many: str
     consequence: str
-    listing: Literal["hosts", "volumes", "jobs"] = "hosts"
+    listing: Listing = WRONG
     at_risk: bool = False
 
 
@@ -55,7 +80,6 @@ KINDS: Final = {
     "writeback_degraded": Kind(
         "{count} volumes use writeback on a degraded SSD mirror",
         "The only copy of new data is on one SSD.",
-        "volumes",
         at_risk=True,
     ),
     "writeback_single_ssd": Kind(
@@ -66,13 +90,12 @@ KINDS: Final = {
     "cache_lost": Kind(
         "{count} bcache volumes lost their SSD while it held new data",
         "The newest data of the guest may be gone; the volume stays stopped.",
-        "volumes",
+        CACHES,
         at_risk=True,
     ),
     "ssd_lost": Kind(
         "The SSD under the caches of {count} volumes is missing",
         "The guest sees I/O errors until the SSD is back or its cache is given up.",
-        "volumes",
         at_risk=True,
     ),
     "pv_missing": Kind(
@@ -83,6 +106,7 @@ KINDS: Final = {
     "inventory_shrank": Kind(
         "Most volumes of {count} hosts are missing",
         "A disk or a whole volume group may be gone.",
+        LOST,
         at_risk=True,
     ),
     "array_degraded": Kind(
@@ -95,62 +119,64 @@ KINDS: Final = {
         "{count} arrays are being rebuilt", "Until that ends they do not survive another disk."
     ),
     "cache_failed": Kind(
-        "{count} caches have failed", "The guest stands still: no I/O is let through.", "volumes"
+        "{count} caches have failed", "The guest stands still: no I/O is let through.", CACHES
     ),
     "cache_needs_check": Kind(
         "The metadata of {count} caches needs a check",
         "The cache cannot be started again before that.",
-        "volumes",
+        CACHES,
     ),
     "cache_unregistered": Kind(
         "The SSD of {count} bcache volumes is not registered",
         "The volume is slow, or waits for its SSD.",
-        "volumes",
+        CACHES,
     ),
     "volume_inactive": Kind(
-        "{count} volumes are switched off", "Their guests cannot start.", "volumes"
+        "{count} volumes are switched off",
+        "Their guests cannot start.",
     ),
     "drift": Kind(
         "{count} volumes are not as recorded",
         "A change by hand is not in the books: the next job may be refused, or undo it.",
-        "volumes",
     ),
     "volumes_missing": Kind(
-        "Volumes of {count} hosts are missing", "Customers may pay for what is not there any more."
+        "Volumes of {count} hosts are missing",
+        "Customers may pay for what is not there any more.",
+        LOST,
     ),
     # Jobs
     "job_undecided": Kind(
         "{count} jobs wait for a decision",
         "The volume stays locked until a person decides.",
-        "jobs",
+        UNDECIDED,
     ),
     "job_failed": Kind(
-        "{count} jobs failed", "What was asked for is not done; nothing tries it again.", "jobs"
+        "{count} jobs failed", "What was asked for is not done; nothing tries it again.", FAILED
     ),
-    "halt": Kind(
-        "All jobs are stopped", "Nothing begins on any host until jobs may go on.", "jobs"
-    ),
+    "halt": Kind("All jobs are stopped", "Nothing begins on any host until jobs may go on.", JOBS),
     # Hosts
     "quarantined": Kind(
         "{count} hosts show another SSH key than the one accepted",
         "Nothing is sent there: no figures come, and no job can begin.",
+        AWAY,
     ),
     "unverified": Kind(
         "{count} hosts wait for somebody to accept their fingerprint",
         "Nothing is asked of a host before that.",
+        NEW,
     ),
-    "silent": Kind("{count} hosts are silent", NOT_REACHED),
+    "silent": Kind("{count} hosts are silent", NOT_REACHED, AWAY),
     "unsampled": Kind(
         "{count} hosts answer, but send no figures",
         "Charts and hit rates have a gap, and advice rests on old figures.",
     ),
-    "unreachable": Kind("{count} hosts cannot be reached", NOT_REACHED),
-    "no_answer": Kind("{count} hosts do not answer in time", NOT_REACHED),
-    "auth_refused": Kind("{count} hosts refuse the panel's key", NOT_REACHED),
-    "sshd_totp": Kind("{count} hosts demand a one-time code", NOT_REACHED),
-    "sudo_tty": Kind("sudo wants a terminal on {count} hosts", NOT_REACHED),
-    "agent_missing": Kind("The agent does not start on {count} hosts", NOT_REACHED),
-    "bad_reply": Kind("{count} hosts give answers that cannot be used", NOT_REACHED),
+    "unreachable": Kind("{count} hosts cannot be reached", NOT_REACHED, AWAY),
+    "no_answer": Kind("{count} hosts do not answer in time", NOT_REACHED, AWAY),
+    "auth_refused": Kind("{count} hosts refuse the panel's key", NOT_REACHED, AWAY),
+    "sshd_totp": Kind("{count} hosts demand a one-time code", NOT_REACHED, AWAY),
+    "sudo_tty": Kind("sudo wants a terminal on {count} hosts", NOT_REACHED, AWAY),
+    "agent_missing": Kind("The agent does not start on {count} hosts", NOT_REACHED, AWAY),
+    "bad_reply": Kind("{count} hosts give answers that cannot be used", NOT_REACHED, AWAY),
     "boot_incomplete": Kind(
         "{count} hosts did not come back whole from a restart",
         "Caches or their settings are missing since then.",
@@ -164,10 +190,13 @@ KINDS: Final = {
     ),
     "stuck": Kind("Storage commands hang on {count} hosts", "No job gets on there until they end."),
     # Room
-    "ssd_full": Kind("{count} hosts are short of SSD", "Soon no cache can be sold or grown there."),
+    "ssd_full": Kind(
+        "{count} hosts are short of SSD", "Soon no cache can be sold or grown there.", HOSTS
+    ),
     "hdd_full": Kind(
         "The slow disks of {count} hosts are nearly full",
         "Soon no volume can be made or grown there.",
+        HOSTS,
     ),
 }
 UNKNOWN: Final = Kind("", "")
@@ -192,13 +221,13 @@ class Item:
     more: int
 
 
-def items(concerns: Iterable[Concern], listings: dict[str, str]) -> tuple[Item, ...]:
+def items(concerns: Iterable[Concern], pages: Mapping[str, str]) -> tuple[Item, ...]:
     """The rows: data at risk first, then by severity, the oldest of each first; those of unknown
-    age last. `listings` are the addresses of the lists by the names of `Kind.listing`."""
+    age last. `pages` are the addresses of the lists by their names (`Listing.page`)."""
     groups: dict[tuple[str, str, str], list[Concern]] = {}
     for concern in concerns:
         groups.setdefault(_group(concern), []).append(concern)
-    rows = [(_rank(group[0]), _item(group, listings)) for group in groups.values()]
+    rows = [(_rank(group[0]), _item(group, pages)) for group in groups.values()]
     rows.sort(key=lambda row: (row[0], row[1].since or SOMEDAY, row[1].what))
     return tuple(item for _, item in rows)
 
@@ -220,7 +249,7 @@ def _rank(concern: Concern) -> int:
     return RANKS[AT_RISK if kind.at_risk else concern.severity]
 
 
-def _item(group: Sequence[Concern], listings: dict[str, str]) -> Item:
+def _item(group: Sequence[Concern], pages: Mapping[str, str]) -> Item:
     group = sorted(group, key=lambda each: (each.since or SOMEDAY, each.subject.name))
     first, kind = group[0], KINDS.get(group[0].code, UNKNOWN)
     subjects = tuple(dict.fromkeys(each.subject for each in group))
@@ -235,8 +264,8 @@ def _item(group: Sequence[Concern], listings: dict[str, str]) -> Item:
         since=first.since,
         consequence=kind.consequence,
         next_step=first.next_step if len({each.next_step for each in group}) == 1 else "",
-        action_url=place.url if place is not None else listings[kind.listing],
-        action_text="Open" if place is not None else f"All {kind.listing}",
+        action_url=place.url if place is not None else kind.listing.url(pages),
+        action_text="Open" if place is not None else kind.listing.text,
         subjects=subjects[:SHOWN_SUBJECTS],
         more=max(0, len(subjects) - SHOWN_SUBJECTS),
     )

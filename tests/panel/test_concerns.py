@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from panel.concerns import Concern, Item, Subject, items
+import pytest
+
+from jobs import listing
+from panel.concerns import KINDS, Concern, Item, Subject, items
+from storage import catalogue, hostlist
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LISTINGS = {"hosts": "/hosts/", "volumes": "/volumes/", "jobs": "/jobs/"}
@@ -55,7 +59,11 @@ def test_forty_equal_troubles_are_one_row_with_their_count_and_the_oldest_age() 
     assert (row.what, row.count) == ("40 hosts are silent", 40)
     assert row.since == NOON - timedelta(minutes=39)
     assert [subject.name for subject in row.subjects] == ["host39", "host38", "host37", "host36"]
-    assert (row.more, row.action_url, row.action_text) == (36, "/hosts/", "All hosts")
+    assert (row.more, row.action_url, row.action_text) == (
+        36,
+        "/hosts/?state=trouble",
+        "Hosts not answering",
+    )
 
 
 def test_one_trouble_leads_to_the_page_that_settles_it() -> None:
@@ -75,10 +83,29 @@ def test_several_volumes_of_one_host_lead_to_that_host() -> None:
     assert row.action_url == "/hosts/alpha/"
 
 
-def test_volumes_of_several_hosts_lead_to_the_list_of_volumes() -> None:
-    drifts = [concern("drift", f"web{n}", host=host(f"host{n}")) for n in range(2)]
-    (row,) = rows(*drifts)
-    assert (row.action_url, row.action_text) == ("/volumes/", "All volumes")
+@pytest.mark.parametrize(
+    ("code", "url", "text"),
+    [
+        ("cache_failed", "/volumes/?state=trouble", "Caches in trouble"),
+        ("volumes_missing", "/volumes/?state=missing", "Missing volumes"),
+        ("drift", "/hosts/?state=problems", "Hosts with problems"),
+        ("unverified", "/hosts/?state=new", "Hosts being added"),
+        ("ssd_full", "/hosts/", "All hosts"),
+        ("job_undecided", "/jobs/?state=needs_attention", "Jobs that wait"),
+        ("job_failed", "/jobs/?state=failed", "Failed jobs"),
+    ],
+)
+def test_troubles_of_several_hosts_lead_to_the_list_of_just_such(
+    code: str, url: str, text: str
+) -> None:
+    (row,) = rows(*(concern(code, f"web{n}", host=host(f"host{n}")) for n in range(2)))
+    assert (row.action_url, row.action_text) == (url, text)
+
+
+def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
+    known = {"hosts": hostlist.STATES, "volumes": catalogue.STATES, "jobs": dict(listing.STATES)}
+    for code, kind in KINDS.items():
+        assert kind.listing.state in ("", *known[kind.listing.page]), code
 
 
 def test_different_next_steps_of_one_row_are_left_to_the_pages() -> None:
