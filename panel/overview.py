@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Exists, OuterRef
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
@@ -16,7 +16,7 @@ from panel.concerns import RANKS, Concern, Item, items, worst
 from panel.troubles import labels_of, of_halt, of_host, of_jobs
 from storage import fleet
 from storage.access import Person
-from storage.fleet import Course, HitRate, HostLine, Space
+from storage.fleet import Course, HitRate, HostLine, Lying, Space
 from storage.models import Placement, Volume
 from storage.models.host import HostState
 from storage.wish import Wish
@@ -88,7 +88,7 @@ class Unfinished:
     volume_key: str
     state: str
     wishes: tuple[Wish, ...]
-    is_made: bool
+    lying: Lying
 
 
 def overview(user: Person, at: datetime, sort: str = "") -> Overview:
@@ -132,7 +132,9 @@ def _recent(jobs: JobQuerySet) -> list[Job]:
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
     lies = Placement.objects.filter(volume=OuterRef("volume"), until=None, lv_uuid__isnull=False)
     rows = jobs.unfinished().values_list(
-        "host_id", "volume__key", "state", "wish", "fallback", "turned", Exists(lies)
+        *("host_id", "volume__key", "state", "wish", "fallback", "turned", "volume__size_bytes"),
+        Subquery(lies.values("lv_name")[:1]),
+        Subquery(lies.values("cache_bytes")[:1]),
     )
     return tuple(
         Unfinished(
@@ -141,19 +143,16 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
             state,
             # What it needs to go back counts too, as long as it may.
             tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
-            made,
+            Lying(lv_name or "", size_bytes, cache_bytes),
         )
-        for host_id, key, state, wish, back, turned, made in rows
+        for host_id, key, state, wish, back, turned, size_bytes, lv_name, cache_bytes in rows
     )
 
 
 def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine]) -> int:
-    names = {line.host.pk: line.outline.cache_names for line in lines if line.outline is not None}
+    outlines = {line.host.pk: line.outline for line in lines}
     return sum(
-        max(
-            fleet.promised_bytes(wish, names.get(job.host_id, ()), is_made=job.is_made)
-            for wish in job.wishes
-        )
+        max(fleet.promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
         for job in unfinished
     )
 
@@ -161,13 +160,16 @@ def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine])
 def _sorted(
     lines: Iterable[HostLine], concerns: Mapping[int, Sequence[Concern]], sort: str
 ) -> list[HostLine]:
-    """By name within what is equal; unknown figures last."""
+    """By name within what is equal; unknown figures last, and so are old ones: nobody knows what
+    that host does now."""
 
     def io(line: HostLine) -> float:
-        return _sum((line.now.read_iops, line.now.write_iops)) or 0 if line.now is not None else -1
+        if line.now is None or line.is_stale:
+            return -1
+        return _sum((line.now.read_iops, line.now.write_iops)) or 0
 
     def busy(line: HostLine) -> float:
-        return (line.now.busy or 0) if line.now is not None else -1
+        return -1 if line.now is None or line.is_stale else line.now.busy or 0
 
     found = sorted(lines, key=lambda line: line.host.name)
     if sort == "io":

@@ -80,20 +80,46 @@ def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, lv_uuid: str | None
     """The new SSD space that `wish` takes, for a volume on SSD (the LV `lv_uuid` once it exists) or
     for a cache on SSD: 0 for what is there already."""
     vg = facts.vg(vg_uuid)
-    if vg is None or wish.life != "live":
+    if vg is None:
         return 0
-    if wish.tier == "ssd":
-        size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
-        return max(0, size_bytes - _fast_bytes(facts, vg_uuid, lv_uuid))
-    if wish.cache is None or cache_exists(facts, vg_uuid, wish):
-        return 0
-    needed = needed_bytes(facts, vg, technology_of(wish.layout), wish.cache.size_bytes)
     lv = facts.lv(lv_uuid) if lv_uuid is not None else None
     old = cache_of(facts, lv) if lv is not None else None
-    if old is None or needed <= free_bytes(facts, vg_uuid, "fast"):
-        return needed
+    size_bytes = wish.cache.size_bytes if wish.cache is not None else 0
+    return left_bytes(
+        wish,
+        volume_bytes=volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes),
+        fast_bytes=_fast_bytes(facts, vg_uuid, lv_uuid),
+        cache_bytes=needed_bytes(facts, vg, technology_of(wish.layout), size_bytes),
+        has_cache=cache_exists(facts, vg_uuid, wish),
+        old_bytes=(old.size_bytes or 0) if old is not None else None,
+        free_bytes=free_bytes(facts, vg_uuid, "fast"),
+    )
+
+
+def left_bytes(
+    wish: Wish,
+    *,
+    volume_bytes: int,
+    fast_bytes: int,
+    cache_bytes: int,
+    has_cache: bool,
+    old_bytes: int | None,
+    free_bytes: int,
+) -> int:
+    """How much SSD `wish` still has to take of the `volume_bytes` that it takes for a volume on
+    SSD, of which `fast_bytes` lie there, or of the `cache_bytes` for its cache, which may be there
+    (`has_cache`). `old_bytes` is the size of the cache it has now, None without one, `free_bytes`
+    the free SSD."""
+    if wish.life != "live":
+        return 0
+    if wish.tier == "ssd":
+        return max(0, volume_bytes - fast_bytes)
+    if wish.cache is None or has_cache:
+        return 0
+    if old_bytes is None or cache_bytes <= free_bytes:
+        return cache_bytes
     # There is no room for both, so that the old cache goes first and leaves its own.
-    return max(0, needed - (old.size_bytes or 0))
+    return max(0, cache_bytes - old_bytes)
 
 
 def _fast_bytes(facts: HostFacts, vg_uuid: str, lv_uuid: str | None) -> int:

@@ -17,6 +17,7 @@ from storage.attention import (
     silent_seconds,
     unsampled_since,
 )
+from storage.capacity import left_bytes
 from storage.drift import Drift, drift_of
 from storage.findings import Finding
 from storage.models import Host, HostOutline, LatestSample, Volume
@@ -90,7 +91,8 @@ def _line(
 @dataclass(frozen=True, slots=True)
 class Space:
     """Bytes of the whole fleet. `sold_bytes` lies in caches that customers pay for, `other_bytes`
-    is used otherwise, `reserved_bytes` is promised to jobs that have not taken it yet."""
+    is used otherwise, `reserved_bytes` is promised to jobs that have not taken it yet. Of
+    `old_count` hosts, which do not answer, it is what they last said."""
 
     fast_total_bytes: int
     sold_bytes: int
@@ -99,6 +101,7 @@ class Space:
     fast_free_bytes: int
     slow_total_bytes: int
     slow_free_bytes: int
+    old_count: int
 
     @property
     def used_bytes(self) -> int:
@@ -111,7 +114,8 @@ class Space:
 
 def space_of(lines: Iterable[HostLine], sold_bytes: int, reserved_bytes: int) -> Space:
     """The sum over the hosts that have said what they are."""
-    known = [line.outline for line in lines if line.outline is not None]
+    told = [line for line in lines if line.outline is not None]
+    known = [line.outline for line in told if line.outline is not None]
     total = sum(each.fast_total_bytes for each in known)
     unused = sum(each.fast_free_bytes for each in known)
     sold = min(sold_bytes, total - unused)
@@ -123,6 +127,7 @@ def space_of(lines: Iterable[HostLine], sold_bytes: int, reserved_bytes: int) ->
         fast_free_bytes=max(0, unused - reserved_bytes),
         slow_total_bytes=sum(each.slow_total_bytes for each in known),
         slow_free_bytes=sum(each.slow_free_bytes for each in known),
+        old_count=sum(not line.is_up for line in told),
     )
 
 
@@ -133,16 +138,30 @@ def sold_bytes() -> int:
     return found["total"] or 0
 
 
-def promised_bytes(wish: Wish, cache_names: Sequence[str], *, is_made: bool) -> int:
-    """SSD space that a job with this wish will still take, without what LVM adds to it: 0 once its
-    cache is there (`cache_names`), or, for a volume on SSD, once the volume `is_made`."""
-    if wish.life != "live":
-        return 0
-    if wish.tier == "ssd":
-        return 0 if is_made else wish.size_bytes
-    if wish.cache is None or wish.cache.name in cache_names:
-        return 0
-    return wish.cache.size_bytes
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """What the books say of a volume: its LV's name ("" until it is made), its size and that of
+    its cache, None without one."""
+
+    lv_name: str
+    size_bytes: int
+    cache_bytes: int | None
+
+
+def promised_bytes(wish: Wish, volume: Lying, outline: HostOutline | None) -> int:
+    """SSD space that a job with this wish will still take, by the rule of `storage.capacity`, but
+    without an inventory: without what LVM adds in metadata and whole extents."""
+    there = outline.cache_names if outline is not None else ()
+    cache = wish.cache
+    return left_bytes(
+        wish,
+        volume_bytes=wish.size_bytes,
+        fast_bytes=volume.size_bytes if volume.lv_name in there else 0,
+        cache_bytes=cache.size_bytes if cache is not None else 0,
+        has_cache=cache is not None and cache.name in there,
+        old_bytes=volume.cache_bytes,
+        free_bytes=outline.fast_free_bytes if outline is not None else 0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
