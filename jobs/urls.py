@@ -7,6 +7,7 @@ from django.urls import path
 from jobs import (
     adoption_views,
     audit_views,
+    bulk_commands_views,
     bulk_views,
     cache_views,
     comparison_views,
@@ -45,6 +46,16 @@ urlpatterns = [
     path("adopt/tag", adoption_views.tag_adopted, name="adopt-tag"),
     path("volumes/bulk", bulk_views.bulk, name="volumes-bulk"),
     path("volumes/bulk/confirm", bulk_views.bulk_confirm, name="volumes-bulk-confirm"),
+    path(
+        "volumes/bulk/<str:key>/commands",
+        bulk_commands_views.bulk_commands,
+        name="volumes-bulk-commands",
+    ),
+    path(
+        "volumes/bulk/answers/<str:key>",
+        bulk_commands_views.bulk_answer,
+        name="volumes-bulk-answer",
+    ),
     path("volumes/new", verbs.new_volume, name="volume-new"),
     path("volumes/<str:key>/jobs", views.volume_jobs, name="volume-jobs"),
     path("volumes/<str:key>/work", work_views.volume_work, name="volume-work"),

@@ -24,6 +24,7 @@ from storage.models import CachePlan, Customer
 from storage.offers import size_of
 from storage.ownership import refusal_to_give, refusal_to_take
 from storage.plan import Refused, Target, plan
+from storage.plan.cost import Cost, cost
 from storage.plan.fingerprint import fingerprint
 from storage.rows import VolumeRow
 from storage.wish import Wish
@@ -94,13 +95,14 @@ class BulkForm(forms.Form):
 @dataclass(frozen=True, slots=True)
 class Draft:
     """What would become of one volume. `titles` are the steps; `refused` says why there are none.
-    `wish` is None for what touches no host."""
+    `wish` and `cost` are None for what touches no host."""
 
     row: VolumeRow
     wish: Wish | None
     titles: tuple[str, ...]
     fingerprint: str
     refused: Refused | None
+    cost: Cost | None = None
 
 
 def drafts(
@@ -201,7 +203,7 @@ def _planned(row: VolumeRow, wish: Wish, action: Action) -> Draft:
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
         refused = _refused("Tagging it would also change its settings.", "Manage it on its page.")
         return Draft(row, None, titles, "", refused)
-    return Draft(row, wish, titles, fingerprint(steps), None)
+    return Draft(row, wish, titles, fingerprint(steps), None, cost(facts, target, steps))
 
 
 def _refused(message: str, correction: str = "") -> Refused:

@@ -95,6 +95,8 @@ TABLE = (
     Row("volume-jobs", "GET", SEE, ("volume",)),
     Row("volumes-bulk", "POST", OPERATE, (), {"volume": "{volume}", "action": "manage"}),
     Row("volumes-bulk-confirm", "POST", OPERATE),
+    Row("volumes-bulk-commands", "POST", OPERATE, ("volume",)),
+    Row("volumes-bulk-answer", "GET", OPERATE, ("preview",)),
     Row("volume-new", "GET", OPERATE),
     Row("volume-new", "POST", OPERATE),
     Row("volume-extend", "GET", OPERATE, ("volume",)),
@@ -168,7 +170,10 @@ TABLE = (
     Row("cache-plan", "POST", ADMINISTER, ("plan",)),
     Row("cache-plan-offer", "POST", ADMINISTER, ("plan",)),
     Row("cache-plan-delete", "POST", ADMINISTER, ("plan",)),
-    # One's own API tokens
+    # One's own sessions and API tokens
+    Row("sessions", "GET", PERSON),
+    Row("sessions-end", "POST", PERSON),
+    Row("session-end", "POST", OWNERS, ("session",)),
     Row("tokens", "GET", PERSON),
     Row("tokens", "POST", PERSON),
     Row("token-revoke", "GET", OWNERS, ("token",)),
