@@ -10,3 +10,7 @@ class ClosedAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Never."""
         return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Without the zone that a link-local address may carry: PostgreSQL knows none."""
+        return super().get_client_ip(request).partition("%")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import cacheplans, running, search_views, token_pages, views
+from panel import cacheplans, running, search_views, session_pages, token_pages, views
 
 handler500 = "panel.outage.broken"
 
@@ -15,6 +15,10 @@ urlpatterns = [
     path("search", search_views.search, name="search"),
     path("search/found", search_views.found, name="search-found"),
     path("running", running.running, name="running-jobs"),
+    # Before allauth's own page of sessions, which has no way to end one of them.
+    path("account/sessions/", session_pages.session_list, name="sessions"),
+    path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
+    path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
     path("account/", include("allauth.urls")),
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -157,6 +158,7 @@ def cast() -> Cast:
             "plan": plan.key,
             "nowhere": "no/where",
             "token": acme.owners_token_key,
+            "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,
             "invitation_token": invitation_token,
         },
@@ -173,6 +175,12 @@ def stock() -> None:
     error = {"code": "cmd_failed", "message": "lvconvert ended with 5", "correction": "Look."}
     stuck = scene(make.lv("stuck-lv"), label="stuck")
     job(stuck, state=State.NEEDS_ATTENTION, error=error)
+
+
+def _session_of(user: User) -> UserSession:
+    """Another one than that of the browser in the tests."""
+    key = browser(user).session.session_key
+    return UserSession.objects.create(user=user, session_key=key, ip="203.0.113.7")
 
 
 def browser(user: User | None) -> Client:

@@ -34,7 +34,7 @@ LOOKS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
 )
 OF_A_KIND = 1
 """So many pages of one route: what differs between them is mostly names and figures."""
-ACCOUNT = ("account_change_password", "mfa_index", "account_email", "account_logout")
+ACCOUNT = ("account_change_password", "mfa_index", "sessions", "account_email", "account_logout")
 ENTRANCE = ("account_login", "account_reset_password", "account_signup")
 MOST_SHIFT = 0.01
 """Of a page whose figures renew themselves; 0.1 is what the web calls good."""

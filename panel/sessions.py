@@ -1,0 +1,56 @@
+"""Where a person is signed in. Ending a session deletes it: whoever used it must sign in again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from allauth.usersessions.models import UserSession
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from panel.models import User
+
+log = logging.getLogger(__name__)
+
+
+def live(user: User) -> list[UserSession]:
+    """The sessions that still let the person in, the one used last first. Two queries; those that
+    expired, or that a new password closed, are left out."""
+    noted = UserSession.objects.filter(user=user)
+    stored = Session.objects.filter(
+        session_key__in=noted.values("session_key"), expire_date__gt=timezone.now()
+    )
+    opening = {session.session_key for session in stored if _opens(session, user)}
+    found = [session for session in noted if session.session_key in opening]
+    return sorted(found, key=lambda session: (session.last_seen_at, session.pk), reverse=True)
+
+
+def note(request: HttpRequest) -> None:
+    """Record that the request's session is used now, and from where; also a session that began
+    before sessions were listed."""
+    UserSession.objects.create_from_request(request)
+
+
+@transaction.atomic
+def end(sessions: Iterable[UserSession]) -> None:
+    """End them at once."""
+    ended = list(sessions)
+    Session.objects.filter(session_key__in=[each.session_key for each in ended]).delete()
+    UserSession.objects.filter(pk__in=[each.pk for each in ended]).delete()
+    for each in ended:
+        log.info("a session of %s from %s was ended", each.user_id, each.ip)
+
+
+def _opens(session: Session, user: User) -> bool:
+    """Whether Django would take it for this person: the hash changes with the password."""
+    data = session.get_decoded()
+    given = data.get(HASH_SESSION_KEY, "")
+    hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    return data.get(SESSION_KEY) == str(user.pk) and any(
+        constant_time_compare(given, known) for known in hashes
+    )

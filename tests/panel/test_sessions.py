@@ -1,0 +1,196 @@
+"""Where a person is signed in, and how a session is ended."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from panel import people, presence, sessions
+from panel.models import User
+from storage.access import StaffRole
+from tests import make
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "correct horse 9"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Firefox/145.0"
+PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) Version/18.6 Safari/604.1"
+
+
+@pytest.fixture(autouse=True)
+def followed(settings: Settings) -> None:
+    settings.USERSESSIONS_TRACK_ACTIVITY = True
+
+
+@pytest.fixture(params=["", StaffRole.OPERATOR], ids=["customer", "staff"])
+def ann(request: pytest.FixtureRequest) -> User:
+    return people.add(email="ann@example.org", password=PASSWORD, staff_role=request.param)
+
+
+def signed_in(user_agent: str = FIREFOX, email: str = "ann@example.org", ip: str = "") -> Client:
+    """A browser in which the person signed in by the form."""
+    client = Client(HTTP_USER_AGENT=user_agent, REMOTE_ADDR=ip or "203.0.113.7")
+    form = {"login": email, "password": PASSWORD}
+    assert client.post(reverse("account_login"), form).status_code == 302
+    return client
+
+
+def page(client: Client) -> str:
+    response = client.get(reverse("sessions"))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def row_of(client: Client) -> UserSession:
+    return UserSession.objects.get(session_key=client.session.session_key)
+
+
+def ended(client: Client) -> bool:
+    """Whether the browser is sent to the sign-in page."""
+    response: Any = client.get(reverse("sessions"))
+    return response.status_code == 302 and response["Location"].startswith(reverse("account_login"))
+
+
+def test_the_page_names_device_address_and_this_session(ann: User) -> None:
+    here, phone = signed_in(), signed_in(PHONE, ip="198.51.100.4")
+    text = page(here)
+    assert text.index("Firefox on Linux") < text.index("Safari on an iPhone")
+    assert text.count("this session") == 1
+    assert "203.0.113.7" in text
+    assert "198.51.100.4" in text
+    assert f'action="{reverse("session-end", args=[row_of(phone).pk])}"' in text
+    assert reverse("session-end", args=[row_of(here).pk]) not in text
+
+
+def test_an_ended_session_is_sent_to_the_sign_in_page_at_once(ann: User) -> None:
+    here, phone = signed_in(), signed_in(PHONE)
+    key = phone.session.session_key
+    response = here.post(reverse("session-end", args=[row_of(phone).pk]), follow=True)
+    assert "Safari on an iPhone is signed out." in response.content.decode()
+    assert not Session.objects.filter(session_key=key).exists()
+    assert ended(phone)
+    assert not ended(here)
+
+
+def test_everything_else_is_signed_out_together(ann: User) -> None:
+    here, others = signed_in(), [signed_in(PHONE), signed_in(PHONE)]
+    text = here.post(reverse("sessions-end"), follow=True).content.decode()
+    assert "You are signed out everywhere else." in text
+    assert "You are signed in nowhere else." in text
+    assert all(ended(other) for other in others)
+    assert not ended(here)
+
+
+def test_a_part_of_a_page_of_an_ended_session_reloads_the_whole_page(ann: User) -> None:
+    here, phone = signed_in(), signed_in(PHONE)
+    here.post(reverse("sessions-end"))
+    part = phone.get(reverse("search-found"), headers={"HX-Request": "true"})
+    assert (part.status_code, part["HX-Refresh"]) == (401, "true")
+
+
+def test_nobody_ends_or_sees_the_session_of_another_person(ann: User) -> None:
+    people.add(email="bob@example.org", password=PASSWORD, staff_role=StaffRole.ADMIN)
+    here, bob = signed_in(), signed_in(PHONE, "bob@example.org")
+    assert here.post(reverse("session-end", args=[row_of(bob).pk])).status_code == 404
+    here.post(reverse("sessions-end"))
+    assert not ended(bob)
+    assert "iPhone" not in page(here)
+
+
+def test_ones_own_session_is_not_ended_here(ann: User) -> None:
+    here = signed_in()
+    assert here.post(reverse("session-end", args=[row_of(here).pk])).status_code == 404
+    assert not ended(here)
+
+
+def test_only_live_sessions_are_listed(ann: User) -> None:
+    here, old, out = signed_in(), signed_in(PHONE), signed_in(PHONE)
+    Session.objects.filter(session_key=old.session.session_key).update(
+        expire_date=timezone.now() - timedelta(seconds=1)
+    )
+    out.post(reverse("account_logout"))
+    assert "iPhone" not in page(here)
+
+
+def test_a_new_password_leaves_the_session_that_chose_it_alone(ann: User) -> None:
+    here, phone = signed_in(), signed_in(PHONE)
+    form = {"oldpassword": PASSWORD, "password1": "battery staple 8", "password2": ""}
+    form["password2"] = form["password1"]
+    assert here.post(reverse("account_change_password"), form).status_code == 302
+    assert ended(phone)
+    assert "You are signed in nowhere else." in page(here)
+
+
+def test_a_session_from_before_the_list_is_listed_once_it_is_used(
+    ann: User, settings: Settings
+) -> None:
+    here, phone = signed_in(), signed_in(PHONE)
+    UserSession.objects.all().delete()
+    phone.get(reverse("search"))
+    assert "Safari on an iPhone" in page(here)
+    UserSession.objects.all().delete()
+    settings.USERSESSIONS_TRACK_ACTIVITY = False
+    assert "this session" in page(here)
+
+
+def test_the_last_use_is_noted_with_its_address(ann: User) -> None:
+    here = signed_in()
+    long_ago = timezone.now() - timedelta(hours=3)
+    UserSession.objects.update(last_seen_at=long_ago)
+    here.get(reverse("search"), REMOTE_ADDR="198.51.100.9")
+    row = row_of(here)
+    assert row.last_seen_at > long_ago
+    assert row.ip == "198.51.100.9"
+
+
+def test_it_is_noted_once_a_minute_at_most(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, noted = signed_in(), []
+    monkeypatch.setattr(sessions, "note", noted.append)
+    for _ in range(3):
+        here.get(reverse("search"))
+    assert len(noted) == 1
+    monkeypatch.setattr(presence, "EVERY_SECONDS", 0)
+    here.get(reverse("search"))
+    assert len(noted) == 2
+
+
+def test_the_health_check_notes_nothing(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, noted = signed_in(), []
+    monkeypatch.setattr(sessions, "note", noted.append)
+    here.get(reverse("health"))
+    assert noted == []
+
+
+def test_a_link_local_address_does_not_stand_in_the_way(ann: User) -> None:
+    assert row_of(signed_in(ip="fe80::1%eth0")).ip == "fe80::1"
+
+
+def test_the_list_costs_the_same_for_ten_sessions(ann: User, settings: Settings) -> None:
+    settings.USERSESSIONS_TRACK_ACTIVITY = False
+    here, counts = signed_in(), {}
+    for others in range(1, 11):
+        signed_in(PHONE)
+        with CaptureQueriesContext(connection) as queries:
+            assert page(here).count("iPhone from") == others
+        counts[others] = len(queries)
+    assert counts[10] == counts[1]
+
+
+def test_no_session_of_a_deleted_person_is_left() -> None:
+    user = make.user()
+    client = Client()
+    client.force_login(user)
+    client.get(reverse("search"))
+    assert UserSession.objects.count() == 1
+    user.delete()
+    assert UserSession.objects.count() == 0
