@@ -11,9 +11,10 @@ from django.db import connections
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from jobs.models import Job
+from jobs.models import Job, State
 from storage.models import Placement
 from tests import fleet
+from tests.scene import end, step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -125,3 +126,19 @@ def test_nothing_is_wider_than_a_small_screen(page: Page) -> None:
     for path in ("/volumes/", "/volumes/?state=destroyed", "/volumes/?q=nothing"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_the_exact_commands_of_a_row_come_in_its_place(page: Page) -> None:
+    place = Placement.objects.filter(cache_technology="lvmcache", volume__managed=True)[0]
+    page.check(f"#choose-{place.volume.key}")
+    page.select_option("#id_action", "remove-cache")
+    page.get_by_role("button", name="Go on").click()
+    button = page.get_by_role("button", name="Exact commands")
+    button.click()
+    expect(page.get_by_text("The host is asked what it would run.")).to_be_visible()
+    expect(button).to_be_focused()
+    preview = Job.objects.get(volume=place.volume, dry_run=True, state=State.QUEUED)
+    step(preview)
+    end(preview)
+    expect(page.get_by_text("lvconvert -y --type cache vg0/web12")).to_be_visible()
+    expect(page.get_by_role("button", name="Do it for 1 volume")).to_be_visible()
