@@ -45,7 +45,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @require_POST
 def undo_adoption(request: HttpRequest) -> HttpResponse:
     """Undo the adoption of one volume (`volume`), or of those adopted last, together."""
-    key = request.POST.get("volume", "")
+    key = request.POST.get("volume", "").replace("\0", "\ufffd")
     mine = Volume.objects.visible_to(request.user)
     volumes = [get_object_or_404(mine, key=key)] if key else last_batch(request.user)
     done = undo(volumes, _person(request))

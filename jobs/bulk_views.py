@@ -84,5 +84,6 @@ def _back(request: HttpRequest) -> str:
 
 
 def _volumes(request: HttpRequest, keys: list[str]) -> list[Volume]:
-    found = Volume.objects.visible_to(request.user).filter(key__in=keys)
+    whole = [key for key in keys if "\0" not in key]
+    found = Volume.objects.visible_to(request.user).filter(key__in=whole)
     return list(found.select_related("customer", "cache_plan"))

@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "panel.gate.GateMiddleware",
     "panel.presence.PresenceMiddleware",
+    "panel.nul.NulMiddleware",
     "panel.history.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from panel.api.authentication import READING
 from panel.api.problem import Problem
 from panel.models import ApiToken, Scope, User
+from panel.nul import with_nul
 from storage.access import Right, is_staff, may
 
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
@@ -72,6 +73,9 @@ class Resource(APIView):
                 raise bad_parameter(
                     name, "unknown", f"Known here: {', '.join(known) if known else 'none'}."
                 )
+
+        for name in with_nul(request.query_params):
+            raise bad_parameter(name, "invalid", "A text holds no NUL.")
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any

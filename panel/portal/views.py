@@ -23,6 +23,7 @@ from panel.portal.rows import (
     several_customers,
     volumes_of,
 )
+from panel.search import cleaned
 from storage.models import Volume
 from storage.series_views import chart_context
 
@@ -37,7 +38,7 @@ SEARCH_FROM = 7
 def volumes(request: HttpRequest) -> HttpResponse:
     """Every volume of the person's customers: is it fast, and what is its plan? `q` searches."""
     own = volumes_of(request.user)
-    count, text = own.count(), request.GET.get("q", "").strip()
+    count, text = own.count(), cleaned(request.GET.get("q", ""))
     found = own.filter(label__icontains=text) if text else own
     page = Paginator(found, PAGE_CARDS).get_page(request.GET.get("page"))
     running = {job.volume_id: job for job in changes_of(request.user).unfinished()}

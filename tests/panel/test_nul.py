@@ -1,0 +1,81 @@
+"""No route fails of the character that the database cannot hold, wherever it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from tests.panel.cast import Cast
+from tests.panel.cast import people as people
+from tests.panel.permissions import TABLE, Row
+
+FIELDS = ("volume", "customer", "cache_plan", "mode", "label", "name", "reason", "tier", "sealed")
+QUERY = ("q", "customer", "volume", "host", "state", "kind", "range", "from", "cursor", "label")
+ROLES = ("owner", "admin")
+
+
+def ask(people: Cast, role: str, row: Row, path: str, fields: dict[str, str]) -> Any:
+    """The answer to the row's method, by session or token; then all is undone."""
+    with transaction.atomic():
+        if row.is_api:
+            caller = Client(headers=people.bearers[role])
+            response: Any = caller.generic(row.method, path, "{}", "application/json")
+        elif row.method == "GET":
+            response = people.clients[role].get(path, fields)
+        else:
+            response = people.clients[role].post(path, fields)
+        transaction.set_rollback(True)
+    return response
+
+
+def path_with_nul(row: Row) -> str:
+    """The row's address with a key that holds one; "" where the route takes numbers alone."""
+    try:
+        return reverse(row.name, args=["a\0b" for _ in row.args])
+    except NoReverseMatch:
+        return ""
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(
+    "row", [row for row in TABLE if row.args], ids=lambda row: f"{row.method} {row.name}"
+)
+def test_nothing_lies_under_a_path_with_it(people: Cast, row: Row, role: str) -> None:
+    if path := path_with_nul(row):
+        assert ask(people, role, row, path, {}).status_code in (404, 403, 405), path
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.name}")
+def test_a_query_with_it_is_refused_and_a_form_does_no_harm(people: Cast, row: Row) -> None:
+    path = people.path(row)
+    if row.is_api:
+        for name in QUERY:
+            assert ask(people, "admin", row, f"{path}?{name}=%00", {}).status_code < 500, name
+        return
+    fields = {} if row.method == "GET" else dict.fromkeys([*FIELDS, *row.data], "\0")
+    assert ask(people, "admin", row, path, fields).status_code < 500
+    assert ask(people, "admin", row, f"{path}?q=%00", {}).status_code == 400
+
+
+@pytest.mark.parametrize("action", ["manage", "customer", "add-cache"])
+def test_chosen_volumes_and_options_with_it_are_nobodys(people: Cast, action: str) -> None:
+    row, fields = Row("volumes-bulk", "POST", ""), {"customer": "\0", "cache_plan": "\0"}
+    asked = {"action": action, "volume": "a\0b", **fields}
+    assert ask(people, "admin", row, reverse("volumes-bulk"), asked).status_code == 422
+
+
+def test_a_token_is_told_which_parameter_holds_it(people: Cast) -> None:
+    path = reverse("api-volumes")
+    said = Client(headers=people.bearers["admin"]).get(path, {"external_id": "\0"})
+    assert said.status_code == 400
+    assert said.json()["errors"][0]["pointer"] == "external_id"
+
+
+def test_customers_search_with_at_most_a_hundred_characters(people: Cast) -> None:
+    page = people.clients["owner"].get(reverse("my-volumes"), {"q": "x" * 5000})
+    assert page.status_code == 200
+    assert page.context["q"] == "x" * 100
