@@ -12,7 +12,7 @@ from storage.difference import differences_of
 from storage.facts import HostFacts, LogicalVolume
 from storage.plan.lost import loss_of
 from storage.rows import VolumeRow
-from storage.templatetags.units import size
+from storage.templatetags.units import counted, size
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
 """Preflight problems of the agent that findings tell too, and of a younger inventory."""
@@ -57,7 +57,7 @@ def _of_arrays(facts: HostFacts) -> Iterator[Finding]:
                 "array_recovering" if recovers else "array_degraded",
                 "warning" if recovers else "error",
                 array.name,
-                f"{array.name} ({array.level}) misses {array.degraded_count} disk(s)"
+                f"{array.name} ({array.level}) misses {counted(array.degraded_count, 'disk')}"
                 f"{' and is being rebuilt' if recovers else ''}.",
                 "Wait until the array has recovered: cat /proc/mdstat"
                 if recovers
@@ -72,7 +72,7 @@ def _of_groups(facts: HostFacts) -> Iterator[Finding]:
                 "pv_missing",
                 "error",
                 vg.name,
-                f"{vg.name} misses {vg.missing_pv_count} disk(s).",
+                f"{vg.name} misses {counted(vg.missing_pv_count, 'disk')}.",
                 "Bring the disk back. Never run vgreduce --removemissing --force: it deletes every "
                 "volume whose cache was on that disk.",
             )

@@ -9,7 +9,7 @@ from typing import Any
 from storage.difference import differences_of
 from storage.facts import HostFacts
 from storage.rows import VolumeRow
-from storage.templatetags.units import size
+from storage.templatetags.units import counted, size
 
 SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})
 AGENT = "/usr/lib/tiercel/agent.pyz"
@@ -50,7 +50,8 @@ def _clean(facts: HostFacts) -> Point:
     names = ", ".join(f"{name} ({size(found)})" for name, found in most)
     return Point(
         False,
-        f"{size(sum(dirty.values()))} in {len(dirty)} cache(s) are not on the slow disks: {names}.",
+        f"{size(sum(dirty.values()))} only in {counted(len(dirty), 'cache')}, "
+        f"not on the slow disks: {names}.",
         "Flush these caches on their volumes' pages, and wait until 0 B are dirty.",
     )
 
@@ -64,7 +65,7 @@ def _idle(unfinished_jobs: int) -> Point:
         return Point(True, "No job is at work on this host.")
     return Point(
         False,
-        f"{unfinished_jobs} job(s) have not ended on this host.",
+        f"{counted(unfinished_jobs, 'job')} at work or waiting on this host.",
         "Wait until they end; maintenance keeps new ones from beginning.",
     )
 
@@ -102,7 +103,7 @@ def _known(rows: Sequence[VolumeRow]) -> Point:
         return Point(True, "Every volume is as recorded.")
     return Point(
         False,
-        f"{len(drifted)} volume(s) are not as recorded: {', '.join(drifted[:5])}.",
+        f"{counted(len(drifted), 'volume')} not as recorded: {', '.join(drifted[:5])}.",
         "Accept or repair them first, so that the check after the restart means something.",
     )
 
@@ -132,7 +133,7 @@ def _active(rows: Sequence[VolumeRow]) -> Point:
         return Point(True, f"All {len(managed)} managed volumes are active.")
     return Point(
         False,
-        f"{len(off)} managed volume(s) are not active: {', '.join(off[:5])}.",
+        f"{counted(len(off), 'managed volume')} not active: {', '.join(off[:5])}.",
         f"On the host: lvchange -ay {off[0]}",
     )
 
@@ -149,7 +150,7 @@ def _caches(rows: Sequence[VolumeRow]) -> Point:
         return Point(True, f"All {len(wanted)} recorded caches are attached.")
     return Point(
         False,
-        f"{len(gone)} recorded cache(s) are not attached: {', '.join(gone[:5])}.",
+        f"{counted(len(gone), 'recorded cache')} not attached: {', '.join(gone[:5])}.",
         f"As root on the host: {AGENT} boot. What is missing then is shown as drift below.",
     )
 
@@ -169,6 +170,7 @@ def _settings(rows: Sequence[VolumeRow]) -> Point:
         return Point(True, "Every cache has its recorded settings.")
     return Point(
         False,
-        f"{len(changed)} cache(s) do not have their recorded settings: {', '.join(changed[:5])}.",
+        f"{counted(len(changed), 'cache')} without the recorded settings: "
+        f"{', '.join(changed[:5])}.",
         f"As root on the host: {AGENT} boot. Or repair these volumes.",
     )

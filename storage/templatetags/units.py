@@ -67,6 +67,11 @@ def percent(value: object) -> str:
     return NOTHING if number is None else f"{number * 100:.1f} %"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 disk", "2 disks"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 @register.filter
 def share(part: object, whole: object) -> str:
     """`part` of `whole` as a percentage."""

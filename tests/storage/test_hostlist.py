@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.models import HostOutline
+from storage.models import HostOutline, LatestSample
+from storage.wish import GIB
 from tests import make
 from tests.scene import scene
 
@@ -106,3 +108,21 @@ def test_more_hosts_cost_no_more_queries(staff: Client) -> None:
         listed(staff)
     assert len(many) == len(few)
     assert not any('"storage_host"."facts"' in query["sql"] for query in many)
+
+
+def test_space_that_is_nearly_gone_stands_out_and_old_figures_tell_their_age(
+    staff: Client,
+) -> None:
+    full = {"fast_total_bytes": 100 * GIB, "slow_total_bytes": 100 * GIB}
+    there = scene()
+    HostOutline.objects.create(
+        host=there.host, fast_free_bytes=2 * GIB, slow_free_bytes=50 * GIB, **full
+    )
+    assert listed(staff).count("stack-tight") == 1
+    LatestSample.objects.create(
+        volume=there.volume, host=there.host, at=timezone.now() - timedelta(hours=2),
+        dt_ms=60_000, reads=600, writes=60, boottime_ns=1, counters={},
+    )  # fmt: skip
+    page = listed(staff)
+    assert "figures: <time" in page
+    assert "2 h 0 min ago" in page

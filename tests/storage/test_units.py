@@ -78,3 +78,10 @@ def test_a_span_without_end_lasts_until_now() -> None:
     start = timezone.now() - timedelta(seconds=70)
     assert units.lasted(start) == "1 min 10 s"
     assert units.lasted(start, start + timedelta(seconds=3)) == "3 s"
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0 disks"), (1, "1 disk"), (2, "2 disks"), (1200, "1,200 disks")]
+)
+def test_a_noun_follows_its_number(number: int, shown: str) -> None:
+    assert units.counted(number, "disk") == shown
