@@ -29,6 +29,8 @@ DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
 SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=1)
+YEARS: Final = (2000, 9000)
+"""Near the ends of the calendar a step further is no date any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def span_of(request: HttpRequest, now: datetime, volume: Volume) -> Span:
     asked = request.GET.get("range", "")
     is_new = now - volume.created_at < RANGES[DEFAULT_RANGE][1]
     key = asked if asked in RANGES else "15m" if is_new else DEFAULT_RANGE
-    ends = _moment(request.GET.get("from", "")), _moment(request.GET.get("to", ""))
+    ends = moment(request.GET.get("from", "")), moment(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
         return part(key, ends[0], min(ends[1], now))
     label, length = RANGES[key]
@@ -84,13 +86,16 @@ def part(key: str, start: datetime, end: datetime) -> Span:
     return Span(key, seconds((end - start).total_seconds()), start, end, is_part=True)
 
 
-def _border(at: datetime, step: int) -> datetime:
-    return datetime.fromtimestamp(ceil(at.timestamp() / step) * step, tz=UTC)
-
-
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """The RFC 3339 time of `YEARS` with a time zone that the text is, else None."""
     try:
         found = parse_datetime(text)
     except ValueError:
         return None
-    return found if found is not None and found.tzinfo is not None else None
+    if found is None or found.tzinfo is None:
+        return None
+    return found if YEARS[0] <= found.year < YEARS[1] else None
+
+
+def _border(at: datetime, step: int) -> datetime:
+    return datetime.fromtimestamp(ceil(at.timestamp() / step) * step, tz=UTC)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -21,6 +20,7 @@ from storage.access import is_staff
 from storage.models import Volume
 from storage.ownership import theirs_since
 from storage.series import MAX_POINTS, UNITS, series
+from storage.span import moment
 
 DEFAULT_RANGE = timedelta(hours=1)
 DEFAULT_POINTS = 600
@@ -72,15 +72,12 @@ def _time(request: Request, name: str) -> datetime | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+    found = moment(text)
+    if found is None:
         raise Problem(
             422,
             "bad_range",
-            f"{name} is no RFC 3339 time with a time zone.",
+            f"{name} is no RFC 3339 time with a time zone, or far from now.",
             "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
         )
     return found

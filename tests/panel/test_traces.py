@@ -54,6 +54,23 @@ def test_no_page_and_no_error_of_anothers_object_gives_them_away(people: Cast, r
     assert not found_in(text, people.acme)
 
 
+TELLING = re.compile(r"promotion|demotion|ssd_write|latency_p|write_hit|write_accesses")
+FIGURES = ("volume-series", "volume-csv", "api-volume-series")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_of_a_volume_tell_customers_no_technology(people: Cast, name: str) -> None:
+    """Staff get the figures that only one kind of cache has; customers not even their names."""
+    path = reverse(name, args=[people.acme.there.volume.key])
+    told = {}
+    for role in ("owner", "admin"):
+        api = Client(headers=people.bearers[role])
+        asked = api if name.startswith("api-") else people.clients[role]
+        told[role] = asked.get(path).content.decode()
+    assert "read_iops" in told["owner"] and TELLING.search(told["admin"])
+    assert TELLING.findall(told["owner"]) == []
+
+
 def questions() -> Iterator[tuple[str, str]]:
     asked_by_members = [row for row in READING if row.outcomes.split()[3] == "in"]
     lists = [row.name for row in asked_by_members if not row.args and "openapi" not in row.name]
