@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from storage import rawcounters, warmth
 from storage.access import Right, may, staff_view
+from storage.attention import silent_seconds
 from storage.forms import CacheForm, ModeForm
 from storage.growth_form import growth_offers
 from storage.guestlines import guest_lines, stable_path
@@ -113,9 +114,11 @@ def _context(request: HttpRequest, row: VolumeRow) -> dict[str, object]:
 def _state(row: VolumeRow) -> dict[str, object]:
     context: dict[str, object] = {"row": row, "volume": row.volume, "host": row.host}
     if row.cache is not None:
-        now = timezone.now().replace(second=0, microsecond=0) + timedelta(minutes=1)
-        found = series(row.volume, now - warmth.LOOKED_AT, now, warmth.POINTS)
-        context["warmth"] = warmth.warmth(found)
+        now = timezone.now()
+        end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        found = series(row.volume, end - warmth.LOOKED_AT, end, warmth.POINTS)
+        silent = timedelta(seconds=silent_seconds())
+        context["warmth"] = warmth.warmth(found, now, silent)
     return context
 
 

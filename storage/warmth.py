@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -63,26 +63,40 @@ class Warmth:
         return {State.WARM: "ok", State.WARMING: "run"}.get(self.state, "wait")
 
 
-def warmth(found: Series) -> Warmth:
-    """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets."""
-    cached = [values for values in found.values if values["cache_size_bytes"] is not None]
-    if not cached or cached[-1]["used_bytes"] is None:
-        sentence = "No figures tell yet how full it is; the next samples will."
-        return Warmth(State.UNKNOWN, None, None, None, None, None, sentence)
-    whole, used = cached[-1]["cache_size_bytes"] or 0, cached[-1]["used_bytes"]
+def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
+    """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets; figures
+    older than `silent` tell nothing of how it stands now."""
+    cached = [
+        (n, values)
+        for n, values in enumerate(found.values)
+        if values["cache_size_bytes"] is not None
+    ]
+    if not cached or cached[-1][1]["used_bytes"] is None:
+        return _unknown("No figures tell yet how full it is; the next samples will.")
+    (first, _), (last, latest) = cached[0], cached[-1]
+    if (age := now - found.at(last)) > silent:
+        old = seconds(age.total_seconds())
+        return _unknown(f"The last figures are {old} old: nobody knows how it stands now.")
+    whole, used = latest["cache_size_bytes"] or 0, latest["used_bytes"] or 0
     share = used / whole if whole else None
-    half = len(cached) // 2
-    then = cached[half]["used_bytes"] if half else None
+    middle = first + (last - first + 1) // 2
+    earlier = [(n, values) for n, values in cached if n <= middle and n < last]
+    begun, then = (earlier[-1][0], earlier[-1][1]["used_bytes"]) if earlier else (last, None)
     growth = used - then if then is not None else None
-    early, late = _hit_rate(cached[:half]), _hit_rate(cached[half:])
+    early = _hit_rate([values for n, values in cached if n < middle])
+    late = _hit_rate([values for n, values in cached if n >= middle])
     rise = None if early is None or late is None else (late - early) * 100
-    later_seconds = (len(cached) - half - 1) * found.step_seconds
+    later_seconds = (last - begun) * found.step_seconds
     full_in = None
     if growth is not None and growth > STEADY_SHARE * whole and later_seconds:
         full_in = max(0.0, whole - used) * later_seconds / growth
     state = _state(share, growth, whole, late, rise)
     told = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
     return Warmth(state, share, growth, rise, late, full_in, told)
+
+
+def _unknown(sentence: str) -> Warmth:
+    return Warmth(State.UNKNOWN, None, None, None, None, None, sentence)
 
 
 def _state(

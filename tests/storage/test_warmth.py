@@ -13,8 +13,14 @@ from storage.wish import GIB, MIB
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def judged(used: list[int | None], rates: list[float | None] | None = None) -> Warmth:
-    """A cache of 10 GiB that was filled so far each minute, with hit rates over 100 reads/s."""
+SILENT = timedelta(seconds=30)
+
+
+def judged(
+    used: list[int | None], rates: list[float | None] | None = None, age: timedelta = timedelta()
+) -> Warmth:
+    """A cache of 10 GiB that was filled so far each minute, with hit rates over 100 reads/s; it is
+    judged `age` after the last minute."""
     rates = rates or [None] * len(used)
     values: list[Values] = [
         {
@@ -35,7 +41,9 @@ def judged(used: list[int | None], rates: list[float | None] | None = None) -> W
             faint=[],
             totals=UNKNOWN,
             seconds=60.0 * len(used),
-        )
+        ),
+        NOON + timedelta(minutes=len(used)) + age,
+        SILENT,
     )
 
 
@@ -84,6 +92,21 @@ def test_time_before_the_cache_does_not_count() -> None:
     assert judged([None, None, None, GIB], [None, None, None, 0.5]).growth_bytes is None
 
 
+def test_a_gap_counts_as_the_time_it_lasted() -> None:
+    found = judged([GIB, None, None, None, None, None, 4 * GIB])
+    assert (found.state, found.growth_bytes) == (State.WARMING, 3 * GIB)
+    assert "3 GiB more than 6 min 0 s ago" in found.sentence
+    assert found.full_in_seconds == pytest.approx(720)
+
+
+def test_figures_from_before_the_host_fell_silent_make_no_cache_warm() -> None:
+    full = [10 * GIB] * 6
+    assert judged(full, age=SILENT).state is State.WARM
+    for found in (judged(full, age=timedelta(minutes=25)), judged([*full, *[None] * 25])):
+        assert (found.state, found.share) == (State.UNKNOWN, None)
+        assert "The last figures are 25 min 0 s old" in found.sentence
+
+
 @pytest.mark.parametrize("used", [[], [None, None]])
 def test_without_figures_nobody_knows(used: list[int | None]) -> None:
     found = judged(used)
@@ -100,6 +123,8 @@ def test_quiet_minutes_do_not_drag_the_hit_rate() -> None:
         Series(
             start=NOON, end=NOON, step_seconds=60, values=[*values, *values], faint=[],
             totals=UNKNOWN, seconds=240.0,
-        )
+        ),
+        NOON,
+        SILENT,
     )  # fmt: skip
     assert found.hit_rate == pytest.approx(0.891)
