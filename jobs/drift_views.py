@@ -5,19 +5,21 @@ from __future__ import annotations
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.clock import database_now
+from jobs.inplace import part_or_page
 from jobs.models import Job, Kind
 from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.difference import differences_of, drift_of_row, repair_refusal
 from storage.drift import settle
+from storage.inventories import inventory_of
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.reboot import after_restart, before_restart
-from storage.rows import VolumeRow, facts_of, rows_of
+from storage.rows import VolumeRow, rows_of
 
 LISTED = 12
 """So many volumes that differ from their records stand on the host's page."""
@@ -41,7 +43,14 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     volume there is nothing to say."""
     row = row_of(request, key)
     drift = None if _is_held(row.volume) else drift_of_row(row)
-    return render(request, "jobs/_drift.html", {"drift": drift, "volume": row.volume})
+    return part_or_page(
+        request,
+        "jobs/_drift.html",
+        {"drift": drift, "volume": row.volume},
+        title="Not as recorded",
+        of=row.volume,
+        is_quiet=drift is None,
+    )
 
 
 @staff_view(Right.OPERATE)
@@ -80,21 +89,22 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
     """What a host's page loads: volumes that differ from their records, and the checks before and
     after a restart."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    facts = facts_of(host)
+    facts = inventory_of(host)
+    part, title = "jobs/_host_checks.html", "Checks"
     if facts is None:
-        return HttpResponse()
+        return part_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
     held = set(jobs.values_list("volume_id", flat=True))
     rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
     drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
-    context = {
+    context: dict[str, object] = {
         "host": host,
         "drifts": [(row.volume, drift_of_row(row)) for row in drifted[:LISTED]],
         "drift_count": len(drifted),
         "before": before_restart(host.hello, facts, rows, len(held)),
         "after": after_restart(host.hello, facts, rows),
     }
-    return render(request, "jobs/_host_checks.html", context)
+    return part_or_page(request, part, context, title=title, of=host, is_quiet=False)
 
 
 def _is_held(volume: Volume) -> bool:

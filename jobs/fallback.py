@@ -15,9 +15,9 @@ from jobs.moves import renew
 from jobs.residue import residue_of
 from jobs.trouble import TransportError
 from storage.facts import HostFacts
+from storage.inventories import inventory_of
 from storage.models import Host
 from storage.plan.fingerprint import FLUSHES
-from storage.rows import facts_of
 from storage.wish import Wish
 
 NO_PROGRESS = "no_progress"
@@ -105,7 +105,7 @@ def _residue(job: Job) -> list[str]:
     try:
         facts = read_facts(job.host)
     except TransportError as error:
-        stored = facts_of(Host.objects.get(pk=job.host_id))
+        stored = inventory_of(Host.objects.get(pk=job.host_id))
         if stored is None:
             return []
         said = f"The host did not answer just now ({error.message}); this is what it said last."

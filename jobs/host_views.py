@@ -18,8 +18,8 @@ from storage.access import Right, staff_view
 from storage.attention import Problem, reported_problems
 from storage.caches import cache_of
 from storage.facts import HostFacts
+from storage.inventories import inventory_of
 from storage.models import Host
-from storage.rows import facts_of
 from storage.stack import stack_of
 
 LAST_JOBS = 6
@@ -58,7 +58,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
             "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
-        **_found(facts_of(host)),
+        **_found(inventory_of(host)),
     }
     return render(request, "jobs/host_enrol.html", context)
 
@@ -86,7 +86,7 @@ def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     found = Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
     unfinished = list(found.unfinished()[: LAST_JOBS * 2])
-    facts = facts_of(host) if unfinished else None
+    facts = inventory_of(host) if unfinished else None
     held = reserved(host, facts) if facts is not None else {}
     context = {
         "host": host,

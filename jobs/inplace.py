@@ -1,4 +1,4 @@
-"""Verbs asked for on a volume's page without leaving it: answered with parts of that page."""
+"""What is asked for on a page without leaving it: answered with parts of that page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from jobs.models import Job
+from storage.models import Host, Volume
 
 FIELD = "in_place"
 
@@ -16,6 +17,23 @@ FIELD = "in_place"
 def is_in_place(request: HttpRequest) -> bool:
     """Whether a part of the page asks, and takes a part as the answer."""
     return request.headers.get("HX-Request") == "true" and FIELD in request.POST
+
+
+def part_or_page(
+    request: HttpRequest,
+    part: str,
+    context: dict[str, object],
+    *,
+    title: str,
+    of: Volume | Host,
+    is_quiet: bool,
+) -> HttpResponse:
+    """The part for the page that loads it; for whoever opens it alone, without JavaScript, a page
+    of its own, under what it is of. `is_quiet`: the part is empty."""
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse() if is_quiet else render(request, part, context)
+    page = {"part": part, "title": title, "of": of, "is_quiet": is_quiet}
+    return render(request, "jobs/part.html", {**context, **page})
 
 
 def to_job(request: HttpRequest, job: Job) -> HttpResponse:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
+from jobs.inplace import part_or_page
 from jobs.models import Kind
 from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
@@ -20,8 +20,15 @@ from storage.plan import Refused
 def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
     """What a volume's page loads: nothing, unless its SSD is gone."""
     row = row_of(request, key)
-    context = {"loss": loss_of_row(row), "volume": row.volume, "row": row}
-    return render(request, "jobs/_lost.html", context)
+    loss = loss_of_row(row)
+    return part_or_page(
+        request,
+        "jobs/_lost.html",
+        {"loss": loss, "volume": row.volume, "row": row},
+        title="A lost cache",
+        of=row.volume,
+        is_quiet=loss is None,
+    )
 
 
 @staff_view(Right.OPERATE)

@@ -7,8 +7,8 @@ from collections import Counter
 from jobs.models import Job
 from storage.capacity import Capacity, capacities, wanted_bytes
 from storage.facts import HostFacts
+from storage.inventories import inventory_of
 from storage.models import Host, Placement, Volume
-from storage.rows import facts_of
 from storage.wish import Wish
 
 
@@ -39,7 +39,7 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
 
 def capacities_of(host: Host) -> tuple[Capacity, ...]:
     """The SSD space of each of the host's volume groups; none before its first inventory."""
-    facts = facts_of(host)
+    facts = inventory_of(host)
     if facts is None:
         return ()
     sold = Placement.objects.filter(

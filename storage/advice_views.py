@@ -9,8 +9,9 @@ from django.views.decorators.http import require_safe
 
 from storage.access import staff_view
 from storage.advice import Outlook, outlook
+from storage.inventories import inventory_of
 from storage.models import Host, Volume
-from storage.rows import facts_of, rows_of
+from storage.rows import rows_of
 
 LISTED = 20
 
@@ -43,7 +44,7 @@ def advice(request: HttpRequest, key: str) -> HttpResponse:
 
 def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    facts = facts_of(host)
+    facts = inventory_of(host)
     volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
     rows = rows_of(volumes.select_related("customer"), {host.pk: facts})
     return host, outlook(host, facts, rows, timezone.now())

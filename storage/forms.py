@@ -10,11 +10,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from storage.caches import SIZES_BYTES, Technology, free_bytes, sizes_for, writeback_refusal
+from storage.inventories import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
 from storage.naming import cache_device_name, new_key, pool_name
 from storage.plan import Refused
-from storage.rows import VolumeRow, facts_of
+from storage.rows import VolumeRow
 from storage.templatetags.units import size
 from storage.wish import (
     BCACHE_MIN_BYTES,
@@ -240,7 +241,7 @@ class Group:
 def _groups(user: Any) -> dict[str, Group]:
     groups = {}
     for host in Host.objects.visible_to(user).filter(state=HostState.ACTIVE):
-        facts = facts_of(host)
+        facts = inventory_of(host)
         for vg in facts.vgs if facts is not None else ():
             if vg.allowed and facts is not None:
                 free = size(free_bytes(facts, vg.uuid, "slow"))

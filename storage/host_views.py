@@ -26,10 +26,11 @@ from storage.facts import HostFacts, VolumeGroup
 from storage.findings import MADE_FROM_INVENTORY, Finding
 from storage.folding import DRAWN, fold
 from storage.history import edits
+from storage.inventories import inventory_of
 from storage.models import Host, HostOutline, Placement, Volume
 from storage.reading import reading_of
 from storage.residents import Resident, figures_of, residents_of, untagged
-from storage.rows import VolumeRow, facts_of, rows_of
+from storage.rows import VolumeRow, rows_of
 from storage.samples.hostnow import due_since
 from storage.stack import stack_of
 
@@ -77,7 +78,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     every volume."""
     visible = Host.objects.visible_to(request.user).select_related("outline")
     found = get_object_or_404(visible, key=key)
-    now, facts = timezone.now(), facts_of(found)
+    now, facts = timezone.now(), inventory_of(found)
     missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
     reported, figures = reported_problems(found), figures_of(found)
     context: dict[str, object] = {

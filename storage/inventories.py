@@ -17,8 +17,9 @@ _guard = threading.Lock()
 
 
 def inventory_of(host: Host) -> HostFacts | None:
-    """The last inventory, as `rows.facts_of` gives it: None before the first one, and for one that
-    an older version stored. To compare it with what was decoded costs little beside decoding."""
+    """The last inventory: None before the first one, and for one that an older version stored with
+    fewer fields, which the next one replaces. To compare it with what was decoded costs little
+    beside decoding."""
     stored = host.facts
     with _guard:
         known = _known.get(host.pk)

@@ -11,7 +11,8 @@ from django.db.models import Prefetch
 from storage import samples
 from storage.attention import silent_seconds
 from storage.caches import Cache, Technology, cache_of, technology_of, wish_now
-from storage.facts import BadFacts, HostFacts, LogicalVolume, VolumeGroup
+from storage.facts import HostFacts, LogicalVolume, VolumeGroup
+from storage.inventories import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.models.host import HostState
 from storage.plan import Refused, Target, plan
@@ -147,7 +148,7 @@ def rows_of(
         facts = None
         if placement is not None:
             if placement.host_id not in inventories:
-                inventories[placement.host_id] = facts_of(placement.host)
+                inventories[placement.host_id] = inventory_of(placement.host)
             facts = inventories[placement.host_id]
         lv = None
         if facts is not None and placement is not None and placement.lv_uuid is not None:
@@ -155,12 +156,3 @@ def rows_of(
         cache = cache_of(facts, lv) if facts is not None and lv is not None else None
         rows.append(VolumeRow(volume, placement, facts, lv, cache, figures.get(volume.pk)))
     return rows
-
-
-def facts_of(host: Host) -> HostFacts | None:
-    """The last inventory; None before the first one."""
-    try:
-        return host.inventory
-    except BadFacts:
-        # Stored by an older version with fewer fields: the next inventory replaces it.
-        return None

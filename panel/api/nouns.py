@@ -20,9 +20,10 @@ from panel.api.shapes import (
 from storage.access import Person, is_staff
 from storage.caches import free_bytes
 from storage.difference import drift_of_row
+from storage.inventories import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.plan.cost import Cost
-from storage.rows import VolumeRow, facts_of, rows_of
+from storage.rows import VolumeRow, rows_of
 from storage.tuned_form import SETTINGS
 from storage.wish import Bcache, Wish
 
@@ -159,7 +160,7 @@ def host_json(host: Host, *, groups: bool = False) -> Json:
         "problems": host.problems,
     }
     if groups:
-        facts = facts_of(host)
+        facts = inventory_of(host)
         data["groups"] = [
             {
                 "name": vg.name,

@@ -10,10 +10,10 @@ from django.db import transaction
 from storage.access import Person
 from storage.adoption.judge import Ask, Buyer, Candidate, Judgement, judge
 from storage.facts import HostFacts, LogicalVolume
+from storage.inventories import inventory_of
 from storage.models import Customer, Placement, Volume
 from storage.models.host import Host
 from storage.records import GUEST_KINDS
-from storage.rows import facts_of
 
 
 def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ...]:
@@ -24,7 +24,7 @@ def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ..
         placements = placements.filter(host=host)
     placements = placements.select_related("volume__customer").order_by("vg_name", "lv_name")
     hosts = {each.pk: each for each in Host.objects.visible_to(user)}
-    inventories = {pk: _lvs(facts_of(each)) for pk, each in hosts.items()}
+    inventories = {pk: _lvs(inventory_of(each)) for pk, each in hosts.items()}
     found = [
         _candidate(placement, hosts[placement.host_id], inventories[placement.host_id])
         for placement in placements

@@ -25,8 +25,10 @@ def staff(client: Client) -> Client:
     return client
 
 
-def page(client: Client, name: str, *args: str) -> str:
-    response = client.get(reverse(name, args=args))
+def page(client: Client, name: str, *args: str, script: bool = True) -> str:
+    """As the page itself loads it or, without a script, a person."""
+    asked_by = {"HX-Request": "true"} if script else {}
+    response = client.get(reverse(name, args=args), headers=asked_by)
     assert response.status_code == 200
     return response.content.decode()
 
@@ -123,4 +125,20 @@ def test_the_volumes_page_asks_for_it_and_shows_the_stable_path(staff: Client) -
 
 
 def test_a_host_without_inventory_has_no_checks(staff: Client) -> None:
-    assert page(staff, "host-checks", make.host().key) == ""
+    host = make.host()
+    assert page(staff, "host-checks", host.key) == ""
+    assert "nothing to tell" in page(staff, "host-checks", host.key, script=False)
+
+
+@pytest.mark.parametrize("name", ["volume-drift", "volume-loss", "host-checks"])
+def test_without_a_script_the_checks_are_pages_of_their_own(staff: Client, name: str) -> None:
+    there = cached(mode="writeback")
+    recorded(there)
+    kind, key = ("host", there.host.key) if name == "host-checks" else ("volume", there.volume.key)
+    path = reverse(name, args=[key])
+    assert f'<noscript><p><a href="{path}">' in page(staff, kind, key, script=False)
+    alone = page(staff, name, key, script=False)
+    assert alone.startswith("<!doctype html>")
+    assert f'href="{reverse(kind, args=[key])}"' in alone
+    assert ("Not as recorded" in alone) == (name != "volume-loss")
+    assert "<!doctype" not in page(staff, name, key)

@@ -41,7 +41,8 @@ def lost(**cache: Any) -> Scene:
 
 
 def card(client: Client, there: Scene) -> str:
-    response = client.get(reverse("volume-loss", args=[there.volume.key]))
+    path = reverse("volume-loss", args=[there.volume.key])
+    response = client.get(path, headers={"HX-Request": "true"})
     assert response.status_code == 200
     return response.content.decode()
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from storage.advice import outlook
+from storage.inventories import inventory_of
 from storage.models import Host, Volume
 from storage.records import apply_facts
-from storage.rows import facts_of, rows_of
+from storage.rows import rows_of
 from storage.samples import latest, record
 from tests import make
 from tests.fake.host import FakeHost
@@ -72,7 +73,7 @@ def test_its_hit_rate_is_in_the_advice_and_it_is_not_suggested_again() -> None:
     for n in range(1, 9):
         found.round(10 * n)
     now = NOON + timedelta(seconds=80)
-    seen = outlook(found.host, facts_of(found.host), rows_of([found.volume]), now)
+    seen = outlook(found.host, inventory_of(found.host), rows_of([found.volume]), now)
     (cache,) = seen.caches
     assert cache.short.hit_rate == pytest.approx(0.9, abs=0.02)
     assert cache.row.cache is not None

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from storage.advice import Outlook, outlook
 from storage.facts import VolumeUser
+from storage.inventories import inventory_of
 from storage.models import Host, Volume
-from storage.rows import facts_of, rows_of
+from storage.rows import rows_of
 from storage.samples.load import loads
 from storage.wish import GIB
 from tests import make
@@ -22,7 +23,7 @@ QUARTER, HOUR = timedelta(minutes=15), timedelta(hours=1)
 
 
 def looked(host: Host) -> Outlook:
-    return outlook(host, facts_of(host), rows_of(Volume.objects.placed_on(host)), NOW)
+    return outlook(host, inventory_of(host), rows_of(Volume.objects.placed_on(host)), NOW)
 
 
 def guest(name: str) -> tuple[VolumeUser, ...]:
