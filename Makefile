@@ -13,11 +13,12 @@ APT_VENV = { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv node debian requirements secrets services stop static up demo pages lab lab-ssh \
-	openapi test faults bench-jobs bench-pages lint format clean
+.PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
+	lab lab-ssh openapi test faults bench-jobs bench-pages lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
+	@echo "make screenshots  the pictures of README, from a lab host under load"
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
@@ -85,6 +86,10 @@ up: secrets node
 # Variables given to make (AUTO=1, PORT=8001) reach these by the environment.
 demo: secrets node
 	@exec $(VENV)/python -m tests.demo
+
+# docs/images, from the demo with both caches, which ends afterwards (PORT= as there).
+screenshots: secrets node debian
+	@SCREENSHOTS=1 exec $(VENV)/python -m tests.demo
 
 # A development server on invented data; no worker, so nothing touches a host.
 pages: services node

@@ -1,7 +1,9 @@
-"""`python -m tests.demo [--auto] [--port N]`: what `make demo` runs.
+"""`python -m tests.demo [--auto] [--screenshots] [--port N]`: what `make demo` and `make
+screenshots` run.
 
 An empty database and a fresh host each time; everything it started is stopped when it ends. Its
-last line before it waits is `READY {json}`, for scripts.
+last line before it waits is `READY {json}`, for scripts. With screenshots it adds the caches, takes
+the pictures and ends.
 """
 
 from __future__ import annotations
@@ -64,6 +66,12 @@ def main() -> int:
         default=os.environ.get("AUTO") == "1",
         help="add both caches without a click (or AUTO=1)",
     )
+    parser.add_argument(
+        "--screenshots",
+        action="store_true",
+        default=os.environ.get("SCREENSHOTS") == "1",
+        help="add both caches, take the pictures of README and end (or SCREENSHOTS=1)",
+    )
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupt)
@@ -72,7 +80,7 @@ def main() -> int:
         return 1
     with ExitStack() as stack:
         try:
-            _run(stack, options.port, auto=options.auto)
+            _run(stack, options.port, auto=options.auto, screenshots=options.screenshots)
         except KeyboardInterrupt:
             print("Stopping everything this demo started …", flush=True)
         except (embedded.ServiceError, processes.ProcessesError, RuntimeError) as error:
@@ -81,7 +89,7 @@ def main() -> int:
     return 0
 
 
-def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
+def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     from tests.demo import host as hosts
 
     environment = settings.environment(port)
@@ -111,7 +119,13 @@ def _run(stack: ExitStack, port: int, *, auto: bool) -> None:
         vg_uuid = _allow(host, admin, record)
     with stage("Create two customers' volumes, start a guest and load on each"):
         volumes = _volumes(host, admin, record, vg_uuid)
-    results = _caches(admin, volumes) if auto else None
+    results = _caches(admin, volumes) if auto or screenshots else None
+    if screenshots:
+        from tests.demo.screenshots import take
+
+        with stage("Take the pictures"):
+            take(url, logins[0], volumes[0][1], host.kind)
+        return
     ready: dict[str, Any] = {
         "url": url,
         "logins": [login.to_json() for login in logins],
