@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from django.utils import timezone
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from jobs.models import Job
 from panel.embedded import CHECKOUT
@@ -18,19 +18,20 @@ from tests.demo.people import Login
 
 FOLDERS = {"lab": Path(CHECKOUT, "docs", "images"), "fake": Path(CHECKOUT, "var", "screenshots")}
 """By the kind of the host: figures of a simulated one are no documents."""
-SIZE = {"width": 1440, "height": 900}
+SIZE = ViewportSize(width=1440, height=900)
 MOST_BYTES = 300_000
 PAGE_MS = 30_000
-MARGIN = timedelta(seconds=20)
+# Until a new volume has a guest and its load.
+BEGINNING = timedelta(seconds=20)
 # Drawn charts, and no part of the page that is still being fetched.
 DRAWN = """() => !document.querySelector("[data-charts-panels][hidden], .htmx-request")"""
 
 
 def take(url: str, login: Login, volume: Volume, kind: str) -> None:
-    """Write overview.png, volume.png (from its first minute until now) and job.png (the volume's
-    last job). Raises RuntimeError for a picture that is too big for a README."""
+    """Write overview.png, volume.png (from the beginning of its load until now) and job.png (the
+    volume's last job). Raises RuntimeError for a picture that is too big for a README."""
     job = Job.objects.filter(volume=volume, dry_run=False).latest("created_at")
-    shown = {"from": _text(volume.created_at + MARGIN), "to": _text(timezone.now())}
+    shown = {"from": _text(volume.created_at + BEGINNING), "to": _text(timezone.now())}
     addresses = {
         "overview": "/",
         "volume": f"/volumes/{volume.key}/?{urlencode(shown)}",
