@@ -134,3 +134,14 @@ def test_what_the_url_says_of_jobs_is_asked_of_their_parts(staff: Client) -> Non
     text = staff.get(url, {"job": "abc", "compare": "d&e", "other": "x"}).content.decode()
     assert f'{reverse("volume-work", args=[there.volume.key])}?job=abc"' in text
     assert f'{reverse("volume-comparison", args=[there.volume.key])}?compare=d%26e"' in text
+
+
+def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
+    there = scene()
+    assert "The first point comes in" in part(staff, "volume", there)
+    there.volume.retired_at = timezone.now()
+    there.volume.save()
+    text = part(staff, "volume", there)
+    assert "No figures: a retired volume is switched off." in text
+    assert "Nothing to draw: a retired volume is switched off." in text
+    assert "The first point comes in" not in text
