@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -115,6 +116,15 @@ def test_a_file_that_cannot_be_read_says_that_nothing_hangs(tmp_path: Path, cont
     assert Runner(tmp_path).stuck() is None
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What a shell starts in the background ignores SIGINT, and so does all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_command_that_is_to_stop_gets_one_sigint_and_is_waited_for(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     script = f"trap 'echo told; sleep 1.2; exit 3' INT; >{ready}; while :; do sleep 0.05; done"
