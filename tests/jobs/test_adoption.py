@@ -274,7 +274,7 @@ def test_a_hand_made_writeback_cache_is_tagged_as_it_is(client: Client) -> None:
 def test_a_cache_that_is_being_emptied_by_hand_is_left_alone(client: Client) -> None:
     scene(make.lv(cache=make.dm_cache("theirs", policy="cleaner")), managed=False)
     text = confirm(client, preview(client, new_customer="Acme")).content.decode()
-    assert "not tagged: that would also set the cache&#x27;s policy smq" in text
+    assert "not tagged: that would also set the cache&#x27;s policy to smq" in text
     assert not Job.objects.exists()
 
 

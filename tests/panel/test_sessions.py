@@ -30,6 +30,8 @@ PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) Version/18.6 Saf
 @pytest.fixture(autouse=True)
 def followed(settings: Settings) -> None:
     settings.USERSESSIONS_TRACK_ACTIVITY = True
+    # These tests sign in more often than a person may.
+    settings.ACCOUNT_RATE_LIMITS = False
 
 
 @pytest.fixture(params=["", StaffRole.OPERATOR], ids=["customer", "staff"])

@@ -150,7 +150,7 @@ def test_a_volume_of_nobody_leads_to_its_adoption(staff: Client) -> None:
 @pytest.mark.parametrize("text", ["web12", "vps-7"])
 def test_a_volume_is_found_by_its_guest_and_by_its_external_id(staff: Client, text: str) -> None:
     make.volume(label="the wanted", guest="web12 · vdb", external_id="vps-7")
-    make.volume(label="another", guest="db1 · vda", external_id="vps-77")
+    make.volume(label="another", guest="db1 · vda", external_id="vps-8")
     found = staff.get(reverse("volumes"), {"q": text}).content.decode()
     assert "the wanted" in found
     assert "another" not in found
