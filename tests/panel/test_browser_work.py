@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from jobs.models import Job, State
 from tests import make
+from tests.panel.chromium import signed_in
 from tests.panel.test_browser_charts import browser, served
-from tests.panel.test_browser_pages import signed_in
 from tests.scene import end, scene, step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -46,6 +46,30 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     page.locator("#work").get_by_role("button", name="Close").click()
     expect(page.locator("#work")).to_be_empty()
     assert "job=" not in page.url
+    assert complaints == []
+    context.close()
+
+
+def test_a_preview_is_shown_although_the_page_asked_for_news_just_before(
+    browser: Browser, served: str
+) -> None:
+    there = scene(make.lv())
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("volume", args=[there.volume.key]))
+    asked: list[Route] = []
+    posted: list[Route] = []
+    page.route("**/work", lambda route: asked.append(route))
+    page.route("**/cache", lambda route: posted.append(route))
+    with page.expect_request("**/work"):
+        pass
+    with page.expect_request("**/cache"):
+        page.get_by_role("button", name="Preview", exact=True).click()
+    page.unroute("**/work")
+    for route in (*asked, *posted):
+        route.continue_()
+        page.wait_for_timeout(1_000)
+    expect(page.locator("#work")).to_contain_text("The host is asked what it would run")
     assert complaints == []
     context.close()
 
