@@ -19,6 +19,7 @@ from storage.access import Person
 from storage.fleet import Course, HitRate, HostLine, Lying, Space
 from storage.models import Placement, Volume
 from storage.models.host import HostState
+from storage.templatetags.units import counted
 from storage.wish import Wish
 
 SHOWN_HOSTS: Final = 12
@@ -48,7 +49,7 @@ class Row:
 
     @property
     def words(self) -> str:
-        return f"{self.concerns} problem{'s' if self.concerns != 1 else ''}"
+        return counted(self.concerns, "problem")
 
 
 @dataclass(frozen=True, slots=True)

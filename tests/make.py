@@ -15,6 +15,8 @@ from typing import Any
 
 from panel.models import User
 from storage.facts import (
+    Array,
+    ArrayMember,
     BcacheBacking,
     CacheSet,
     Disk,
@@ -109,6 +111,22 @@ def disk(name: str = "sda", **fields: Any) -> Disk:
         "read_only": False,
     }
     return Disk(name=name, **{**defaults, **fields})
+
+
+def array(**fields: Any) -> Array:
+    """A clean mirror `md0` of two disks."""
+    defaults = {
+        "name": "md0",
+        "dev": "9:0",
+        "uuid": "76600b8d",
+        "level": "raid1",
+        "state": "clean",
+        "size_bytes": 100 * GIB,
+        "degraded_count": 0,
+        "sync_action": "idle",
+        "members": (ArrayMember("sda2", "in_sync"), ArrayMember("sdb2", "in_sync")),
+    }
+    return Array(**{**defaults, **fields})
 
 
 def pv(name: str = "sdc", **fields: Any) -> PhysicalVolume:

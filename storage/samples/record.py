@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -151,16 +152,21 @@ def _row(volume_id: int, reading: Reading, at: datetime, change: Delta | Gap) ->
     return tuple(values.get(name) for name in COLUMNS)
 
 
+def stage(cursor: Any, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Fill this connection's `pg_temp.sample_stage` with the rows (`COLUMNS`), and them alone."""
+    cursor.execute(STAGE)
+    cursor.execute("DELETE FROM pg_temp.sample_stage")
+    with cursor.copy(COPY) as copy:
+        copy.set_types(tuple(COLUMNS.values()))
+        for row in rows:
+            copy.write_row(row)
+
+
 def _store(host: Host, rows: list[tuple[Any, ...]], at: datetime) -> int:
-    """COPY through a stage of this connection, so that a repeated row is harmless."""
+    """COPY through a stage, so that a repeated row is harmless."""
     make_partition(at.astimezone(UTC).date())
     with connection.cursor() as cursor:
-        cursor.execute(STAGE)
-        cursor.execute("DELETE FROM pg_temp.sample_stage")
-        with cursor.copy(COPY) as copy:
-            copy.set_types(tuple(COLUMNS.values()))
-            for row in rows:
-                copy.write_row(row)
+        stage(cursor, rows)
         cursor.execute(INSERT, [host.pk])
         stored = int(cursor.fetchone()[0])
         cursor.execute(UPSERT)

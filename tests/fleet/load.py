@@ -21,7 +21,7 @@ from storage.rates import Technology
 from storage.samples.columns import INTERVAL
 from storage.samples.hostload import BUCKET, SUMS
 from storage.samples.partitions import make_partition
-from storage.samples.record import COLUMNS, COPY, STAGE, UPSERT
+from storage.samples.record import COLUMNS, UPSERT, stage
 from tests.fleet.machine import Invented
 
 SECOND_NS: Final = 1_000_000_000
@@ -87,12 +87,7 @@ def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: in
 
 def _copy(rows: Iterator[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(STAGE)
-        cursor.execute("DELETE FROM pg_temp.sample_stage")
-        with cursor.copy(COPY) as copy:
-            copy.set_types(tuple(COLUMNS.values()))
-            for row in rows:
-                copy.write_row(row)
+        stage(cursor, rows)
         cursor.execute(HISTORY)
         cursor.execute(LOADS)
 

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
-from tests.panel.test_browser_pages import FLAGS
+from tests.panel.chromium import browser as chromium
+
+__all__ = ["chromium", "tab"]
 
 PAGE_MS = 30_000
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    expect.set_options(timeout=PAGE_MS)
-    with sync_playwright() as play:
-        yield (
-            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        )
-        started.close()
 
 
 @pytest.fixture
 def tab(chromium: Browser) -> Iterator[Page]:
     """A tab of the browser, which must have complained of nothing at the end: a violation of the
     content security policy is an error on its console."""
+    expect.set_options(timeout=PAGE_MS)
     complaints: list[str] = []
 
     def heard(said: ConsoleMessage) -> None:

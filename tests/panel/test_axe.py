@@ -19,7 +19,7 @@ from jobs.models import Job, State
 from panel.models import User
 from tests import fleet
 from tests.panel.axe import refreshed, violations
-from tests.panel.test_browser_pages import browser as browser
+from tests.panel.chromium import browser as browser
 from tests.panel.walk import links
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,14 +10,15 @@ import pytest
 from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Job
 from panel import people
 from tests import make
-from tests.panel.test_browser_pages import FLAGS, PASSWORD, signed_in
+from tests.panel.chromium import PASSWORD, signed_in
+from tests.panel.chromium import browser as browser
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire
 from tests.storage.samples.rounds import take
@@ -44,15 +44,6 @@ SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].ma
     said: canvas.getAttribute("aria-label"),
   };
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        yield (
-            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        )
-        started.close()
 
 
 @pytest.fixture

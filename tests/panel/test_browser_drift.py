@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
-from tests.panel.test_browser_pages import WIDE, browser, served, signed_in
+from tests.panel.chromium import WIDE, browser, served, signed_in
 from tests.scene import LONG, scene
 
 __all__ = ["browser", "served"]

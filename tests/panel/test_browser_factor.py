@@ -14,8 +14,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from panel import invitation
 from tests.panel.axe import violations
-from tests.panel.test_browser_pages import browser as browser
-from tests.panel.test_browser_pages import served as served
+from tests.panel.chromium import browser as browser
+from tests.panel.chromium import served as served
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from jobs.log_views import PAGE_LINES
 from jobs.models import Job, Line, StepState
-from tests.panel.test_browser_pages import browser as browser
-from tests.panel.test_browser_pages import served as served
-from tests.panel.test_browser_pages import signed_in
+from tests.panel.chromium import browser as browser
+from tests.panel.chromium import served as served
+from tests.panel.chromium import signed_in
 from tests.scene import job, scene, step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from jobs.models import Job
 from storage.models import Volume
 from tests.jobs.test_life import off
-from tests.panel.test_browser_pages import WIDE, browser, served, signed_in
+from tests.panel.chromium import WIDE, browser, served, signed_in
 from tests.scene import LONG
 
 __all__ = ["browser", "served"]

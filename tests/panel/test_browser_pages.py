@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
-from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Browser
 
 from jobs.models import Line
-from panel import people
 from storage.records import apply_facts
 from tests import make
+from tests.panel.chromium import WIDE, signed_in
+from tests.panel.chromium import browser as browser
+from tests.panel.chromium import served as served
 from tests.scene import LONG, end, job, scene, step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-PASSWORD = "correct horse 9"
-WIDE = """[...document.querySelectorAll("body *")]
-  .filter((element) => element.checkVisibility())
-  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
-  .map((element) => element.outerHTML.slice(0, 200))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        yield (
-            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        )
-        started.close()
-
-
-@pytest.fixture
-def served(live_server: LiveServer) -> Iterator[str]:
-    """The panel's address, with a person who may sign in."""
-    people.add(email="ann@example.org", password=PASSWORD, staff_role="admin")
-    yield live_server.url
-    connections.close_all()
-
-
-def signed_in(context: BrowserContext, url: str) -> tuple[Page, list[str]]:
-    """A page of a person who signed in by the form, and what the browser complains of."""
-    page, complaints = context.new_page(), []
-    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(url)
-    page.fill("[name=login]", "ann@example.org")
-    page.fill("[name=password]", PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{url}/")
-    return page, complaints
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])

@@ -7,9 +7,9 @@ from django.urls import reverse
 from playwright.sync_api import Browser
 
 from panel import tokens
-from tests.panel.test_browser_pages import WIDE, signed_in
-from tests.panel.test_browser_pages import browser as browser
-from tests.panel.test_browser_pages import served as served
+from tests.panel.chromium import WIDE, signed_in
+from tests.panel.chromium import browser as browser
+from tests.panel.chromium import served as served
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from jobs.models import State
-from tests.panel.test_browser_pages import browser as browser
-from tests.panel.test_browser_pages import served as served
-from tests.panel.test_browser_pages import signed_in
+from tests.panel.chromium import browser as browser
+from tests.panel.chromium import served as served
+from tests.panel.chromium import signed_in
 from tests.scene import end, job, scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

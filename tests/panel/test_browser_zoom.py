@@ -10,8 +10,8 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from jobs.models import Job
+from tests.panel.chromium import signed_in
 from tests.panel.test_browser_charts import browser, opened, sampled, served
-from tests.panel.test_browser_pages import signed_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 __all__ = ["browser", "served"]

@@ -7,21 +7,8 @@ from typing import Any
 import pytest
 
 from storage.devices import Device, devices_of
-from storage.facts import Array, ArrayMember
+from storage.facts import ArrayMember
 from tests import make
-
-
-def array(*members: ArrayMember, **fields: Any) -> Array:
-    defaults = {
-        "dev": "9:0",
-        "uuid": "76600b8d",
-        "level": "raid1",
-        "state": "clean",
-        "size_bytes": 100 * 2**30,
-        "degraded_count": 0,
-        "sync_action": "idle",
-    }
-    return Array(name="md0", members=members, **{**defaults, **fields})
 
 
 def one(name: str = "sda", **facts: Any) -> Device:
@@ -31,12 +18,12 @@ def one(name: str = "sda", **facts: Any) -> Device:
 
 
 def test_a_member_of_an_array_names_the_group_it_serves() -> None:
-    device = one(arrays=(array(ArrayMember("sda2", "in_sync")),))
+    device = one(arrays=(make.array(members=(ArrayMember("sda2", "in_sync"),)),))
     assert (device.serves, device.tone, device.health) == (("md0 → vg0",), "ok", "in sync")
 
 
 def test_a_member_that_is_only_written_to_is_well() -> None:
-    device = one(arrays=(array(ArrayMember("sda", "in_sync,write_mostly")),))
+    device = one(arrays=(make.array(members=(ArrayMember("sda", "in_sync,write_mostly"),)),))
     assert (device.tone, device.health) == ("ok", "in sync")
 
 
@@ -53,17 +40,21 @@ def test_a_disk_of_nobody_is_not_used() -> None:
 @pytest.mark.parametrize(
     ("facts", "tone", "health"),
     [
-        ({"arrays": (array(ArrayMember("sda", "faulty")),)}, "error", "failed in its array"),
+        (
+            {"arrays": (make.array(members=(ArrayMember("sda", "faulty"),)),)},
+            "error",
+            "failed in its array",
+        ),
         ({"pvs": (make.pv("sda", missing=True),)}, "error", "missing for LVM"),
         ({"pvs": (make.pv("sda", duplicate=True),)}, "error", "seen twice by LVM"),
         ({"disk": make.disk("sda", read_only=True)}, "error", "read-only"),
         (
-            {"arrays": (array(ArrayMember("sda", "want_replacement")),)},
+            {"arrays": (make.array(members=(ArrayMember("sda", "want_replacement"),)),)},
             "warning",
             "want replacement",
         ),
         (
-            {"arrays": (array(ArrayMember("sda", "in_sync"), degraded_count=1),)},
+            {"arrays": (make.array(members=(ArrayMember("sda", "in_sync"),), degraded_count=1),)},
             "warning",
             "its array is degraded",
         ),

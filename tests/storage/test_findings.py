@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from storage.facts import Array, HostFacts
+from storage.facts import HostFacts
 from storage.models import HostOutline, Volume
 from storage.outline import cache_names, space_of
 from storage.records import apply_facts, apply_hello, dated_problems
@@ -20,20 +20,6 @@ from tests import make
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
-
-
-def array(**fields: Any) -> Array:
-    defaults = {
-        "dev": "9:0",
-        "uuid": "uuid",
-        "level": "raid1",
-        "state": "clean",
-        "size_bytes": 100 * GIB,
-        "degraded_count": 0,
-        "sync_action": "idle",
-        "members": (),
-    }
-    return Array(name="md0", **{**defaults, **fields})
 
 
 def found(facts: HostFacts, **scene_fields: Any) -> dict[str, str]:
@@ -46,13 +32,13 @@ def found(facts: HostFacts, **scene_fields: Any) -> dict[str, str]:
 
 
 def test_a_healthy_host_has_no_finding() -> None:
-    assert found(make.facts(make.lv(), arrays=(array(),))) == {}
+    assert found(make.facts(make.lv(), arrays=(make.array(),))) == {}
 
 
 def test_a_degraded_array_is_an_error_and_only_a_warning_while_it_is_rebuilt() -> None:
-    lost = array(degraded_count=1)
+    lost = make.array(degraded_count=1)
     assert found(make.facts(make.lv(), arrays=(lost,))) == {"array_degraded": "error"}
-    rebuilt = array(degraded_count=1, sync_action="recover")
+    rebuilt = make.array(degraded_count=1, sync_action="recover")
     assert found(make.facts(make.lv(), arrays=(rebuilt,))) == {"array_recovering": "warning"}
 
 
@@ -107,7 +93,7 @@ def test_a_volume_that_is_not_as_recorded_is_a_warning() -> None:
 
 def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:
     there, now = scene(), timezone.now()
-    sick = dataclasses.replace(there.facts, arrays=(array(degraded_count=1),))
+    sick = dataclasses.replace(there.facts, arrays=(make.array(degraded_count=1),))
     apply_facts(there.host, make.inventory(sick), now)
     apply_facts(there.host, make.inventory(sick), now + timedelta(minutes=5))
     (finding,) = HostOutline.objects.get(host=there.host).findings

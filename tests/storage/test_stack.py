@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
-from storage.facts import Array, ArrayMember, LogicalVolume, VolumeUser, decode
+from storage.facts import ArrayMember, LogicalVolume, VolumeUser, decode
 from storage.records import guest_of
 from storage.stack import Chain, Group, Pillar, is_part_of, kind_of, stack_of
 from tests import make
@@ -28,20 +27,6 @@ def said(pillar: Pillar) -> list[str]:
     return [box.name for box in pillar.boxes]
 
 
-def mirror(**fields: Any) -> Array:
-    defaults = {
-        "dev": "9:0",
-        "uuid": "76600b8d",
-        "level": "raid1",
-        "state": "clean",
-        "size_bytes": 100 * 2**30,
-        "degraded_count": 0,
-        "sync_action": "idle",
-        "members": (ArrayMember("sda2", "in_sync"), ArrayMember("sdb2", "in_sync")),
-    }
-    return Array(name="md0", **{**defaults, **fields})
-
-
 def guest(name: str = "web12", disk: str = "vdb", kind: str = "qemu") -> VolumeUser:
     return VolumeUser(kind, name, disk, 700)
 
@@ -51,7 +36,7 @@ def test_a_volume_is_followed_from_the_disks_to_the_guest() -> None:
     facts = make.facts(
         cached,
         disks=tuple(make.disk(name, rotational=name == "sdc") for name in ("sda", "sdb", "sdc")),
-        arrays=(mirror(),),
+        arrays=(make.array(),),
     )
     (group,) = stack_of(facts).groups
     assert devices(group) == [[["sda2", "sdb2"], ["md0"]], [["sdc"]]]
@@ -97,7 +82,7 @@ def test_a_cache_says_how_full_and_how_dirty_it_is() -> None:
 
 def test_what_no_group_uses_is_shown_apart() -> None:
     disks = tuple(make.disk(name) for name in ("sda", "sdb", "sdc", "sdd"))
-    loose = stack_of(make.facts(disks=disks, arrays=(mirror(),), pvs=(make.pv(),))).loose
+    loose = stack_of(make.facts(disks=disks, arrays=(make.array(),), pvs=(make.pv(),))).loose
     assert [names(chain) for chain in loose] == [[["sda2", "sdb2"], ["md0"]], [["sdd"]]]
 
 
@@ -105,7 +90,7 @@ def test_trouble_is_said_where_it_is() -> None:
     failed = (ArrayMember("sda", "in_sync"), ArrayMember("sdb", "faulty"))
     facts = make.facts(
         make.lv(health="partial"),
-        arrays=(mirror(members=failed, degraded_count=1),),
+        arrays=(make.array(members=failed, degraded_count=1),),
         pvs=(make.pv(missing=True), make.fast_pv(healthy=False)),
     )
     (group,) = stack_of(facts).groups

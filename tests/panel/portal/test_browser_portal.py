@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ from django.conf import settings as configured
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -20,23 +19,15 @@ from panel.models import User
 from storage.models import Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
+from tests.panel.chromium import WIDE
+from tests.panel.chromium import browser as chromium
 from tests.panel.portal.shop import Shop, clean, plan, shop
 from tests.panel.portal.shop import browser as signed_in
 from tests.panel.portal.test_ordering import real, run
-from tests.panel.test_browser_pages import FLAGS, WIDE
 from tests.scene import LONG, end, job
 
-__all__ = ["fake_host", "fake_server", "make_fake_host", "real"]
+__all__ = ["chromium", "fake_host", "fake_server", "make_fake_host", "real"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        yield (
-            started := play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        )
-        started.close()
 
 
 @pytest.fixture
