@@ -35,6 +35,8 @@ STARTED: list[embedded.Service] = []
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the services that do not run; the workers of xdist come later and find them."""
+    # The real one takes long on purpose: half a second for each person and each sign-in.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     if not hasattr(config, "workerinput"):
         STARTED.extend(embedded.start(embedded.wanted(os.environ)))
         drop_leftovers()
