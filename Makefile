@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	lab lab-ssh openapi test faults bench-jobs bench-pages lint format clean
+	lab lab-ssh openapi test thorough faults bench-jobs bench-pages lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -22,6 +22,7 @@ help:
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
+	@echo "make thorough  every test that can run on the lab's kernel (about 45 minutes)"
 	@echo "make faults    every fault of docs/faults.md, played and written"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
@@ -108,7 +109,11 @@ openapi: secrets
 # --- The gates and the tests --------------------------------------------------------------------
 
 test: lint debian
-	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not (lab and thorough)" $(ARGS)
+
+# What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
+thorough: venv debian
+	@$(VENV)/python -m pytest -m lab $(ARGS)
 
 # `manage.py check` asks for secrets, which a fresh clone has not.
 lint: secrets node

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.client import MIB, Agent
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 
 def test_settings_that_a_restart_forgets_are_back_after_the_boot_unit(

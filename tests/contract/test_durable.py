@@ -6,8 +6,12 @@ import time
 import uuid
 from typing import Any
 
+import pytest
+
 from tests.contract.client import MIB, Agent
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 
 def until_at_work(agent: Agent, op: str, number: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from storage.facts import decode
 from tests.contract.client import MIB, Agent
 from tests.contract.world import World
@@ -73,6 +75,7 @@ def test_who_uses_a_volume_is_shown_by_name(agent: Agent, world: World) -> None:
         assert {"kind": "mount", "name": point, "disk": "", "pid": None} in users
 
 
+@pytest.mark.thorough
 def test_the_parts_of_a_cached_volume_are_hidden_and_say_where_they_lie(
     agent: Agent, world: World
 ) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.contract.client import VOLUME_BYTES, Agent, argvs
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 OURS = "aaaaaaaa"
 

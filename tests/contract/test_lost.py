@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.client import Agent
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_cache_whose_ssd_is_there_is_not_dropped(agent: Agent) -> None:

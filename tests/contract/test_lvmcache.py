@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from storage.naming import new_key
 from storage.space import pool_bytes
 from tests.contract.client import MIB, POOL_BYTES, Agent, argvs, pool_args
@@ -28,6 +30,7 @@ def test_a_pool_takes_the_room_that_was_foretold_and_gives_it_back(agent: Agent)
     assert free_bytes(facts) == before and facts["lvs"] == []
 
 
+@pytest.mark.thorough
 def test_a_writethrough_cache_comes_and_goes_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:
@@ -64,6 +67,7 @@ def test_a_writethrough_cache_comes_and_goes_while_a_guest_holds_the_volume(
         assert (after["uuid"], after["dev"]) == (before["uuid"], before["dev"])
 
 
+@pytest.mark.thorough
 def test_writeback_is_attached_flushed_and_left_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:
@@ -93,6 +97,7 @@ def test_writeback_is_attached_flushed_and_left_while_a_guest_holds_the_volume(
     assert agent.names() == {volume}
 
 
+@pytest.mark.thorough
 def test_a_bigger_cache_takes_over_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:

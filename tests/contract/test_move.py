@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.client import VOLUME_BYTES, Agent, argvs
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_held_volume_goes_to_ssd_and_back(agent: Agent, world: World) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
+
 from tests.contract.client import CSET_BYTES, MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.contract.world import World
 
@@ -36,6 +38,7 @@ def test_what_cannot_be_made_is_refused(agent: Agent) -> None:
     assert reply["error"]["code"] == "not_found"
 
 
+@pytest.mark.thorough
 def test_what_is_not_ours_or_not_as_it_was_seen_is_refused(agent: Agent, world: World) -> None:
     volume = agent.volume()
     pool = agent.pool(volume)
@@ -83,6 +86,7 @@ def test_a_full_group_has_no_space(agent: Agent, world: World) -> None:
         assert agent.refused("cset.create", cset_args(KEY)) == "no_space"
 
 
+@pytest.mark.thorough
 def test_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World) -> None:
     volume = agent.volume()
     pool = agent.pool(volume, pv=world.slow[1])
@@ -97,6 +101,7 @@ def test_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World)
         assert agent.refused("cache.attach", second) == "already_exists"
 
 
+@pytest.mark.thorough
 def test_bcache_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World) -> None:
     volume = agent.backing()
     _, cset_uuid = agent.cset(volume, pv=world.slow[0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.contract.client import CSET_BYTES, MIB, Agent
 from tests.contract.world import World
 
@@ -63,6 +65,7 @@ def test_a_volume_is_counted_before_with_and_after_its_cache(agent: Agent, world
     assert sum(last["latency"]["counts"]) >= sum(cached["latency"]["counts"])
 
 
+@pytest.mark.thorough
 def test_a_bcache_volume_has_both_sides_of_its_cache(agent: Agent, world: World) -> None:
     volume = agent.backing()
     lv = agent.lv(volume)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.client import Agent
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_device_in_use_is_not_prepared(agent: Agent, world: World) -> None:

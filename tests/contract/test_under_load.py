@@ -86,6 +86,7 @@ def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
     assert agent.lv(volume)["bcache"]["state"] == "no cache"
 
 
+@pytest.mark.thorough
 def test_nobody_waits_for_a_long_flush(
     agent: Agent, world: LabWorld, record_property: Callable[[str, object], None]
 ) -> None:

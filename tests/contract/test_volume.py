@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from storage.naming import new_key
 from tests.contract.client import VOLUME_BYTES, Agent, argvs
 from tests.contract.world import World
@@ -35,6 +37,7 @@ def test_a_new_volume_reads_as_zeros_where_another_tenant_wrote(agent: Agent, wo
         assert agent.do("volume.create", args)["commands"] == []
 
 
+@pytest.mark.thorough
 def test_an_interrupted_zeroing_is_taken_up_again(agent: Agent, world: World) -> None:
     key = new_key()
     name = f"v-{key}"
@@ -47,6 +50,7 @@ def test_an_interrupted_zeroing_is_taken_up_again(agent: Agent, world: World) ->
     assert "tiercel.zeroing" not in agent.lv(name)["tags"]
 
 
+@pytest.mark.thorough
 def test_an_existing_volume_is_tagged_while_a_guest_holds_it(agent: Agent, world: World) -> None:
     world.add_lv("web12", VOLUME_BYTES, tags=["cust=42"])
     key = new_key()

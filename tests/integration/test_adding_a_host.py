@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from storage.models import Host, LatestSample, Placement
 from tests.integration.machine import Machine
 from tests.integration.person import Person, words
@@ -11,6 +13,7 @@ from tests.integration.requests import refused
 from tests.integration.until import until
 
 
+@pytest.mark.thorough
 def test_a_pasted_line_and_an_accepted_fingerprint_show_all_there_is_and_allow_nothing(
     machine: Machine, enrol: Callable[[Machine, str], Host], person: Person
 ) -> None:

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from jobs.models import Job, State
 from panel.embedded import CHECKOUT
 from storage.models import Host, Volume
@@ -30,6 +32,7 @@ def session() -> str:
     return f'set -euo pipefail\ncd "{CHECKOUT}"\n{token}\ncd "$SCRATCH"\n{rest}'
 
 
+@pytest.mark.thorough
 def test_the_session_of_the_document_adds_a_cache_and_takes_it_off(
     machine: Machine, host: Host, person: Person, panel: Running, tmp_path: Path
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_host_from_the_pasted_line_to_a_sampled_volume(
     assert LatestSample.objects.filter(volume=volume).exists()
 
 
+@pytest.mark.thorough
 def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
     machine: Lab, host: Host, paste: Callable[[], str]
 ) -> None:
@@ -142,6 +143,7 @@ def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
         machine.run(f"rm -f {config}; cp /tmp/before /etc/ssh/sshd_config; systemctl restart ssh")
 
 
+@pytest.mark.thorough
 def test_sudo_that_wants_a_terminal_is_named(machine: Lab, host: Host) -> None:
     rule = "/etc/sudoers.d/zz-tty"
     try:
@@ -154,6 +156,7 @@ def test_sudo_that_wants_a_terminal_is_named(machine: Lab, host: Host) -> None:
     assert hosts.ask(host, "hello").ok
 
 
+@pytest.mark.thorough
 def test_a_second_line_for_the_same_machine_is_refused_with_the_reason(
     machine: Lab, host: Host, live_server: LiveServer
 ) -> None:
@@ -165,6 +168,7 @@ def test_a_second_line_for_the_same_machine_is_refused_with_the_reason(
     assert "enrolled already, as lab1" in ran.stderr
 
 
+@pytest.mark.thorough
 def test_ordinary_users_of_the_host_cannot_use_the_account(machine: Lab, host: Host) -> None:
     asked = machine.run("su -s /bin/sh tiercel -c 'sudo -n /usr/bin/id'", check=False)
     assert asked.returncode != 0
