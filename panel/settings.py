@@ -196,7 +196,8 @@ DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM", f"tiercel@{public.hostname}")
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
-USE_I18N = True
+# English only: a page asks for the language in each of its addresses and figures.
+USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "/static/"
