@@ -34,7 +34,7 @@ def demand_free(host_id: int) -> datetime:
     asked = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
     host = asked.get(pk=host_id)
     now: datetime = host["now"]
-    halt = Halt.objects.select_related("actor").first() if host["halted"] else None
+    halt = Halt.objects.standing() if host["halted"] else None
     if halt is not None:
         raise Held(f"All jobs are stopped{_who(halt)}", now + LOOK_AGAIN)
     name, start, end = host["name"], host["window_start"], host["window_end"]

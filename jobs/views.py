@@ -112,7 +112,7 @@ def _wait(job: Job, running: Step | None) -> Wait | None:
     return wait_of(
         job,
         has_running_step=running is not None,
-        halt=Halt.objects.select_related("actor").first() if is_waiting else None,
+        halt=Halt.objects.standing() if is_waiting else None,
         holder=_holder(job) if is_waiting and running is None else None,
         now=timezone.now(),
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from django.urls import reverse
+
 SHOWN_SUBJECTS: Final = 4
 AT_RISK: Final = "risk"
 RANKS: Final = {AT_RISK: 0, "error": 1, "warning": 2}
@@ -16,10 +18,17 @@ SOMEDAY: Final = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What has the trouble, and the page where it can be settled."""
+    """What has the trouble, and the page where it can be settled: the name of its URL, and the key
+    there ("" for a page without one)."""
 
     name: str
-    url: str
+    page: str
+    key: str = ""
+
+    @property
+    def url(self) -> str:
+        # Looked up only where it is shown: a large fleet has hundreds, its rows name a few.
+        return reverse(self.page, args=[self.key] if self.key else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from jobs.models import Job, JobQuerySet, State
+from jobs.models import Halt, Job, JobQuerySet, State
 from panel.concerns import RANKS, Concern, Item, items, worst
 from panel.troubles import labels_of, of_halt, of_host, of_jobs
 from storage import fleet
@@ -69,6 +69,7 @@ class Overview:
     rows: tuple[Row, ...]
     sort: str
     recent: Sequence[Job]
+    halt: Halt | None
 
     @property
     def down_count(self) -> int:
@@ -103,7 +104,8 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     labels = labels_of(user, lines)
     by_host = {line.host.pk: tuple(of_host(line, held, labels)) for line in lines}
     concerns = [each for found in by_host.values() for each in found]
-    concerns += [*of_halt(), *of_jobs(jobs, at)]
+    halt = Halt.objects.standing()
+    concerns += [*of_halt(halt), *of_jobs(jobs, at)]
     chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
     fresh = [line.now for line in lines if line.now is not None and not line.is_stale]
     return Overview(
@@ -120,6 +122,7 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
         rows=_rows(user, chosen, by_host, at),
         sort=sort,
         recent=_recent(jobs),
+        halt=halt,
     )
 
 
@@ -127,7 +130,7 @@ def _recent(jobs: JobQuerySet) -> list[Job]:
     """The latest to have ended, begun or been asked for, among the youngest."""
     young = jobs.order_by("-pk").values("pk")[: RECENT_JOBS * 5]
     latest = Coalesce("ended_at", "started_at", "created_at").desc()
-    return list(jobs.filter(pk__in=young).with_names().order_by(latest)[:RECENT_JOBS])
+    return list(jobs.filter(pk__in=young).told().order_by(latest)[:RECENT_JOBS])
 
 
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:

@@ -38,7 +38,7 @@ def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
     now = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
     at_work = Prefetch("step_set", Step.objects.filter(state="running"), to_attr="steps_now")
-    ordered = now.with_names().order_by(RANK, "-id")
+    ordered = now.told().order_by(RANK, "-id")
     shown = tuple(ordered.prefetch_related(at_work)[: MOST + 1])
     undecided = sum(job.state == State.NEEDS_ATTENTION for job in shown)
     if len(shown) <= MOST:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Exists, Max, OuterRef, Q
-from django.urls import reverse
 
 from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.concerns import Concern, Subject
@@ -30,7 +30,7 @@ def of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) ->
     room = tuple(_of_room(line))
     if not (line.problems or line.findings or room):
         return
-    there = Subject(line.host.name, reverse("host", args=[line.host.key]))
+    there = Subject(line.host.name, "host", line.host.key)
     told = MADE_FROM_INVENTORY if line.outline is not None else frozenset()
     for problem in line.problems:
         if problem.severity != "info" and problem.code not in told:
@@ -62,8 +62,8 @@ def of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) ->
 def _subject(finding: Finding, there: Subject, labels: Mapping[str, str]) -> Subject:
     if finding.volume:
         name = labels.get(finding.volume, finding.subject)
-        return Subject(f"{name} on {there.name}", reverse("volume", args=[finding.volume]))
-    return Subject(f"{finding.subject} on {there.name}", there.url)
+        return Subject(f"{name} on {there.name}", "volume", finding.volume)
+    return replace(there, name=f"{finding.subject} on {there.name}")
 
 
 def labels_of(user: Person, lines: Iterable[HostLine]) -> dict[str, str]:
@@ -86,12 +86,11 @@ def _of_room(line: HostLine) -> Iterator[tuple[str, str]]:
             yield code, f"{size(free)} of {size(total)} {what} are free."
 
 
-def of_halt() -> Iterator[Concern]:
-    halt = Halt.objects.select_related("actor").first()
+def of_halt(halt: Halt | None) -> Iterator[Concern]:
     if halt is not None:
         by = f" by {halt.actor}" if halt.actor is not None else ""
         why = f": {halt.reason}" if halt.reason else "."
-        every = Subject("All hosts", reverse("jobs"))
+        every = Subject("All hosts", "jobs")
         yield Concern("halt", "warning", every, f"All jobs are stopped{by}{why}", halt.since)
 
 
@@ -101,7 +100,7 @@ def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
     later = Job.objects.filter(volume=OuterRef("volume"), dry_run=False, pk__gt=OuterRef("pk"))
     better = later.filter(~Q(state__in=OVER) | Q(state=State.SUCCEEDED))
     failed = Q(state=State.FAILED, ended_at__gt=at - FAILED_LATELY) & ~Exists(better)
-    undone = list(jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed).with_names()[:UNDONE_LIMIT])
+    undone = list(jobs.filter(Q(state=State.NEEDS_ATTENTION) | failed).told()[:UNDONE_LIMIT])
     halted = [job.pk for job in undone if not job.is_over]
     steps = Step.objects.filter(job__in=halted).values_list("job_id")
     last_steps = dict(steps.annotate(Max("ended_at")))
@@ -110,7 +109,7 @@ def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
         yield Concern(
             "job_failed" if is_failed else "job_undecided",
             "error",
-            Subject(f"{job.volume.label} on {job.host.name}", reverse("job", args=[job.key])),
+            Subject(f"{job.volume.label} on {job.host.name}", "job", job.key),
             job.sentence,
             job.ended_at or last_steps.get(job.pk) or job.started_at,
             str(job.error.get("correction", "")),

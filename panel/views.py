@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from jobs.models import Halt
 from panel import broker, outage
 from panel.overview import Overview, overview
 from storage.access import is_staff, staff_view
@@ -33,9 +34,10 @@ def fleet(request: HttpRequest) -> HttpResponse:
     return render(request, "panel/_overview.html", _overview(request))
 
 
-def _overview(request: HttpRequest) -> dict[str, Overview]:
-    sort = request.GET.get("sort", "")
-    return {"overview": overview(request.user, timezone.now(), sort)}
+def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:
+    found = overview(request.user, timezone.now(), request.GET.get("sort", ""))
+    # The frame of the page says it too (`panel.context.halt`).
+    return {"overview": found, "halt": found.halt}
 
 
 @login_not_required

@@ -44,13 +44,21 @@ def is_silent(host: Host, now: datetime) -> bool:
     return seen is None or (now - seen).total_seconds() > silent_seconds()
 
 
+def owes_figures(host: Host, now: datetime, sampled_at: datetime | None) -> bool:
+    """True for a host that answers, but whose last sample, taken at `sampled_at`, is old: once it
+    has volumes, something is wrong (`unsampled_since`)."""
+    if host.state != HostState.ACTIVE or host.error or is_silent(host, now):
+        return False
+    return sampled_at is None or (now - sampled_at).total_seconds() > silent_seconds()
+
+
 def unsampled_since(
     host: Host, now: datetime, due: datetime | None, sampled_at: datetime | None
 ) -> datetime | None:
     """Since when a host that answers has sent no figures; None while it does, and where it does
     not answer anyway. `due` is since when it has had volumes to sample
     (`storage.samples.hostnow.due_since`), `sampled_at` its last sample."""
-    if host.state != HostState.ACTIVE or host.error or is_silent(host, now) or due is None:
+    if due is None or not owes_figures(host, now, sampled_at):
         return None
     since = due if sampled_at is None else max(due, sampled_at)
     return since if (now - since).total_seconds() > silent_seconds() else None

@@ -33,7 +33,7 @@ def drift_of(hosts: Iterable[Host]) -> dict[int, Drift]:
     """By primary key of the host; hosts without drift are missing. One query."""
     placed = Placement.objects.filter(until=None, lv_uuid__isnull=False)
     # Most hosts miss nothing: their volumes need not be counted.
-    lacking = placed.filter(host__in=list(hosts), missing_since__isnull=False)
+    lacking = placed.filter(host__in=[host.pk for host in hosts], missing_since__isnull=False)
     placed = placed.filter(host__in=lacking.values("host_id"))
     groups = placed.values("host_id", "vg_uuid").annotate(
         name=Max("vg_name"),

@@ -13,6 +13,7 @@ from storage.access import Person
 from storage.attention import (
     Problem,
     is_silent,
+    owes_figures,
     problems_of,
     silent_seconds,
     unsampled_since,
@@ -23,7 +24,7 @@ from storage.findings import Finding
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
 from storage.outline import FIELDS as OUTLINE_FIELDS
-from storage.rates import Figures, Sums, figures
+from storage.rates import Figures, Sums, figures, read_hit_rate
 from storage.samples.hostload import BUCKET, bucket_of, courses, fleet_sums
 from storage.samples.hostnow import HostNow, due_since, hosts_now
 from storage.spark import Spark, spark
@@ -46,12 +47,14 @@ BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday
 @dataclass(frozen=True, slots=True)
 class HostLine:
     """One host: what its last inventory came to and what its volumes do now; None before either.
-    `problems` are those of its state and contact and those that its agent told."""
+    `problems` are those of its state and contact and those that its agent told, `findings` those
+    that its last inventory showed."""
 
     host: Host
     outline: HostOutline | None
     now: HostNow | None
     problems: tuple[Problem, ...]
+    findings: tuple[Finding, ...]
     is_silent: bool
     is_stale: bool
 
@@ -59,30 +62,34 @@ class HostLine:
     def is_up(self) -> bool:
         return self.host.state == HostState.ACTIVE and not self.is_silent and not self.host.error
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        kept = self.outline.findings if self.outline is not None else ()
-        return tuple(Finding.from_json(each) for each in kept)
-
 
 def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
-    """Every host by name. Four queries, whatever their number."""
-    hosts = Host.objects.visible_to(user).select_related("outline").only(*FIELDS)
-    drifts, now, due = drift_of(hosts), hosts_now(), due_since(hosts)
+    """Every host by name. Four queries at most, whatever their number."""
+    hosts = list(Host.objects.visible_to(user).select_related("outline").only(*FIELDS))
+    drifts, now = drift_of(hosts), hosts_now()
+    due = due_since(host for host in hosts if owes_figures(host, at, _sampled_at(now, host)))
     return tuple(
         _line(host, now.get(host.pk), drifts.get(host.pk), due.get(host.pk), at) for host in hosts
     )
+
+
+def _sampled_at(now: Mapping[int, HostNow], host: Host) -> datetime | None:
+    found = now.get(host.pk)
+    return found.at if found is not None else None
 
 
 def _line(
     host: Host, now: HostNow | None, drift: Drift | None, due: datetime | None, at: datetime
 ) -> HostLine:
     unsampled = unsampled_since(host, at, due, now.at if now is not None else None)
+    outline: HostOutline | None = getattr(host, "outline", None)
+    kept = outline.findings if outline is not None else ()
     return HostLine(
         host=host,
-        outline=getattr(host, "outline", None),
+        outline=outline,
         now=now,
         problems=problems_of(host, at, drift, unsampled),
+        findings=tuple(Finding.from_json(each) for each in kept),
         is_silent=is_silent(host, at),
         is_stale=now is not None and (at - now.at).total_seconds() > silent_seconds(),
     )
@@ -208,6 +215,6 @@ def courses_of(lines: Sequence[HostLine], at: datetime) -> Mapping[int, Course]:
 
 
 def _course(buckets: Sequence[Sums | None]) -> Course:
-    rates = [figures(sums).hit_rate if sums is not None else None for sums in buckets]
+    rates = [read_hit_rate(sums) if sums is not None else None for sums in buckets]
     recent = sum((sums for sums in buckets[-3:] if sums is not None), Sums())
     return Course(figures(recent), spark(rates, top=1.0, say=percent))

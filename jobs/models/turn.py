@@ -18,6 +18,12 @@ class VgFence(models.Model):
         return f"{self.vg_uuid}: {self.fence}"
 
 
+class HaltQuerySet(models.QuerySet["Halt"]):
+    def standing(self) -> Halt | None:
+        """The global stop with who ordered it; None while there is none. One query."""
+        return self.select_related("actor").only("since", "reason", "actor__email").first()
+
+
 class Halt(models.Model):
     """The global stop: while its one row is there, no worker begins a step on any host."""
 
@@ -25,6 +31,8 @@ class Halt(models.Model):
     since = models.DateTimeField(db_default=Now())
     reason = models.CharField(max_length=200, blank=True)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    objects = HaltQuerySet.as_manager()
 
     class Meta:
         constraints = (models.CheckConstraint(condition=models.Q(id=True), name="halt_once"),)

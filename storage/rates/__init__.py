@@ -16,7 +16,7 @@ Rules (Linux 6.1 and 6.12 sources; reference text: "Counters"):
 
 from storage.rates.cache import CacheDelta
 from storage.rates.delta import Delta, Gap, Gauges, Reading, Technology, delta, gauges
-from storage.rates.figures import Figures, Sums, figures, percentile_ms
+from storage.rates.figures import Figures, Sums, figures, percentile_ms, read_hit_rate
 from storage.rates.gaps import GapReason
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "figures",
     "gauges",
     "percentile_ms",
+    "read_hit_rate",
 ]

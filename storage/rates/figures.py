@@ -112,7 +112,6 @@ def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
     """Rates, averages, percentiles and hit rates of a sum of intervals. Fewer accesses than `least`
     make no hit rate."""
     seconds = sums.dt_ms / 1000
-    hits, accesses = _read_hits(sums)
     write_accesses = sums.write_hits + sums.write_misses
     return Figures(
         seconds=seconds,
@@ -124,11 +123,17 @@ def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
         write_ms=_ratio(sums.write_ms, sums.writes),
         latency_ms_p50=percentile_ms(sums.latency_counts, 0.50),
         latency_ms_p95=percentile_ms(sums.latency_counts, 0.95),
-        hit_rate=hits / accesses if accesses >= least else None,
+        hit_rate=read_hit_rate(sums, least=least),
         write_hit_rate=sums.write_hits / write_accesses if write_accesses >= least else None,
-        accesses=accesses,
+        accesses=_accesses(sums),
         write_accesses=write_accesses,
     )
+
+
+def read_hit_rate(sums: Sums, *, least: int = MIN_ACCESSES) -> float | None:
+    """`Figures.hit_rate`, for lists that show no other figure of many sums."""
+    accesses = _accesses(sums)
+    return _read_hits(sums) / accesses if accesses >= least else None
 
 
 def percentile_ms(counts: Sequence[int], quantile: float) -> float | None:
@@ -154,14 +159,18 @@ def percentile_ms(counts: Sequence[int], quantile: float) -> float | None:
     return float(low * (high / low) ** part) / 1e6
 
 
-def _read_hits(sums: Sums) -> tuple[float, int]:
-    """(reads served by the cache, reads that it could have served)."""
+def _read_hits(sums: Sums) -> float:
+    """Reads served by the cache."""
     share = 0.0
     if sums.bcache_read_sectors:
         # Reads in flight at the ends of an interval can push the share out of bounds.
         share = 1 - sums.backing_read_sectors / sums.bcache_read_sectors
-    hits = sums.read_hits + sums.bcache_reads * min(1.0, max(0.0, share))
-    return hits, sums.read_hits + sums.read_misses + sums.bcache_reads
+    return sums.read_hits + sums.bcache_reads * min(1.0, max(0.0, share))
+
+
+def _accesses(sums: Sums) -> int:
+    """Reads that the cache could have served."""
+    return sums.read_hits + sums.read_misses + sums.bcache_reads
 
 
 def _ratio(numerator: float, denominator: float) -> float | None:

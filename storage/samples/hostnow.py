@@ -14,7 +14,7 @@ from storage.models import Host, Placement
 
 # The greatest of the arrays is that of the busiest volume.
 QUERY: Final = """
-SELECT host_id, at, sum(reads * 1000.0 / dt_ms)::float8, sum(writes * 1000.0 / dt_ms)::float8,
+SELECT host_id, at, sum(reads * 1000::float8 / dt_ms), sum(writes * 1000::float8 / dt_ms),
     max(ARRAY[coalesce(busy_ms::float8 / dt_ms, -1), volume_id]),
     coalesce(sum(dirty_bytes), 0)::bigint
 FROM storage_latestsample GROUP BY host_id, at
@@ -49,9 +49,9 @@ def hosts_now() -> dict[int, HostNow]:
 
 def due_since(hosts: Iterable[Host]) -> dict[int, datetime]:
     """Since when each host has had volumes to sample, by its primary key; hosts without one that
-    is there are missing. One query."""
+    is there are missing. One query, none without a host."""
     there = Placement.objects.filter(
-        host__in=hosts, until=None, lv_uuid__isnull=False, missing_since=None
+        host__in=[host.pk for host in hosts], until=None, lv_uuid__isnull=False, missing_since=None
     )
     return dict(there.values_list("host_id").annotate(Min("since")))
 

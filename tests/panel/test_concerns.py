@@ -16,7 +16,7 @@ LISTINGS = {"hosts": "/hosts/", "volumes": "/volumes/", "jobs": "/jobs/"}
 
 
 def host(name: str) -> Subject:
-    return Subject(name, f"/hosts/{name}/")
+    return Subject(name, "host", name)
 
 
 def concern(code: str = "silent", name: str = "alpha", **fields: Any) -> Concern:
