@@ -15,6 +15,7 @@ from jobs.clock import database_now
 from jobs.models import Job
 from jobs.reading import Readings
 from jobs.trouble import AgentFailed, BadReply
+from jobs.twins import check_groups
 from storage.facts import BadFacts, HostFacts
 from storage.models import Host, Placement
 from storage.plan import Target
@@ -68,6 +69,8 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     if seen is not None and said_before and seen.rows and still(host.pk, seen.rows, seen.at, at):
         _keep(host, replace(seen, at=at))
         return seen.facts
+    if not said_before:
+        check_groups(host, data)
     rows = rows_digest(host.pk) if said_before else ""
     facts = apply_facts(host, data, at)
     if rows and rows_digest(host.pk) != rows:

@@ -159,6 +159,8 @@ def _fallback(
 def _contactable(host: Host) -> None:
     if host.state == HostState.ACTIVE:
         return
+    if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
+        raise Refused("twins", f"{host.error['message']}.", host.error["correction"])
     if host.state == HostState.QUARANTINED:
         raise Refused(
             "host_key_changed",

@@ -11,6 +11,7 @@ from jobs.clock import database_now
 from jobs.contact import read_facts
 from jobs.replies import BadLine, Reply, text
 from jobs.trouble import AGENT_PATH, AgentFailed, BadReply, TransportError
+from jobs.twins import check_machine
 from storage.agent import VERSION
 from storage.models import Host
 from storage.records import apply_hello
@@ -28,6 +29,7 @@ def refresh(host: Host) -> bool:
         reply = hosts.ask(host, "hello")
         if reply.error is not None:
             raise AgentFailed(host.name, reply.error)
+        check_machine(host, reply.data.get("machine_id"))
         after = database_now()
         problems = [*_told(host, reply), *_seen(reply, before, after)]
         apply_hello(host, reply.data, problems, after)

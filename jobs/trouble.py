@@ -65,6 +65,20 @@ class HostKeyChanged(TransportError):
         self.seen_key = seen_key
 
 
+class Twins(TransportError):
+    """Two hosts claim the same machine or the same disks."""
+
+    code = "twins"
+
+    def __init__(self, where: str, other: str, what: str) -> None:
+        super().__init__(
+            f"{where} and {other} both claim {what}",
+            "Nothing is sent to either. Give the clone an identity of its own as root there "
+            "(vgimportclone for its disks; rm /etc/machine-id; systemd-machine-id-setup), or take "
+            "shared disks away from one of them; then accept the fingerprint of each again.",
+        )
+
+
 class NotActive(TransportError):
     """The host may not be contacted in its present state."""
 

@@ -169,6 +169,11 @@ KINDS: Final = {
         "Nothing is sent there: no figures come, and no job can begin.",
         AWAY,
     ),
+    "twins": Kind(
+        "{count} hosts claim a machine or disks that another one claims too",
+        "Nothing is sent there: what one did, the other would undo or destroy.",
+        AWAY,
+    ),
     "unverified": Kind(
         "{count} hosts wait for somebody to accept their fingerprint",
         "Nothing is asked of a host before that.",

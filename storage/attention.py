@@ -80,6 +80,9 @@ def problems_of(
 
 
 def _of_state(host: Host) -> list[Problem]:
+    if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
+        told = f"{host.error['message']}; nothing is sent to either.", host.error["correction"]
+        return [Problem("error", *told, "twins", host.last_seen_at)]
     if host.state == HostState.QUARANTINED:
         return [
             Problem(

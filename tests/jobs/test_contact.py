@@ -110,6 +110,12 @@ def test_only_some_hosts_are_kept_in_mind(
     contact._seen.clear()
     hosts = [sshd(agent).host() for _ in range(3)]
     for host in hosts:
-        agent.lv = dataclasses.replace(agent.lv, uuid=make.lvm_uuid())
+        vg_uuid = make.lvm_uuid()
+        agent.facts = dataclasses.replace(
+            agent.facts,
+            vgs=tuple(dataclasses.replace(vg, uuid=vg_uuid) for vg in agent.facts.vgs),
+            pvs=tuple(dataclasses.replace(pv, vg_uuid=vg_uuid) for pv in agent.facts.pvs),
+        )
+        agent.lv = dataclasses.replace(agent.lv, uuid=make.lvm_uuid(), vg_uuid=vg_uuid)
         read(host)
     assert list(contact._seen) == [host.pk for host in hosts[1:]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from panel.embedded.postgres import Postgres
 from tests.faults.fault import Fault
-from tests.faults.named import hands, machine, panel, wire, workers
+from tests.faults.named import hands, machine, panel, twins, wire, workers
 from tests.faults.named.guards import mutations
 
 __all__ = ["NOT_PLAYED", "faults", "mutations"]
@@ -24,4 +24,5 @@ def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
     yield from wire.faults()
     yield from machine.faults()
     yield from hands.faults()
+    yield from twins.faults()
     yield from panel.faults(postgres)

@@ -1,0 +1,61 @@
+"""Two hosts that claim to be the same: a cloned machine, or a volume group that two of them see.
+
+Whatever one of them did to a volume the other would undo or destroy, and which of them is the real
+one only a person can tell. So both are quarantined, and nothing of what they say is recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from jobs.trouble import Twins
+from storage.models import Host, Placement
+from storage.models.host import HostState
+
+log = logging.getLogger(__name__)
+
+
+def check_machine(host: Host, machine_id: object) -> None:
+    """`machine_id` as the host said it just now; raises `Twins` where another host has it."""
+    if isinstance(machine_id, str) and machine_id and machine_id != host.machine_id:
+        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=machine_id)
+        _part(host, others, f"the machine id {machine_id:.32}")
+
+
+def check_groups(host: Host, inventory: dict[str, Any]) -> None:
+    """`inventory` as the host said it just now, before it is recorded; raises `Twins` where another
+    host has volumes in one of its groups."""
+    vgs = inventory.get("vgs")
+    named = {
+        vg["uuid"]: vg.get("name")
+        for vg in (vgs if isinstance(vgs, list) else ())
+        if isinstance(vg, dict) and isinstance(vg.get("uuid"), str)
+    }
+    there = Q(until=None, missing_since=None, host__state=HostState.ACTIVE)
+    placed = Placement.objects.filter(there, vg_uuid__in=named)
+    others = placed.exclude(host=host).values_list("host_id", "vg_uuid")
+    found = dict(others.order_by("host_id").distinct())
+    if found:
+        name = named[next(iter(found.values()))]
+        what = f"the volume group {name!s:.80}"
+        _part(host, Host.objects.filter(pk__in=found), what)
+
+
+def _part(host: Host, others: QuerySet[Host], what: str) -> None:
+    """Quarantine both sides; a person lets each in again by its fingerprint."""
+    with transaction.atomic():
+        names = list(others.order_by("name").values_list("name", flat=True))
+        if not names:
+            return
+        error = Twins(host.name, ", ".join(names), what)
+        for name in (host.name, *names):
+            told = error if name == host.name else Twins(name, host.name, what)
+            Host.objects.active().filter(name=name).update(
+                state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=told.to_json()
+            )
+        log.warning("hosts %s and %s are quarantined: both claim %s", host.name, names, what)
+    raise error
