@@ -3,32 +3,67 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from jobs.contact import target_of
 from jobs.models import AuditEntry, Job, Phase, State
-from storage.models import Placement
+from storage.facts import HostFacts
+from storage.models import Placement, Volume
 from storage.naming import is_cache_device_name, is_pool_name
 from storage.plan import Refused, plan
 from storage.wish import Wish
-from tests.faults.stage import Stage
+from tests.faults.host import Accepted, Ran
 
 
-def problems(stage: Stage, *jobs: Job) -> list[str]:
+class Ledger(Protocol):
+    """What a host itself says it was asked and did since the fault's scene was set. `gaps`: what a
+    simulated one cannot play."""
+
+    @property
+    def accepted(self) -> Sequence[Accepted]: ...
+    @property
+    def ran(self) -> Sequence[Ran]: ...
+    @property
+    def starts(self) -> Mapping[str, int]: ...
+    @property
+    def gaps(self) -> Sequence[str]: ...
+
+
+class Scene(Protocol):
+    """What is judged. `strangers` are the fingerprints from before the fault."""
+
+    volume: Volume
+    strangers: dict[str, str]
+
+    def ledger(self) -> Ledger:
+        """Once no operation runs any more."""
+
+    def facts(self) -> HostFacts:
+        """What is on the host now."""
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of what nothing may touch, now."""
+
+    def left_of_fallback(self) -> str:
+        """What would still have to be done to be back where the operation began."""
+
+
+def problems(stage: Scene, *jobs: Job) -> list[str]:
     """Every broken invariant; [] means the fault was survived."""
-    stage.fake.wait_for_ops()
+    ledger = stage.ledger()
     for job in jobs:
         job.refresh_from_db()
     return [
         *_ended(jobs),
-        *_once(stage),
-        *_in_turn(stage),
+        *_once(ledger),
+        *_in_turn(ledger),
         *_unharmed(stage),
         *_as_wished(stage, jobs),
         *_clean(stage, jobs),
-        *_audited(stage, jobs),
-        *(f"the fake host does not know: {gap}" for gap in stage.fake.gaps),
+        *_audited(ledger, jobs),
+        *(f"the fake host does not know: {gap}" for gap in ledger.gaps),
     ]
 
 
@@ -39,30 +74,30 @@ def _ended(jobs: Sequence[Job]) -> Iterator[str]:
             yield f"job {job.key} is still {job.state}: {job.explanation}"
 
 
-def _once(stage: Stage) -> Iterator[str]:
+def _once(ledger: Ledger) -> Iterator[str]:
     """An operation id is accepted and executed once, and none of its commands twice."""
-    for op, times in Counter(accepted.op for accepted in stage.fake.accepted).items():
+    for op, times in Counter(accepted.op for accepted in ledger.accepted).items():
         if times > 1:
             yield f"operation {op} was accepted {times} times"
-    for op, times in stage.fake.starts.items():
+    for op, times in ledger.starts.items():
         if times > 1:
             yield f"operation {op} was started {times} times"
-    commands = Counter((ran.op, ran.argv) for ran in stage.fake.ran)
+    commands = Counter((ran.op, ran.argv) for ran in ledger.ran)
     for (op, argv), times in commands.items():
         if times > 1:
             yield f"operation {op} ran {' '.join(argv)} {times} times"
 
 
-def _in_turn(stage: Stage) -> Iterator[str]:
+def _in_turn(ledger: Ledger) -> Iterator[str]:
     """No two LVM commands change one group at once; later turns have higher numbers."""
     at_work = sorted(
-        (ran for ran in stage.fake.ran if ran.argv[0].startswith("lv")), key=lambda ran: ran.began
+        (ran for ran in ledger.ran if ran.argv[0].startswith("lv")), key=lambda ran: ran.began
     )
     for first, second in pairwise(at_work):
         if second.began < first.ended and second.op != first.op:
             yield f"{first.argv[0]} and {second.argv[0]} ran at the same time"
     highest: dict[str, int] = {}
-    for each in stage.fake.accepted:
+    for each in ledger.accepted:
         if each.fence is None:
             continue
         if each.fence <= highest.get(each.vg, 0):
@@ -70,7 +105,7 @@ def _in_turn(stage: Stage) -> Iterator[str]:
         highest[each.vg] = max(each.fence, highest.get(each.vg, 0))
 
 
-def _unharmed(stage: Stage) -> Iterator[str]:
+def _unharmed(stage: Scene) -> Iterator[str]:
     """Strangers' volumes, and a guest's data, are what they were."""
     now = stage.fingerprints()
     for name, digest in stage.strangers.items():
@@ -78,7 +113,7 @@ def _unharmed(stage: Stage) -> Iterator[str]:
             yield f"{name} changed"
 
 
-def _as_wished(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+def _as_wished(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
     """Success means that the host shows it and that nothing is left over."""
     facts = stage.facts()
     if not facts.consistent:
@@ -103,7 +138,7 @@ def _as_wished(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
                 yield f"{lv.name} was left over"
 
 
-def _clean(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+def _clean(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
     """Failed, with nobody asked to look, means that all is as it was before."""
     for job in jobs:
         is_ours = job.volume_id == stage.volume.pk and "guest data" in stage.strangers
@@ -118,13 +153,13 @@ def _cache_name(job: Job) -> str:
     return "" if wish.cache is None else wish.cache.name
 
 
-def _audited(stage: Stage, jobs: Sequence[Job]) -> Iterator[str]:
+def _audited(ledger: Ledger, jobs: Sequence[Job]) -> Iterator[str]:
     """What the host accepted was intended first; what was intended has one outcome."""
     keys = [job.key for job in jobs]
     trail = AuditEntry.objects.filter(job_key__in=keys).values_list("op_id", "phase")
     intents = Counter(str(op) for op, phase in trail if phase == Phase.INTENT)
     outcomes = Counter(str(op) for op, phase in trail if phase == Phase.OUTCOME)
-    for accepted in stage.fake.accepted:
+    for accepted in ledger.accepted:
         if intents[accepted.op] != 1:
             yield f"{accepted.verb} was accepted with {intents[accepted.op]} intents in the trail"
     if all(job.is_over for job in jobs):

@@ -7,37 +7,27 @@ import hashlib
 import itertools
 import json
 import os
-import time
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from django.db import connection
-
-from jobs import nudge, operation, runner
-from jobs.contact import target_of
-from jobs.models import Job, Kind, State
-from jobs.queue import submit
+from jobs import nudge, operation
 from jobs.refresh import refresh
 from storage.facts import HostFacts, decode
 from storage.models import Host, Placement, Volume
-from storage.naming import volume_name
-from storage.plan import Refused, plan
-from storage.wish import GIB, MIB, Wish
-from tests import make
+from storage.wish import MIB, Wish
 from tests.fake.fixtures import enrol
 from tests.fake.host import FakeHost
 from tests.fake.parts import Lv, Signature
 from tests.fake.server import FakeServer
 from tests.faults.host import FaultHost
-from tests.faults.operations import SIZE, Names, Operation
+from tests.faults.operations import SIZE, Operation
 from tests.faults.proxy import Proxy
-from tests.faults.workers import Worker, Workers
+from tests.faults.scenery import Scenery
+from tests.faults.workers import Workers
 
 FOUND = "web12"
 SENTINELS = (("stranger-hdd", "sdc"), ("stranger-ssd", "md0"))
-PATIENCE_SECONDS = 60.0
-POLL_SECONDS = 0.05
 
 _numbers = itertools.count(1)
 
@@ -48,13 +38,12 @@ def quicken() -> None:
     operation.POLL_SECONDS = (0.01, 0.05)
 
 
-class Stage:
+class Stage(Scenery):
     """A context manager; `volume` is ready for `operation`, `submit` asks for it."""
 
     def __init__(self, workers: Workers, operation: Operation, mutation: str = "") -> None:
-        self.workers = workers
-        self.operation = operation
-        self.names = Names()
+        super().__init__(workers, operation)
+        self.mutation = mutation
         self.fake = FaultHost(f"{os.getpid()}-{next(_numbers)}")
         self.fake.mutation = mutation
         self._ends = ExitStack()
@@ -98,71 +87,21 @@ class Stage:
         self._ends.close()
         # Nobody asks this host any more.
         Host.objects.filter(pk=self.host.pk).update(state="pending")
-        connection.close()
-
-    @property
-    def wish(self) -> Wish:
-        return self.operation.wish(self.names)
-
-    def new_volume(self, layout: str | None = None) -> Volume:
-        """A volume whose LV is still to be made."""
-        self.host.refresh_from_db()
-        assert self.host.inventory is not None
-        vg = next(vg for vg in self.host.inventory.vgs if vg.name == "vg0")
-        volume = make.volume(size_bytes=GIB, layout=layout or self.wish.layout)
-        Placement.objects.create(
-            volume=volume, host=self.host, vg_name=vg.name, vg_uuid=vg.uuid,
-            lv_name=volume_name(volume.key),
-        )  # fmt: skip
-        return volume
-
-    def bring(self, volume: Volume, wish: Wish) -> None:
-        """Let a wish come true, here and without faults."""
-        job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not job.is_over and time.monotonic() < end:
-            Job.objects.filter(pk=job.pk).update(not_before=None)
-            runner.run(job.pk)
-            job.refresh_from_db()
-        if job.state != State.SUCCEEDED:
-            raise AssertionError(f"preparation ended {job.state}: {job.error or job.explanation}")
-        volume.refresh_from_db()
-
-    def submit(self, volume: Volume | None = None, wish: Wish | None = None) -> Job:
-        return submit(
-            kind=self.operation.kind, volume=volume or self.volume, wish=wish or self.wish,
-            actor=None,
-        )  # fmt: skip
+        self.leave()
 
     def another(self, size_bytes: int = SIZE) -> tuple[Volume, Wish]:
         """A further volume of the same host that is still to be made, and its wish."""
         return self.new_volume("plain"), Wish(size_bytes)
 
-    def start(self, *jobs: Job, arm: str = "", seconds: float = PATIENCE_SECONDS) -> Worker:
-        """A worker process for these jobs."""
-        return self.workers.start(
-            [job.pk for job in jobs], arm=arm, mutation=self.fake.mutation, seconds=seconds
-        )
-
-    def rest(self, *jobs: Job, seconds: float = PATIENCE_SECONDS) -> bool:
-        """Wait until each job is over or needs a person; False where that takes too long."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if all(at_rest(job) for job in jobs):
-                return True
-            time.sleep(POLL_SECONDS)
-        return False
+    def ledger(self) -> FaultHost:
+        """What the host did, once no operation runs any more."""
+        self.fake.wait_for_ops()
+        return self.fake
 
     def facts(self) -> HostFacts:
         """What is on the host now, without the panel in between."""
         request = b'{"v":1,"id":"00000000-0000-4000-8000-000000000000","verb":"inventory"}\n'
         return decode(_data(FakeHost.answer(self.fake, request)))
-
-    @property
-    def placement(self) -> Placement:
-        """Where the volume lies, or lay last."""
-        placed = Placement.objects.select_related("volume").filter(volume=self.volume)
-        return placed.latest("pk")
 
     def lv(self) -> Lv | None:
         """The volume's LV on the machine itself, whatever its name is now."""
@@ -191,17 +130,6 @@ class Stage:
             machine.processes.clear()
             machine.backings = [each for each in machine.backings if each.lv is not lv]
         self.fake.root.remove_lv(name)
-
-    def left_of_fallback(self) -> str:
-        """What would still have to be done to be back where the operation began."""
-        befores = self.operation.before(self.names)
-        if not befores:
-            return ""
-        try:
-            left = plan(self.facts(), target_of(self.placement), befores[-1])
-        except Refused as refused:
-            return refused.message
-        return ", ".join(step.title for step in left)
 
     def _digest(self, name: str) -> str:
         lv = self.fake.machine.vgs[0].lv(name)
@@ -232,12 +160,6 @@ class Stage:
             self.fake.root.dirty(lv.name, self.operation.dirty_bytes)
         if self.operation.held:
             self.fake.root.guest("vps", self.fake.root.device(lv.name))
-
-
-def at_rest(job: Job) -> bool:
-    """Whether nobody works on the job any more."""
-    job.refresh_from_db()
-    return bool(job.is_over) or job.state == State.NEEDS_ATTENTION
 
 
 def _extents(lv: Lv) -> list[bool]:

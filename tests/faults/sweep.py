@@ -13,7 +13,8 @@ from jobs.models import Job, State
 from tests.faults import oracle
 from tests.faults.fault import Fault, NotReached, Played
 from tests.faults.operations import Operation
-from tests.faults.stage import PATIENCE_SECONDS, Stage
+from tests.faults.scenery import Scenery
+from tests.faults.stage import Stage
 from tests.faults.workers import Worker, Workers
 
 OF_A_STEP = frozenset(
@@ -46,7 +47,7 @@ def unharmed(operation: Operation, workers: Workers) -> tuple[dict[str, int], di
         stage.fake.reached.clear()
         job = stage.submit()
         worker = stage.start(job, arm="none:1:trace")
-        worker.wait(PATIENCE_SECONDS)
+        worker.wait(Scenery.patience_seconds)
         wrong = oracle.problems(stage, job)
         if job.state != State.SUCCEEDED or wrong:
             raise AssertionError(f"{operation.name} fails without faults: {job.error} {wrong}")

@@ -106,6 +106,7 @@ class Workers:
                 "seconds": seconds,
             }  # fmt: skip
             assert self._process.stdin is not None
+            assert self._process.poll() is None, f"no more workers: see {self._log}"
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
         return worker
@@ -115,3 +116,7 @@ class Workers:
         for line in self._process.stdout:
             event = json.loads(line)
             self._known[event["token"]].hear(event)
+        # Nobody tells of the others any more.
+        for worker in list(self._known.values()):
+            worker.started.set()
+            worker.ended.set()
