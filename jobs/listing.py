@@ -28,7 +28,7 @@ class Part(forms.TextInput):
     """A word to look for."""
 
     def __init__(self) -> None:
-        super().__init__({"placeholder": "part of the name, or key"})
+        super().__init__({"placeholder": "name or key"})
 
 
 class JobFilter(forms.Form):

@@ -169,6 +169,11 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_ADAPTER = "panel.adapter.ClosedAdapter"
+ACCOUNT_FORMS = {
+    "login": "panel.account_forms.SignInForm",
+    "change_password": "panel.account_forms.ChangePasswordForm",
+    "reset_password_from_key": "panel.account_forms.NewPasswordForm",
+}
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]

@@ -25,8 +25,9 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
             "cache is missing."
         ),
         Instruction(
-            f"Bring the SSD back: reseat it, replug it, exchange its cable. LVM looks for the "
-            f"disk(s) with PV uuid {', '.join(loss.pv_uuids)}.",
+            f"Bring the SSD back: reseat it, replug it, exchange its cable. LVM looks for "
+            f"{'this PV uuid' if len(loss.pv_uuids) == 1 else 'these PV uuids'}: "
+            f"{', '.join(loss.pv_uuids)}.",
             f"pvs -o pv_name,pv_uuid,vg_name {_select(lv)}",
         ),
         Instruction(

@@ -196,7 +196,7 @@ def may_change(draft: Draft) -> None:
     if vg.missing_pv_count and not drops:
         raise Refused(
             "degraded",
-            f"{vg.name} misses {vg.missing_pv_count} physical volume(s).",
+            f"{vg.name} misses {vg.missing_pv_count} of its physical volumes.",
             "Bring the disk back or repair the group first; LVM refuses changes until then.",
         )
     doubles = [pv.name for pv in draft.facts.pvs if pv.vg_uuid == vg.uuid and pv.duplicate]
