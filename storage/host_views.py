@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from django.core.paginator import Paginator
@@ -37,6 +38,9 @@ from storage.stack import stack_of
 PAGE_ROWS = 50
 LISTED = 12
 """So many volumes stand on the host's page itself; the list of volumes has them all."""
+
+READ = json.dumps({"hostread": {"target": "body"}})
+"""The event after which the parts of a page that came later ask for themselves anew."""
 
 
 @staff_view()
@@ -97,7 +101,10 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if facts is not None:
         limit = None if request.GET.get("stack") == "all" else DRAWN
         context |= _inventory(found, facts, residents_of(found), limit)
-    return render(request, "storage/host.html", context)
+    response = render(request, "storage/host.html", context)
+    if "asked" in request.GET and context["reading"] is None:
+        response["HX-Trigger"] = READ
+    return response
 
 
 def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from jobs.models import Line
 from storage.records import apply_facts
@@ -80,11 +80,17 @@ def test_a_hosts_page_renews_itself_until_it_is_read(browser: Browser, served: s
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("host", args=[there.host.key]))
+    came_later = page.get_by_text("Who keeps the slow disks busy")
     page.get_by_role("button", name="Read it again").click()
     page.get_by_text("is being read").wait_for()
+    expect(came_later).to_have_count(0)
+    with page.expect_response("**?asked=*"):
+        pass
     allowed = make.facts(there.lv, vgs=(make.vg(),))
     apply_facts(there.host, make.inventory(allowed), timezone.now())
-    page.get_by_text("may be changed").wait_for()
+    with page.expect_response("**/advice/card"):
+        page.get_by_text("may be changed").wait_for()
+    assert came_later.count() == 0
     assert page.get_by_text("is being read").count() == 0
     assert page.locator("#main").count() == 1
     asked: list[str] = []
