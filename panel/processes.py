@@ -1,4 +1,5 @@
-"""The Procfile's processes on this machine, started and stopped together."""
+"""The Procfile's processes on this machine: started and stopped together, and one that ends before
+is started again, as are the embedded services."""
 
 import os
 import signal
@@ -8,22 +9,88 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, Final
 
-from panel.embedded import CHECKOUT
+from panel import embedded
 
-STOP_SECONDS = 30.0
-POLL_SECONDS = 0.25
+PROCFILE: Final = embedded.CHECKOUT / "Procfile"
+STOP_SECONDS: Final = 30.0
+POLL_SECONDS: Final = 0.25
+WATCH_SECONDS: Final = 2.0
+MOST_PAUSE_SECONDS: Final = 32.0
+"""Between two starts of what ends again and again."""
 
 
 class ProcessesError(Exception):
     """The processes did not start; the message says where to look."""
 
 
+class Process:
+    """One line of the Procfile, run by a honcho of its own: honcho stops all it runs when one of
+    them ends, and a worker that was killed must not take the pages down with it."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], output: IO[bytes] | None) -> None:
+        self.name = name
+        self._environment = environment
+        self._output = output
+        self._pause_seconds = 0.0
+        self._due = 0.0
+        self.start()
+
+    def start(self) -> None:
+        """Start it. A session of its own: Ctrl-C reaches us alone, and we stop it in order."""
+        self._began = time.monotonic()
+        self.honcho = subprocess.Popen(
+            [sys.executable, "-m", "honcho", "start", "--procfile", str(PROCFILE), self.name],
+            cwd=embedded.CHECKOUT,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT if self._output else None,
+            start_new_session=True,
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        return self.honcho.poll() is not None
+
+    def keep(self) -> str:
+        """Start it again where it has ended: at once where it had run for a while, else after
+        longer and longer pauses. Returns what is to be told of that, if anything."""
+        if not self.has_ended:
+            return ""
+        now = time.monotonic()
+        if self._due <= self._began:
+            longer = min(max(1.0, self._pause_seconds * 2), MOST_PAUSE_SECONDS)
+            lasted = now - self._began > MOST_PAUSE_SECONDS
+            self._pause_seconds = 0.0 if lasted else longer
+            self._due = now + self._pause_seconds
+        if now < self._due:
+            return ""
+        ended = self.honcho.returncode
+        self.start()
+        return f"{self.name} ended ({ended}) and was started again"
+
+    def stop(self) -> None:
+        """Ask it to stop; `wait` for it then."""
+        if not self.has_ended:
+            self.honcho.send_signal(signal.SIGTERM)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has stopped; kill it and all it started when the time is over."""
+        try:
+            self.honcho.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(self.honcho.pid, signal.SIGKILL)
+            self.honcho.wait()
+
+
 class Processes:
-    """honcho with the Procfile. A context manager that stops what it started."""
+    """All processes of the Procfile. A context manager that stops what it started."""
 
     def __init__(
         self, environment: Mapping[str, str], port: int, *, output: Path | None = None
@@ -34,64 +101,70 @@ class Processes:
         """
         programs = str(Path(sys.executable).parent)
         self.port = port
-        self.output = output
         self.environment = {
             **environment,
             "PORT": str(port),
             "PATH": f"{programs}{os.pathsep}{environment.get('PATH', os.defpath)}",
         }
-        self.honcho: subprocess.Popen[bytes] | None = None
+        self._output_path = output
+        self._output: IO[bytes] | None = None
+        self._running: list[Process] = []
 
     def __enter__(self) -> "Processes":
         """Start them."""
-        with ExitStack() as stack:
-            output = stack.enter_context(self.output.open("wb")) if self.output else None
-            # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
-            self.honcho = subprocess.Popen(
-                [sys.executable, "-m", "honcho", "start", "--procfile", "Procfile"],
-                cwd=CHECKOUT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT if output else None,
-                start_new_session=True,
-            )
+        if self._output_path:
+            # Each process writes at the end of what all of them wrote.
+            self._output_path.write_bytes(b"")
+            self._output = self._output_path.open("ab", buffering=0)
+        for line in PROCFILE.read_text().splitlines():
+            name = line.partition(":")[0]
+            self._running.append(Process(name, self.environment, self._output))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Ask honcho to stop every process, and wait."""
-        if self.honcho is None or self.honcho.poll() is not None:
-            return
-        self.honcho.send_signal(signal.SIGTERM)
-        try:
-            self.honcho.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(self.honcho.pid, signal.SIGKILL)
-            self.honcho.wait()
+        """Ask every process to stop, and wait."""
+        for process in self._running:
+            process.stop()
+        end = time.monotonic() + STOP_SECONDS
+        for process in self._running:
+            process.wait(max(0.0, end - time.monotonic()))
+        if self._output:
+            self._output.close()
 
     def wait_healthy(self, seconds: float = 60.0) -> None:
         """Return when the web process answers; raise when one ends or time is over."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            self._check_alive()
+            ended = [process.name for process in self._running if process.has_ended]
+            if ended:
+                raise ProcessesError(f"{', '.join(ended)} ended; the lines above say why")
             if answers(f"http://127.0.0.1:{self.port}/health"):
                 return
             time.sleep(POLL_SECONDS)
         raise ProcessesError(f"no answer from port {self.port} after {seconds:.0f} s; see above")
 
-    def wait(self) -> None:
-        """Block until they end, which they do only when one of them fails."""
-        if self.honcho is not None:
-            self.honcho.wait()
-            self._check_alive()
+    def keep(self, services: Iterable[embedded.Service]) -> None:
+        """Never return: start again what ends of the processes and of these services."""
+        kept = list(services)
+        while True:
+            time.sleep(WATCH_SECONDS)
+            self.look(kept)
 
-    def _check_alive(self) -> None:
-        if self.honcho is not None and self.honcho.poll() is not None:
-            raise ProcessesError(
-                f"a process ended and honcho stopped the others ({self.honcho.returncode});"
-                " its lines above say why"
-            )
+    def look(self, services: Iterable[embedded.Service]) -> None:
+        """Once: start again what has ended. A service that does not start is tried next time."""
+        try:
+            for service in embedded.start(services):
+                self._tell(f"{service.name} had ended and was started again")
+        except embedded.ServiceError as error:
+            self._tell(str(error))
+        for process in self._running:
+            self._tell(process.keep())
+
+    def _tell(self, line: str) -> None:
+        if line and self._output:
+            self._output.write(f"{line}\n".encode())
+        elif line:
+            print(line, flush=True)
 
 
 def answers(url: str) -> bool:

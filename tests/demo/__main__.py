@@ -136,7 +136,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
         ready["results"] = results
     _greet(url, logins, auto=auto)
     print(f"READY {json.dumps(ready)}", flush=True)
-    running.wait()
+    running.keep(embedded.every_service())
 
 
 def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:

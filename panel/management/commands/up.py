@@ -30,7 +30,8 @@ class Command(BaseCommand):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
         try:
             with ExitStack() as stack:
-                started = embedded.start(embedded.wanted(os.environ))
+                services = embedded.wanted(os.environ)
+                started = embedded.start(services)
                 stack.callback(embedded.stop, started)
                 self.prepare()
                 running = stack.enter_context(processes.Processes(os.environ, port))
@@ -39,7 +40,7 @@ class Command(BaseCommand):
                     self.stdout.write(line)
                 self.stdout.write(f"Tiercel answers at http://localhost:{port} (Ctrl-C stops it)")
                 self.stdout.flush()
-                running.wait()
+                running.keep(services)
         except KeyboardInterrupt:
             self.stdout.write("stopped")
         except (embedded.ServiceError, processes.ProcessesError) as error:

@@ -1,0 +1,89 @@
+"""What ends by itself is started again."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from panel import processes
+from panel.embedded import Place
+from panel.embedded.redis import Redis
+from panel.processes import MOST_PAUSE_SECONDS, Process, Processes
+
+
+class Clock:
+    """A clock that the test winds."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(processes, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def short_lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Process]:
+    """A process that ends as soon as it began."""
+    procfile = tmp_path / "Procfile"
+    procfile.write_text("worker: exit 3\n")
+    monkeypatch.setattr(processes, "PROCFILE", procfile)
+    with (tmp_path / "log").open("wb") as log:
+        process = Process("worker", os.environ, log)
+        yield process
+        process.stop()
+        process.wait(30)
+
+
+def test_what_ran_for_a_while_is_started_again_at_once(short_lived: Process, clock: Clock) -> None:
+    first = short_lived.honcho.pid
+    short_lived.wait(30)
+    clock.now += MOST_PAUSE_SECONDS + 1
+    assert short_lived.keep() == "worker ended (3) and was started again"
+    assert short_lived.honcho.pid != first
+
+
+def test_what_ends_again_and_again_is_given_longer_and_longer_pauses(
+    short_lived: Process, clock: Clock
+) -> None:
+    pauses = []
+    for _ in range(7):
+        short_lived.wait(30)
+        began = clock.now
+        while not short_lived.keep():
+            clock.now += 1
+        pauses.append(clock.now - began)
+        clock.now += 0.1
+    assert pauses == [1, 2, 4, 8, 16, 32, 32]
+
+
+def test_what_runs_is_left_alone(short_lived: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Process, "has_ended", False)
+    assert short_lived.keep() == ""
+
+
+def test_a_service_that_was_killed_is_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    redis = Redis(Place(tmp_path))
+    redis.place.make()
+    redis.start()
+    try:
+        os.kill(int(redis._client().info()["process_id"]), signal.SIGKILL)
+        assert redis._wait(running=False)
+        running = Processes(os.environ, 0)
+        running.look([redis])
+        assert redis.is_running()
+        running.look([redis])
+        assert capsys.readouterr().out == "redis had ended and was started again\n"
+    finally:
+        redis.stop()
+        redis.place.sockets.rmdir()
