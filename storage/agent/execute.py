@@ -8,7 +8,7 @@ from typing import Any, Callable, TypeVar
 from . import dm, extents, failure, fence, journal, qmp, sysfs
 from .assess import assess, settled
 from .boot import remember
-from .command import Command, stamped
+from .command import REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
@@ -191,6 +191,10 @@ class Execution:
                 return
             if self._stopping():
                 raise interrupted()
+            if command.argv[:2] == ("write", REGISTER):
+                # Whoever has the device open at that moment keeps it from being registered, and
+                # register_quiet says nothing of it; nor does it of a device that is registered.
+                sysfs.run(self._host, command, self._call.args, self._entry.say)
             waited = (self._host.boottime_ns() - start) / 1e9
             if wait.seconds is not None and waited > wait.seconds:
                 raise Refusal(

@@ -52,6 +52,33 @@ def around(
     monkeypatch.setattr(host, "run", wrapped)
 
 
+@pytest.mark.parametrize("verb", ["bcache.format", "cset.create"])
+def test_a_device_that_another_program_held_at_the_wrong_moment_is_registered_once_it_is_free(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """register_quiet says nothing where the device is in use, and registers nothing."""
+    volume = agent.volume("bcache")
+    args = {"lv": volume} if verb == "bcache.format" else cset_args(volume[2:])
+    write, asked = host.write, []
+
+    def unregister(tick: object) -> None:
+        """What udev's rule registered; it too met the other program."""
+        with host.changing() as machine:
+            machine.backings, machine.csets = [], []
+
+    def held(path: str, text: str) -> None:
+        if path.endswith("register_quiet"):
+            asked.append(text)
+            if len(asked) <= 3:
+                return
+        write(path, text)
+
+    around(host, monkeypatch, "make-bcache", after=unregister)
+    monkeypatch.setattr(host, "write", held)
+    agent.do(verb, args)
+    assert len(asked) == 4
+
+
 def test_a_volume_taken_while_it_was_zeroed_keeps_its_zeroing_tag(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
