@@ -79,6 +79,11 @@ class LabWorld:
         self.hang_up()
         self._keys.cleanup()
 
+    @property
+    def key(self) -> Path:
+        """The panel's private key for this host."""
+        return Path(self._keys.name) / "panel"
+
     def reset(self) -> None:
         self.lab.run(RESET)
 
@@ -260,7 +265,7 @@ class LabWorld:
 
     def _install(self) -> None:
         """What the enrolment script does, without the panel's part of it."""
-        key = Path(self._keys.name) / "panel"
+        key = self.key
         if not key.exists():
             keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
             subprocess.run(keygen, check=True)
@@ -282,7 +287,7 @@ class LabWorld:
             self._channel = subprocess.Popen(
                 [
                     "ssh", "-F", "none", "-T", "-p", str(self.lab.ssh_port),
-                    "-i", str(Path(self._keys.name) / "panel"), "-o", "IdentitiesOnly=yes",
+                    "-i", str(self.key), "-o", "IdentitiesOnly=yes",
                     "-o", f"UserKnownHostsFile={self.lab.keys.known_hosts}",
                     "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes",
                     "-o", "LogLevel=ERROR", "tiercel@127.0.0.1",
@@ -292,7 +297,6 @@ class LabWorld:
         return self._channel
 
     def hang_up(self) -> None:
-        """End the channel; the next request makes a new one."""
         """End the agent's channel; the next request opens another."""
         channel, self._channel = self._channel, None
         if channel is None or channel.stdin is None:

@@ -1,6 +1,7 @@
 """Boots the lab and stops it again."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -103,6 +104,22 @@ class Lab:
         """Run an argv or a shell script in the lab as root; see Shell.run."""
         return self.shell.run(command, stdin=stdin, timeout_seconds=timeout_seconds, check=check)
 
+    def freeze(self) -> None:
+        """Stop the processors; what reaches the machine waits."""
+        self._tell("stop")
+
+    def thaw(self) -> None:
+        """Let the processors go on."""
+        self._tell("cont")
+
+    def power_cycle(self) -> None:
+        """Reset the machine as a power cut does, and wait until it has booted. Its disks keep what
+        was written; nothing but the root disk is mounted, assembled or named anew here."""
+        self.shell.close()
+        self._tell("system_reset")
+        self._wait_for_sshd(time.monotonic() + BOOT_TIMEOUT_SECONDS)
+        self.shell.open()
+
     def wait(self) -> None:
         """Wait until the machine ends, as when `python -m tests.lab stop` stops it."""
         if self._qemu is not None:
@@ -172,6 +189,7 @@ class Lab:
             "-m", "1024", "-smp", "2",
             "-kernel", str(found.kernel), "-initrd", str(found.initrd), "-append", KERNEL_LINE,
             "-serial", f"file:{self.folder / 'console.log'}",
+            "-qmp", f"unix:{self._short / 'qmp'},server=on,wait=off",
             "-drive", f"if=virtio,file={found.root},format=raw,snapshot=on",
             "-netdev", f"user,id=net0,hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22",
             "-device", "virtio-net-pci,netdev=net0,romfile=",
@@ -184,6 +202,20 @@ class Lab:
         ):
             command += disk.arguments(scsi_id, file)
         return command
+
+    def _tell(self, command: str) -> None:
+        """A command of qemu's monitor."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(30)
+            monitor.connect(str(self._short / "qmp"))
+            lines = monitor.makefile("rw")
+            lines.readline()
+            for each in ("qmp_capabilities", command):
+                lines.write(json.dumps({"execute": each}) + "\n")
+                lines.flush()
+                while "return" not in (answer := json.loads(lines.readline())):
+                    if "error" in answer:
+                        raise LabUnavailable(f"qemu refuses {each}: {answer['error']}")
 
     def _wait_for_sshd(self, deadline: float) -> None:
         """Read sshd's banner: qemu accepts connections long before anything in the lab does."""
