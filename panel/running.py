@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Case, Prefetch, Value, When
+from django.db.models import Count, F, Func, IntegerField, Q, Value
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.models import Job, State, Step
+from jobs.models import Job, State, Step, StepState
 from storage.access import Person, is_staff, staff_view
 
 MOST = 8
 FIRST = (State.NEEDS_ATTENTION, State.RUNNING, State.WAITING, State.QUEUED)
-RANK = Case(
-    *(When(state=state, then=Value(rank)) for rank, state in enumerate(FIRST)),
-    default=Value(len(FIRST)),
+RANK = Func(
+    Value([state.value for state in FIRST]),
+    F("state"),
+    function="array_position",
+    output_field=IntegerField(),
 )
+UNDECIDED = Q(state=State.NEEDS_ATTENTION)
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A job and how far its step is (`Step.progress`); {} where none says."""
+
+    job: Job
+    progress: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """`jobs` are the first few, those that wait for a person before all others; each has the steps
-    at work as `steps_now`. `count` is the number of all, `undecided` of those that wait for a
-    person."""
+    """`shown` are the first few, those that wait for a person before all others. `count` is the
+    number of all, `undecided` of those that wait for a person."""
 
-    jobs: tuple[Job, ...]
+    shown: tuple[AtWork, ...]
     count: int
     undecided: int
 
@@ -37,14 +47,18 @@ class Running:
 def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
     now = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
-    at_work = Prefetch("step_set", Step.objects.filter(state="running"), to_attr="steps_now")
-    ordered = now.told().order_by(RANK, "-id")
-    shown = tuple(ordered.prefetch_related(at_work)[: MOST + 1])
-    undecided = sum(job.state == State.NEEDS_ATTENTION for job in shown)
-    if len(shown) <= MOST:
-        return Running(shown, len(shown), undecided)
-    waits = now.filter(state=State.NEEDS_ATTENTION).count()
-    return Running(shown[:MOST], now.count(), waits)
+    found = list(now.told().order_by(RANK, "-id")[: MOST + 1])
+    steps = Step.objects.filter(job__in=[job.pk for job in found], state=StepState.RUNNING)
+    progress = dict(steps.order_by().values_list("job_id", "progress"))
+    shown = tuple(AtWork(job, progress.get(job.pk, {})) for job in found[:MOST])
+    if len(found) <= MOST:
+        return Running(shown, len(found), sum(map(_is_undecided, found)))
+    counts = now.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))
+    return Running(shown, counts["all"], counts["undecided"])
+
+
+def _is_undecided(job: Job) -> bool:
+    return job.state == State.NEEDS_ATTENTION
 
 
 def menu(request: HttpRequest) -> dict[str, Callable[[], Running | None]]:

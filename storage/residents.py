@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Final
 
-from django.db.models import F, FloatField, Max, Q, Subquery, Sum
-from django.db.models.functions import Cast, NullIf
+from django.db import connection
 
 from storage.attention import silent_seconds
 from storage.caches import wish_now
 from storage.facts import HostFacts
-from storage.models import Host, LatestSample, Placement
+from storage.models import Host, Placement
 from storage.rates import Sums, Technology, figures
 from storage.wish import BadWish
 
@@ -23,9 +22,34 @@ COLUMNS = (
     *("volume__latest_sample__dt_ms", "volume__latest_sample__read_ms"),
     "volume__latest_sample__write_ms",
 )
-WHOLE = Q(gap="", dt_ms__gt=0)
-"""An interval that has figures: a gap has none."""
-BCACHE = Q(technology=Technology.BCACHE, read_hits=None, slow_read_sectors__isnull=False)
+# A gap has no figures.
+WHOLE: Final = "gap = '' AND dt_ms > 0"
+BCACHE: Final = (
+    f"{WHOLE} AND technology = {Technology.BCACHE:d}"
+    " AND read_hits IS NULL AND slow_read_sectors IS NOT NULL"
+)
+SUMS: Final = {
+    "reads": ("reads", WHOLE),
+    "read_ms": ("read_ms", WHOLE),
+    "read_hits": ("read_hits", WHOLE),
+    "read_misses": ("read_misses", WHOLE),
+    "bcache_reads": ("reads", BCACHE),
+    "bcache_read_sectors": ("read_sectors", BCACHE),
+    "backing_read_sectors": ("slow_read_sectors", BCACHE),
+}
+"""Of `storage.rates.Sums`: what is added up, and of which intervals."""
+TOGETHER: Final = (
+    "WITH here AS (SELECT * FROM storage_latestsample WHERE volume_id IN"  # noqa: S608 (constants)
+    " (SELECT volume_id FROM storage_placement WHERE host_id = %s AND until IS NULL))"
+    " SELECT max(at),"
+    f" sum(reads * 1000::float8 / dt_ms) FILTER (WHERE {WHOLE}),"
+    f" sum(writes * 1000::float8 / dt_ms) FILTER (WHERE {WHOLE}),"
+    f" sum((read_ms + write_ms)::float8 / dt_ms) FILTER (WHERE {WHOLE}), "
+    + ", ".join(
+        f"coalesce(sum({what}) FILTER (WHERE {which}), 0)::bigint" for what, which in SUMS.values()
+    )
+    + " FROM here WHERE at > (SELECT max(at) FROM here) - %s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,39 +129,16 @@ def _is_taggable(facts: HostFacts, resident: Resident) -> bool:
 def figures_of(host: Host) -> HostFigures:
     """What the host's volumes did in their last interval, however old: who shows it tells its age.
     One query, whatever their number."""
-    here = LatestSample.objects.filter(volume__placement__host=host, volume__placement__until=None)
-    newest = Subquery(here.order_by("-at").values("at")[:1])
-    since = newest - timedelta(seconds=silent_seconds())
-    found = here.filter(at__gt=since).aggregate(
-        at=Max("at"),
-        read_rate=Sum(_each_second("reads"), filter=WHOLE),
-        write_rate=Sum(_each_second("writes"), filter=WHOLE),
-        waits=Sum(_each_second("read_ms") + _each_second("write_ms"), filter=WHOLE),
-        sum_reads=Sum("reads", filter=WHOLE),
-        sum_read_ms=Sum("read_ms", filter=WHOLE),
-        sum_read_hits=Sum("read_hits", filter=WHOLE),
-        sum_read_misses=Sum("read_misses", filter=WHOLE),
-        sum_bcache_reads=Sum("reads", filter=WHOLE & BCACHE),
-        sum_bcache_read_sectors=Sum("read_sectors", filter=WHOLE & BCACHE),
-        sum_backing_read_sectors=Sum("slow_read_sectors", filter=WHOLE & BCACHE),
-    )
-    sums: dict[str, Any] = {
-        name.removeprefix("sum_"): int(value or 0)
-        for name, value in found.items()
-        if name.startswith("sum_")
-    }
-    together = figures(Sums(**sums))
+    with connection.cursor() as cursor:
+        cursor.execute(TOGETHER, [host.pk, timedelta(seconds=silent_seconds())])
+        at, reads, writes, waits, *sums = cursor.fetchone()
+    together = figures(Sums(**dict(zip(SUMS, sums, strict=True))))
     return HostFigures(
-        at=found["at"],
-        read_iops=found["read_rate"],
-        write_iops=found["write_rate"],
+        at=at,
+        read_iops=reads,
+        write_iops=writes,
         read_ms=together.read_ms,
-        waits=None if found["waits"] is None else found["waits"] / 1000,
+        waits=waits,
         hit_rate=together.hit_rate,
         accesses=together.accesses,
     )
-
-
-def _each_second(column: str) -> Any:
-    """A count of the interval as a rate."""
-    return Cast(F(column), FloatField()) * 1000.0 / NullIf(F("dt_ms"), 0)

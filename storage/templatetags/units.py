@@ -7,12 +7,15 @@ from datetime import datetime
 
 from django import template
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
 NOTHING = "-"
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 MINUTE, HOUR, DAY = 60, 3600, 86400
+OLD = SafeString('<span class="visually-hidden">, old</span>')
 
 
 def _number(value: object) -> float | None:
@@ -101,6 +104,22 @@ def age(value: object) -> str:
     if not isinstance(value, datetime):
         return NOTHING
     return f"{seconds((timezone.now() - value).total_seconds())} ago"
+
+
+@register.filter
+def moment(at: object, is_old: object = False) -> str:
+    """What `parts/age.html` shows: a moment by its age, with the time itself for who points at it.
+    Made here, because a list has hundreds and the template would take five times as long."""
+    if not isinstance(at, datetime):
+        return format_html('<span class="text-secondary">{}</span>', "never")
+    return format_html(
+        '<time class="num{}" datetime="{}" title="{} UTC">{}{}</time>',
+        " is-old" if is_old else "",
+        at.isoformat(),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        age(at),
+        OLD if is_old else "",
+    )
 
 
 @register.filter

@@ -74,6 +74,23 @@ def test_the_age_of_a_moment_is_told_in_words() -> None:
     assert units.age(None) == "-"
 
 
+def test_a_moment_is_shown_by_its_age_and_says_when_it_was() -> None:
+    at = timezone.now() - timedelta(seconds=5)
+    shown = units.moment(at)
+    assert f'datetime="{at.isoformat()}" title="{at:%Y-%m-%d %H:%M:%S} UTC">5 s ago</time>' in shown
+    assert "is-old" not in shown
+
+
+def test_an_old_moment_says_so_also_to_who_listens() -> None:
+    shown = units.moment(timezone.now(), is_old=True)
+    assert 'class="num is-old"' in shown
+    assert 'ago<span class="visually-hidden">, old</span></time>' in shown
+
+
+def test_what_never_was_has_no_age() -> None:
+    assert units.moment(None) == '<span class="text-secondary">never</span>'
+
+
 def test_a_span_without_end_lasts_until_now() -> None:
     start = timezone.now() - timedelta(seconds=70)
     assert units.lasted(start) == "1 min 10 s"
