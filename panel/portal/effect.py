@@ -8,6 +8,7 @@ from typing import Final
 
 from jobs.models import Job
 from storage.models import Volume
+from storage.ownership import theirs_since
 from storage.rates import Figures
 from storage.rates.figures import MIN_ACCESSES
 from storage.samples import Window, window
@@ -50,12 +51,15 @@ class Effect:
 def effect(volume: Volume, done: Job | None, now: datetime) -> Effect | None:
     """What the change `done`, the last one that succeeded, did to the volume; None where one of
     the two hours was hardly measured or hardly used, and so soon after it that nothing can be
-    said. Two queries."""
+    said, or where the hour before was in part another customer's. Three queries."""
     if done is None or done.started_at is None or done.ended_at is None:
         return None
     if now - done.ended_at < SOON:
         return None
-    before = window(volume, done.started_at - HOUR, done.started_at)
+    start, since = done.started_at - HOUR, theirs_since(volume)
+    if since is not None and since > start:
+        return None
+    before = window(volume, start, done.started_at)
     after = window(volume, max(done.ended_at, now - HOUR), now)
     if not (_says_something(before) and _says_something(after)):
         return None

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db import connection
 
 from storage.models import Volume
+from storage.ownership import each_theirs_since
 from storage.rates import Figures, Sums, figures
 from storage.samples.window import COLUMNS, summed
 
@@ -20,7 +21,10 @@ PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
 QUERY: Final = (
     "SELECT volume_id, (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS part,"  # noqa: S608
     f" {', '.join(COLUMNS)} FROM storage_sample"
-    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, part"
+    " JOIN unnest(%s::bigint[], %s::timestamptz[]) AS since (volume, began)"
+    " ON since.volume = volume_id"
+    " WHERE volume_id = ANY(%s) AND ts > since.began AND ts > %s AND ts <= %s"
+    " GROUP BY volume_id, part"
 )
 
 
@@ -49,14 +53,18 @@ class Hour:
 
 def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
     """The hour up to `now` of each volume, by primary key; those without a sample in it are
-    missing. One query for all. It ends with the part that still lasts, so that parts keep their
-    borders from one request to the next."""
+    missing. Two queries for all. It ends with the part that still lasts, so that parts keep their
+    borders from one request to the next, and what a former customer did is not in it."""
     end = datetime.fromtimestamp(ceil(now.timestamp() / PART_SECONDS) * PART_SECONDS, now.tzinfo)
     start = end - LENGTH
-    keys = [volume.pk for volume in volumes]
+    volumes = list(volumes)
+    keys, began = [volume.pk for volume in volumes], each_theirs_since(volumes)
     sums: dict[int, dict[int, Sums]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(QUERY, [start, PART_SECONDS, keys, start, end])
+        cursor.execute(
+            QUERY,
+            [start, PART_SECONDS, keys, [began.get(key, start) for key in keys], keys, start, end],
+        )
         for key, part, *row in cursor.fetchall():
             sums.setdefault(key, {})[part] = _sums(row)
     return {key: _hour(parts) for key, parts in sums.items()}

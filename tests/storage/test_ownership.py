@@ -9,7 +9,14 @@ from django.db.models import F
 from django.utils import timezone
 
 from storage.models import Customer, Volume
-from storage.ownership import give, refusal_to_give, refusal_to_take, take, theirs_since
+from storage.ownership import (
+    each_theirs_since,
+    give,
+    refusal_to_give,
+    refusal_to_take,
+    take,
+    theirs_since,
+)
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -61,3 +68,6 @@ def test_it_is_another_customers_past_that_counts_and_not_ones_own() -> None:
     assert since is not None and timezone.now() - since < timedelta(minutes=5)
     Volume.objects.filter(pk=volume.pk).update(size_bytes=F("size_bytes") + 1)
     assert theirs_since(volume) == since
+    never = make.volume()
+    give(never, acme, NOON)
+    assert each_theirs_since([volume, never]) == {volume.pk: since}

@@ -11,7 +11,10 @@ import pytest
 from jobs.models import Door, Job
 from panel.portal.effect import Effect, effect
 from storage.models import Volume
+from storage.ownership import give
+from storage.ownership import take as take_away
 from storage.rates import Sums, figures
+from tests import make
 from tests.panel.portal.shop import plan, shop
 from tests.scene import end, job
 from tests.storage import wire
@@ -66,3 +69,13 @@ def test_a_change_for_the_worse_is_said_too(after_ms: int, words: str) -> None:
     was = figures(Sums(dt_ms=1000, reads=1000, read_ms=10_000))
     found = Effect(was, replace(was, read_ms=after_ms), NOW)
     assert words in found.says
+
+
+def test_an_hour_that_was_another_customers_is_not_shown() -> None:
+    volume, done = changed()
+    theirs = volume.customer
+    assert theirs is not None
+    for customer in (make.customer("Before"), theirs):
+        take_away(volume)
+        give(volume, customer, NOON)
+    assert effect(volume, done, NOW) is None
