@@ -67,6 +67,14 @@ def violations(page: Page, width: int, theme: str, rules: Sequence[str] = ()) ->
     return [f"{width} {theme}: {each}" for each in found]
 
 
+def too_wide(page: Page, width: int) -> list[str]:
+    """What does not fit a window of so many pixels."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(SETTLED)
+    found: list[str] = page.evaluate(OVERFLOW)
+    return [f"{width}: {each}" for each in found]
+
+
 def refreshed(page: Page) -> tuple[int, list[Any]]:
     """How many parts of the page renewed themselves, and what moved (the sum of the `value` of all
     is the page's layout shift)."""

@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from jobs.models import Job, State
 from panel.models import User
 from tests import fleet
-from tests.panel.axe import refreshed, violations
+from tests.panel.axe import refreshed, too_wide, violations
 from tests.panel.chromium import browser as browser
 from tests.panel.walk import links
 
@@ -32,6 +32,8 @@ LOOKS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
     (360, "dark", ()),
     (360, "light", ("color-contrast",)),
 )
+BETWEEN = (768, 1024)
+"""Widths at which tables become cards, or are at their narrowest: there it is only measured."""
 OF_A_KIND = 1
 """So many pages of one route: what differs between them is mostly names and figures."""
 ACCOUNT = ("account_change_password", "mfa_index", "sessions", "account_email", "account_logout")
@@ -94,6 +96,8 @@ class Visitor:
             for width, theme, rules in LOOKS:
                 found = violations(self.tab, width, theme, rules)
                 self.complaints.extend(f"{path} {each}" for each in found)
+            for width in BETWEEN:
+                self.complaints.extend(f"{path} {each}" for each in too_wide(self.tab, width))
         return "\n".join(self.complaints)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from jobs.models import Job, State
 from tests import make
@@ -15,14 +15,26 @@ from tests.scene import end, scene, step
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 __all__ = ["browser", "served"]
 
+MOST_KEYS = 80
+
+
+def reach(page: Page, wanted: Locator, key: str = "Tab") -> None:
+    """Go on with the key until the element has the focus, as somebody without a mouse does."""
+    for _ in range(MOST_KEYS):
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{key} does not lead to {wanted}")
+
 
 def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) -> None:
     there = scene(make.lv())
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("volume", args=[there.volume.key]))
-    page.get_by_label("writeback").focus()
-    page.keyboard.press("Space")
+    reach(page, page.get_by_label("writethrough"))
+    page.keyboard.press("ArrowDown")
+    reach(page, page.get_by_role("button", name="Preview", exact=True))
     page.keyboard.press("Enter")
     expect(page.locator("#work")).to_contain_text("The host is asked what it would run")
     preview = Job.objects.get(dry_run=True)
@@ -32,8 +44,8 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     end(preview, fingerprint="x")
     expect(page.locator("#work")).to_contain_text("Exactly these commands")
     expect(page.locator("#work pre")).to_have_text("lvconvert -y --type cache vg0/web12")
-    page.get_by_role("button", name="Confirm and run").focus()
-    page.keyboard.press("Enter")
+    reach(page, page.get_by_role("button", name="Confirm and run"), "Shift+Tab")
+    page.keyboard.press("Space")
     expect(page.locator("#work")).to_contain_text("It goes on without this page")
     job = Job.objects.get(dry_run=False)
     assert job.wish == preview.wish
@@ -43,7 +55,8 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     expect(page.locator("#work")).to_contain_text("succeeded")
     page.reload()
     expect(page.locator("#work")).to_contain_text("succeeded")
-    page.locator("#work").get_by_role("button", name="Close").click()
+    reach(page, page.locator("#work").get_by_role("button", name="Close"))
+    page.keyboard.press("Enter")
     expect(page.locator("#work")).to_be_empty()
     assert "job=" not in page.url
     assert complaints == []

@@ -16,6 +16,8 @@ from tests.panel.test_browser_charts import browser, opened, sampled, served
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 __all__ = ["browser", "served"]
 
+FINGER = 44
+"""Pixels."""
 LIMITS = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].map((canvas) => {
   const { min, max } = Chart.getChart(canvas).scales.x;
   return [min, max];
@@ -167,5 +169,22 @@ def test_the_times_before_and_after_a_job_are_compared_and_shaded(
     page.locator("[data-charts-panels]").wait_for()
     assert query(page)["length"] == ["5m"]
     assert page.evaluate(WINDOWS) == ["before", "after"]
+    assert complaints == []
+    context.close()
+
+
+def test_a_finger_zooms_by_buttons_that_it_can_hit(browser: Browser, served: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 360, "height": 800}, has_touch=True, is_mobile=True
+    )
+    page, complaints = opened(context, served, sampled(cached=True), "1h")
+    start, end = limits(page)
+    page.get_by_role("button", name="Zoom in").tap()
+    expect(page.locator("[data-charts-summary]")).to_contain_text(" until ")
+    assert limits(page)[1] - limits(page)[0] < end - start
+    for button in page.locator(".charts-tools .btn:visible").all():
+        box = button.bounding_box()
+        assert box is not None and min(box["width"], box["height"]) >= FINGER
+    expect(page.get_by_text("The buttons above the charts zoom.")).to_be_visible()
     assert complaints == []
     context.close()
