@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django.db import connection
@@ -48,7 +48,7 @@ TOGETHER: Final = (
     + ", ".join(
         f"coalesce(sum({what}) FILTER (WHERE {which}), 0)::bigint" for what, which in SUMS.values()
     )
-    + " FROM here WHERE at > (SELECT max(at) FROM here) - %s"
+    + " FROM here WHERE at > (SELECT max(at) FROM here) - make_interval(secs => %s)"
 )
 
 
@@ -130,7 +130,7 @@ def figures_of(host: Host) -> HostFigures:
     """What the host's volumes did in their last interval, however old: who shows it tells its age.
     One query, whatever their number."""
     with connection.cursor() as cursor:
-        cursor.execute(TOGETHER, [host.pk, timedelta(seconds=silent_seconds())])
+        cursor.execute(TOGETHER, [host.pk, silent_seconds()])
         at, reads, writes, waits, *sums = cursor.fetchone()
     together = figures(Sums(**dict(zip(SUMS, sums, strict=True))))
     return HostFigures(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from storage.facts import HostFacts, LogicalVolume, VolumeGroup
-from storage.naming import MANAGED_TAG, tagged_volume_key
+from storage.naming import MANAGED_TAG, tagged_volume_key, volume_tag
 from storage.wish import MIB, Wish
 
 DIRTY_LIMIT_BYTES = 64 * MIB
@@ -114,10 +114,13 @@ class Draft:
 
     def ours(self) -> tuple[LogicalVolume, ...]:
         """Every other LV of this group that carries this volume's tag: pools, cache devices."""
+        tag = volume_tag(self.target.volume_key)
         return tuple(
             lv
             for lv in self.facts.lvs
-            if lv.vg_uuid == self.vg.uuid
+            # First what few pass: a page plans for every size on offer, a host has hundreds.
+            if tag in lv.tags
+            and lv.vg_uuid == self.vg.uuid
             and MANAGED_TAG in lv.tags
             and tagged_volume_key(lv.tags) == self.target.volume_key
             and (self.lv is None or lv.uuid != self.lv.uuid)
