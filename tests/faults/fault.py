@@ -35,13 +35,14 @@ Play = Callable[[Workers], Played]
 @dataclass(frozen=True)
 class Fault:
     """`id` is that of the fault list (F01 …) or "" for one of the sweep; `alone` = nothing else
-    may run beside it, because it breaks what all share."""
+    may run beside it, because it breaks what all share; `in_lab` = on a real kernel."""
 
     name: str
     expected: str
     play: Play
     id: str = ""
     alone: bool = False
+    in_lab: bool = False
 
 
 @dataclass

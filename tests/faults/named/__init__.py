@@ -1,4 +1,4 @@
-"""The faults of the published list, by their ids."""
+"""The faults of the published list that a simulated host can play, by their ids."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from tests.faults.fault import Fault
 from tests.faults.named import hands, machine, panel, twins, wire, workers
 from tests.faults.named.guards import mutations
 
-__all__ = ["NOT_PLAYED", "faults", "mutations"]
-
-NOT_PLAYED = {
-    "F24, F26, F27, F37 to F41, F44": "a restart, disks that hang, fail or lie, udev: these need a "
-    "kernel with device-mapper (the lab host) and are not part of this run",
-    "S22": "misuse of the panel's key needs a real sshd: the lab host, not part of this run",
-}
+__all__ = ["faults", "mutations"]
 
 
 def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
