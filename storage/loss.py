@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from storage.facts import LogicalVolume
 from storage.models import Sample, Volume
 from storage.naming import is_pool_name
 from storage.plan.lost import Loss, loss_of
@@ -80,7 +81,7 @@ def _bcache(row: VolumeRow) -> LostCache | None:
         return None
     had_cache = recorded is not None and isinstance(recorded.cache, Bcache)
     last = _last_dirty(row.volume)
-    if lv.bcache is not None and lv.bcache.cset_uuid is None and lv.bcache.state == "no cache":
+    if _runs_uncached(lv):
         if not had_cache or row.vg is None or not row.vg.missing_pv_count:
             return None
         return LostCache(
@@ -103,6 +104,15 @@ def _bcache(row: VolumeRow) -> LostCache | None:
         bcache_runbook(row.facts, lv),
         last,
     )
+
+
+def _runs_uncached(lv: LogicalVolume) -> bool:
+    """A device without a cache set; the kernel that let go of a failing one goes on calling the
+    volume clean, for as long as it runs."""
+    bcache = lv.bcache
+    if bcache is None or bcache.cset_uuid is not None:
+        return False
+    return bcache.state == "no cache" or (bcache.state == "clean" and bcache.device is not None)
 
 
 def _last_dirty(volume: Volume) -> tuple[datetime, int] | None:

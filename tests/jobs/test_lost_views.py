@@ -77,8 +77,10 @@ def test_a_cache_that_may_hold_data_gets_a_runbook_and_no_button(
     assert not Job.objects.exists()
 
 
-def test_a_clean_bcache_volume_goes_on_without_its_cache(staff: Client) -> None:
-    there = without_ssd(make.lv(bcache=make.bcache()), layout="bcache")
+@pytest.mark.parametrize("state", ["no cache", "clean"])
+def test_a_clean_bcache_volume_goes_on_without_its_cache(staff: Client, state: str) -> None:
+    """The kernel that let go of a failing cache calls its volume clean until the next restart."""
+    there = without_ssd(make.lv(bcache=make.bcache(state=state)), layout="bcache")
     cache = Bcache("s-aaaaaaaaaaaaaaaa", make.CSET_UUID, 2 * GIB)
     there.volume.wish = Wish(8 * GIB, layout="bcache", cache=cache).to_json()
     there.volume.save()

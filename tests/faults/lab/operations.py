@@ -36,11 +36,11 @@ FLUSH_LVMCACHE = Operation(
     "flush lvmcache", Kind.FLUSH_CACHE, lambda n: (PLAIN, lvmcache(n, "writeback")),
     lambda n: replace(lvmcache(n, "writeback"), flushed=True), held=False, dirty_bytes=DIRTY,
 )  # fmt: skip
-REMOVE_LVMCACHE = Operation(
-    "remove lvmcache", Kind.REMOVE_CACHE, lambda n: (PLAIN, lvmcache(n)), lambda n: PLAIN
+DROP_LVMCACHE = Operation(
+    "drop lvmcache", Kind.DROP_CACHE, lambda n: (PLAIN, lvmcache(n)), lambda n: PLAIN
 )
-REMOVE_DIRTY_LVMCACHE = replace(
-    REMOVE_LVMCACHE, before=lambda n: (PLAIN, lvmcache(n, "writeback")), dirty_bytes=DIRTY
+DROP_DIRTY_LVMCACHE = replace(
+    DROP_LVMCACHE, before=lambda n: (PLAIN, lvmcache(n, "writeback")), dirty_bytes=DIRTY
 )
 REMOVE_BCACHE = Operation(
     "remove bcache", Kind.REMOVE_CACHE, lambda n: (READY, bcache(n)), lambda n: READY
