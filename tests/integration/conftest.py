@@ -10,8 +10,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import global_settings
 from django.core.management import call_command
 from django.db import connection
+from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from panel import people
@@ -47,12 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @contextmanager
 def records_of(name: str) -> Iterator[None]:
-    """Let the ORM of the tests work on another database: the one the processes use."""
+    """Let the ORM of the tests work on another database, the one the processes use, and hash
+    passwords as they do: they do not know the cheap hash of the tests."""
     before = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = name
     try:
-        yield
+        with override_settings(PASSWORD_HASHERS=global_settings.PASSWORD_HASHERS):
+            yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = before
