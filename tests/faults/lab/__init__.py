@@ -17,6 +17,6 @@ __all__ = ["Site", "faults"]
 
 def faults(site: Site) -> Iterator[Fault]:
     """Every fault of the lab, on this one."""
-    for family in (key, host, disks, bcache):
+    for family in (key, disks, bcache, host):
         for fault in family.faults(site):
             yield replace(fault, in_lab=True)

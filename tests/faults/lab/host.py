@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from jobs.models import Job, State, Step, StepState
-from tests.faults.fault import Fault, NotReached, Play, Played
+from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.layers import HDD, OTHER_HDD
 from tests.faults.lab.operations import (
     ADD_LVMCACHE,
@@ -32,14 +32,6 @@ HANGING = "ps -eo stat,args | awk '$1 ~ /^D/ && /lvm|lvs|vgs|pvs/' | wc -l"
 
 
 def faults(site: Site) -> Iterator[Fault]:
-    for operation, verb in (
-        (CREATE_READY, "volume.create"),
-        (FLUSH_LVMCACHE, "cache.flush"),
-        (REMOVE_DIRTY_BCACHE, "bcache."),
-    ):
-        yield Fault(f"{operation.name}: power is cut on the host during {verb.strip('.')}",
-                    "the operation is found interrupted; volume and cache come back and the rest "
-                    "is planned anew", _restarted(site, operation, verb), "F24")  # fmt: skip
     yield Fault("add lvmcache: a disk hangs and LVM's report with it",
                 "the host is shown as stuck within 65 s, nothing is started beside the hanging "
                 "report, other hosts go on; when the disk answers, so does the host",
@@ -48,6 +40,14 @@ def faults(site: Site) -> Iterator[Fault]:
                 "the job waits; other hosts go on", _frozen(site), "F27")  # fmt: skip
     yield Fault("add lvmcache: a disk takes 2 s for each access",
                 "slow, and no failure", _slow(site), "F27")  # fmt: skip
+    for operation, verb in (
+        (CREATE_READY, "volume.create"),
+        (FLUSH_LVMCACHE, "cache.flush"),
+        (REMOVE_DIRTY_BCACHE, "bcache."),
+    ):
+        yield Fault(f"{operation.name}: power is cut on the host during {verb.strip('.')}",
+                    "the operation is found interrupted; volume and cache come back and the rest "
+                    "is planned anew", _restarted(site, operation, verb), "F24")  # fmt: skip
 
 
 def at_work(job: Job, verb: str) -> Step:
@@ -61,7 +61,7 @@ def at_work(job: Job, verb: str) -> Step:
         if job.is_over:
             break
         time.sleep(0.1)
-    raise NotReached
+    raise AssertionError(f"the host never worked on {verb}: {job.state} {job.error}")
 
 
 def _restarted(site: Site, operation: Operation, verb: str) -> Play:
@@ -95,7 +95,7 @@ def _hung(site: Site) -> Play:
             job = stage.submit()
             worker = stage.start(job, arm="send.before:1:stop")
             if not worker.acted.wait(REACH_SECONDS):
-                raise NotReached
+                raise AssertionError(f"nothing was sent: {job.state}")
             site.layers.put(HDD, "hang")
             hung_at = time.monotonic()
             worker.signal(signal.SIGCONT)
