@@ -17,7 +17,7 @@ from tests.faults.lab.stage import LabStage
 from tests.faults.operations import Operation
 from tests.faults.workers import Workers
 
-SLOW_WRITES_MS = 1500
+SLOW_WRITES_MS = 500
 SCATTERED = (
     "fio --name=dirt --filename={device} --rw=randwrite --bs=4k --direct=1 --ioengine=libaio "
     "--iodepth=16 --number_ios=1500 --randrepeat=0 --output=/dev/null"
@@ -54,7 +54,7 @@ exit 1
 
 def faults(site: Site) -> Iterator[Fault]:
     yield Fault("remove bcache: a slow disk takes the dirty data, and a person cancels",
-                "polled; cancelled before the end, the cache is back as it was; then removed, and "
+                "polled; who cancels meanwhile has the cache as it was; then it is removed, and "
                 "not before the last dirty byte", _cancelled(site), "F41")  # fmt: skip
     for operation in (CREATE_READY, ADD_BCACHE):
         yield Fault(f"{operation.name}: udev registers the device before the agent does",
