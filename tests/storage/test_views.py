@@ -235,7 +235,7 @@ def test_writeback_on_a_degraded_array_is_disabled_with_its_reason(staff: Client
         ({"vgs": (make.vg(allowed=False),)}, "agent.pyz allow-vg vg0"),
         ({"pvs": (make.pv(),)}, "has no SSD"),
         ({"pvs": (make.pv(), make.fast_pv(free_bytes=0))}, "Choose a smaller cache or free SSD"),
-        ({"vgs": (make.vg(missing_pv_count=1),)}, "misses 1 physical volume"),
+        ({"vgs": (make.vg(missing_pv_count=1),)}, "misses 1 of its physical volumes"),
     ],
 )
 def test_a_cache_that_cannot_be_had_says_why(
