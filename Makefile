@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv/bin
 MANAGE := $(VENV)/python manage.py
 STAMPS := .stamps
-JOBS ?= 2
+# One of them mostly waits for the lab.
+JOBS ?= 3
 # A machine's own npm, else the one of the nodejs wheel (found last on PATH).
 NPM := PATH="$$PATH:$(CURDIR)/$(VENV)" npm
 # Debian splits venv off its Python.

@@ -1,4 +1,4 @@
-"""Two hosts that claim the same machine or the same disks: neither is trusted, nothing is merged."""
+"""Two hosts that claim the same machine or the same disks: neither is trusted, none merged."""
 
 from __future__ import annotations
 
