@@ -88,8 +88,8 @@ def _cancelled(site: Site) -> Play:
             again = stage.submit()
             worker = stage.start(again)
             site.layers.heal()
-            played = stage.finished(time.time(), again, waits=(worker,))
-            played.happened = f"cancelled after {took:.0f} s; then {played.happened}"
+            played = stage.finished(time.time(), job, again, waits=(worker,))
+            played.happened = f"{played.happened}; the first one after {took:.0f} s"
             lv = stage.lv()
             if again.state != State.SUCCEEDED:
                 problems.append(f"then the job ended {again.state}: {again.error}")
