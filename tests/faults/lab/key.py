@@ -17,7 +17,7 @@ from tests.lab.vm import free_port
 WAIT_SECONDS = 20
 NO_ANSWER = 124
 LEFT = "/tmp/left-by-the-key"
-HELLO = f'{{"v":1,"id":"{uuid.UUID(int=1)}","verb":"hello","args":{{}},"expect":{{}}}}\n'
+HELLO = f'{{"v":1,"id":"{uuid.uuid4()}","verb":"hello","args":{{}},"expect":{{}}}}\n'
 SSHD = b"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x16"
 """CONNECT to 127.0.0.1:22, in the words of SOCKS5."""
 
@@ -182,7 +182,8 @@ def _greet(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(HELLO.encode())
     process.stdin.flush()
-    assert b'"ok":true' in process.stdout.readline()
+    reply = process.stdout.readline()
+    assert b'"ok":true' in reply, reply
 
 
 def _agent(thief: Thief) -> str:
