@@ -69,6 +69,13 @@ def shape(draft: Draft) -> None:
 def _format(draft: Draft) -> None:
     """Only what was born for it: on any other LV the superblock would overwrite data."""
     if draft.lv is not None and FORMAT_TAG not in draft.lv.tags:
+        if _cache_devices(draft):
+            raise Refused(
+                "degraded",
+                f"{draft.vg.name}/{draft.lv_name} does not run as a bcache device, though a cache "
+                "was made for it: its SSD may be lost.",
+                "The volume's page says what can be done; nothing was changed.",
+            )
         raise Refused(
             "not_fresh",
             f"{draft.vg.name}/{draft.lv_name} was not created bcache-ready; formatting it "
