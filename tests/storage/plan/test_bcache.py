@@ -53,9 +53,7 @@ def test_only_what_was_born_for_bcache_is_formatted() -> None:
     assert refused(make.facts(used), used, bcached()) == "not_fresh"
 
 
-def test_a_volume_whose_ssd_died_under_bcache_is_not_called_another_kind() -> (
-    None
-):
+def test_a_volume_whose_ssd_died_under_bcache_is_not_called_another_kind() -> None:
     """Its cache device is still there by name, on a disk that is missing."""
     stopped, lost = ours(), device(pvs=("[unknown]",))
     for wish in (READY, bcached()):
