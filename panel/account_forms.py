@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allauth.account import forms
+from django import forms as django_forms
 
 
 class SignInForm(forms.LoginForm):
@@ -12,7 +13,7 @@ class SignInForm(forms.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["remember"].label = "Keep me signed in"
+        label(self, "remember", "Keep me signed in")
 
 
 class ChangePasswordForm(forms.ChangePasswordForm):
@@ -20,7 +21,7 @@ class ChangePasswordForm(forms.ChangePasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["oldpassword"].label = "Current password"
+        label(self, "oldpassword", "Current password")
         name_new_password(self)
 
 
@@ -34,5 +35,12 @@ class NewPasswordForm(forms.ResetPasswordKeyForm):
 
 def name_new_password(form: ChangePasswordForm | NewPasswordForm) -> None:
     """Label the two fields of a new password."""
-    form.fields["password1"].label = "New password"
-    form.fields["password2"].label = "New password, once more"
+    label(form, "password1", "New password")
+    label(form, "password2", "New password, once more")
+
+
+def label(form: django_forms.Form, name: str, words: str) -> None:
+    """Name a field, and drop the placeholder that says its old name."""
+    field = form.fields[name]
+    field.label = words
+    field.widget.attrs.pop("placeholder", None)
