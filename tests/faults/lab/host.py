@@ -27,7 +27,7 @@ RESTARTED_SECONDS = 120.0
 """After the restart every step is run on an emulated processor that is still starting services."""
 DEGRADED_SECONDS = 65.0
 FROZEN_SECONDS = 20.0
-SLOW_WRITES_MS, SLOW_DISK_MS = 1000, 2000
+SLOW_WRITES_MS, SLOW_DISK_MS = 3000, 2000
 HANGING = "ps -eo stat,args | awk '$1 ~ /^D/ && /lvm|lvs|vgs|pvs/' | wc -l"
 
 
@@ -67,6 +67,8 @@ def at_work(job: Job, verb: str) -> Step:
 def _restarted(site: Site, operation: Operation, verb: str) -> Play:
     def play(workers: Workers) -> Played:
         with LabStage(workers, site, operation) as stage:
+            # The lab's root file system has no journal: a power cut would leave it torn, as no host's.
+            site.lab.run("mount -o remount,sync,dirsync /; sync")
             for name in (HDD, OTHER_HDD):
                 site.layers.put(name, "slow_writes", SLOW_WRITES_MS)
             job = stage.submit()
