@@ -67,7 +67,7 @@ def at_work(job: Job, verb: str) -> Step:
 def _restarted(site: Site, operation: Operation, verb: str) -> Play:
     def play(workers: Workers) -> Played:
         with LabStage(workers, site, operation) as stage:
-            # The lab's root file system has no journal: a power cut would leave it torn, as no host's.
+            # Without a journal, as it is, a power cut would leave the root file system torn.
             site.lab.run("mount -o remount,sync,dirsync /; sync")
             for name in (HDD, OTHER_HDD):
                 site.layers.put(name, "slow_writes", SLOW_WRITES_MS)
