@@ -27,7 +27,7 @@ KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
             "Safari on an iPhone",
         ),
         (
-            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26 Safari",
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26 Safari/605.1",
             "Safari on a Mac",
         ),
         ("Mozilla/5.0 (Plan9) Firefox/1.0", "Firefox"),
