@@ -99,7 +99,9 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _lost(outcome: Outcome) -> str:
-    return f"**NOT SURVIVED** {outcome.happened}: {'; '.join(outcome.problems)}"
+    # Without the trace of a fault that could not be played: it names this machine's folders.
+    problems = [problem.partition("\nTraceback")[0] for problem in outcome.problems]
+    return f"**NOT SURVIVED** {outcome.happened}: {'; '.join(problems)}"
 
 
 def _cell(text: str) -> str:
