@@ -19,7 +19,7 @@ from tests.integration.running import Running
 from tests.integration.tab import card, chromium, follow, sign_in, tab
 
 __all__ = ["chromium", "tab"]
-pytestmark = [pytest.mark.browser, pytest.mark.thorough]
+pytestmark = pytest.mark.browser
 
 FIGURES_MS, JOB_MS, RENEW_MS = 120_000, 180_000, 2_000
 TUNED = "migration_threshold=16384"
