@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.site import Site
@@ -73,16 +75,24 @@ class Thief:
 
     @contextmanager
     def open(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A connection that stays open meanwhile."""
+        """A connection that stays open meanwhile. ssh asks for an agent or a display to be
+        forwarded only where it has one itself."""
         command = ["ssh", *self.options, "-p", str(self.site.lab.ssh_port), *words]
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate()
+        with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as agent:
+            agent.bind(f"{folder}/agent")
+            agent.listen()
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, "SSH_AUTH_SOCK": f"{folder}/agent", "DISPLAY": ":99"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                yield process
+            finally:
+                process.kill()
+                process.communicate()
 
     def left(self) -> str:
         """What a command of the thief's wrote on the host."""
