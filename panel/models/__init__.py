@@ -1,8 +1,20 @@
-"""People, their API tokens, and what was answered to requests that may come twice."""
+"""People, their API tokens, what was answered to requests that may come twice, and orders."""
 
 from panel.models.idempotency import IdempotentRequest
 from panel.models.invitation import Invitation
+from panel.models.mandate import Mandate
+from panel.models.order import Intent, Order, OrderState
 from panel.models.token import ApiToken, Scope
 from panel.models.user import User
 
-__all__ = ["ApiToken", "IdempotentRequest", "Invitation", "Scope", "User"]
+__all__ = [
+    "ApiToken",
+    "IdempotentRequest",
+    "Intent",
+    "Invitation",
+    "Mandate",
+    "Order",
+    "OrderState",
+    "Scope",
+    "User",
+]

@@ -18,11 +18,13 @@ class CustomerQuerySet(models.QuerySet["Customer"]):
 
 
 class Customer(models.Model):
-    """`external_id` is the billing system's name for it, "" where it has none."""
+    """`external_id` is the billing system's name for it, "" where it has none. `suspended_at` is
+    since when nothing may be ordered (null = it may); its data and its caches stay."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=200)
     external_id = models.CharField(max_length=64, blank=True)
+    suspended_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CustomerQuerySet.as_manager()

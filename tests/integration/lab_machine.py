@@ -104,8 +104,11 @@ class LabMachine:
 
     @contextmanager
     def load(self, lv: str) -> Iterator[None]:
-        running = load.read_hot(self.lab, lv, self.world.device(lv), limit_iops=LOAD_IOPS)
+        device = self.world.device(lv)
+        running = load.read_hot(self.lab, lv, device, limit_iops=LOAD_IOPS)
         try:
+            # fio stopped before it has begun leaves no report.
+            load.wait_until_reading(self.lab, device)
             yield
         finally:
             running.stop()

@@ -1,0 +1,153 @@
+"""What a customer asked for and agreed to pay. `Order.state` is written by `panel.orders.moves`."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from jobs.models import Door, Job
+from storage.access import Person
+from storage.models import CachePlan, Customer, Volume
+from storage.naming import new_key
+
+
+class OrderState(models.TextChoices):
+    """scheduled -> authorising <-> pending -> running -> completed | failed; refused by the billing
+    system, cancelled by a person. Nothing is charged but by `completed`.
+
+    scheduled: begins at `due_at` (the end of the period). authorising: the billing system is being
+    asked. pending: it answered that it will say later. running: the job works.
+    """
+
+    SCHEDULED = "scheduled", "scheduled"
+    AUTHORISING = "authorising", "being authorised"
+    PENDING = "pending", "waiting for payment"
+    RUNNING = "running", "running"
+    COMPLETED = "completed", "completed"
+    FAILED = "failed", "failed"
+    REFUSED = "refused", "refused"
+    CANCELLED = "cancelled", "cancelled"
+
+
+OPEN = (OrderState.AUTHORISING, OrderState.PENDING, OrderState.RUNNING)
+
+
+class Intent(models.TextChoices):
+    """Why: a revert takes back another order within its 14 days; a trial costs nothing and reverts
+    by itself at `trial_until`."""
+
+    UPGRADE = "upgrade", "upgrade"
+    DOWNGRADE = "downgrade", "downgrade"
+    TRIAL = "trial", "trial"
+    REVERT = "revert", "revert"
+
+
+class OrderQuerySet(models.QuerySet["Order"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to orders: staff see all, members their customers'."""
+        return self.filter(customer__in=Customer.objects.visible_to(user))
+
+    def open(self) -> Self:
+        """Those that hold their volume now."""
+        return self.filter(state__in=OPEN)
+
+
+class Order(models.Model):
+    """One change of plan. `from_plan` and `to_plan` are null for no cache. Amounts are minor units
+    of `currency`: `price_minor` a month from then on, `charge_minor` due at completion (what is
+    left of the period on the new plan less the same of the old one; never negative),
+    `credit_minor` what the next invoice is less by, `next_invoice_minor` at `next_invoice_at`.
+
+    `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
+    is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
+    when the billing system must have answered. `expected` is what was promised before
+    (`storage.outlook`), for the proof and the ledger. `idempotency_key` is the asker's name for
+    the request ("" = none): the same one again is the same order.
+    """
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders")
+    volume = models.ForeignKey(Volume, on_delete=models.PROTECT, related_name="orders")
+    job = models.OneToOneField(
+        Job, null=True, blank=True, on_delete=models.PROTECT, related_name="order"
+    )
+    intent = models.CharField(max_length=9, choices=Intent.choices)
+    state = models.CharField(max_length=11, choices=OrderState.choices)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    door = models.CharField(max_length=8, choices=Door.choices, default=Door.PORTAL)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    from_plan = models.ForeignKey(
+        CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    to_plan = models.ForeignKey(
+        CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    currency = models.CharField(max_length=3)
+    price_minor = models.BigIntegerField()
+    charge_minor = models.BigIntegerField()
+    credit_minor = models.BigIntegerField(default=0)
+    next_invoice_minor = models.BigIntegerField()
+    next_invoice_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True)
+    authorise_by = models.DateTimeField(null=True, blank=True)
+    trial_until = models.DateTimeField(null=True, blank=True)
+    revert_until = models.DateTimeField(null=True, blank=True)
+    reverts = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reverted_by"
+    )
+    reason_code = models.CharField(max_length=32, blank=True)
+    reason = models.CharField(max_length=500, blank=True)
+    expected = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OrderQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(state__in=OrderState.values), name="order_state_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(intent__in=Intent.values), name="order_intent_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(charge_minor__gte=0, credit_minor__gte=0, price_minor__gte=0),
+                name="order_amounts_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state=OrderState.SCHEDULED) | models.Q(due_at__isnull=False),
+                name="order_scheduled_has_time",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state__in=OPEN) | models.Q(job__isnull=False),
+                name="order_open_has_job",
+            ),
+            models.UniqueConstraint(
+                fields=("volume",), condition=models.Q(state__in=OPEN), name="order_one_open"
+            ),
+            models.UniqueConstraint(
+                fields=("volume",),
+                condition=models.Q(state=OrderState.SCHEDULED),
+                name="order_one_scheduled",
+            ),
+            models.UniqueConstraint(
+                fields=("customer", "idempotency_key"),
+                condition=~models.Q(idempotency_key=""),
+                name="order_idempotency_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_intent_display()} of {self.volume}, {self.get_state_display()}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
