@@ -2,8 +2,11 @@
 
 from panel.models.idempotency import IdempotentRequest
 from panel.models.invitation import Invitation
+from panel.models.loginlink import LoginLink
 from panel.models.mandate import Mandate
+from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
+from panel.models.stepup import StepUpCode
 from panel.models.token import ApiToken, Scope
 from panel.models.user import User
 
@@ -12,9 +15,14 @@ __all__ = [
     "IdempotentRequest",
     "Intent",
     "Invitation",
+    "LoginLink",
     "Mandate",
+    "Mute",
+    "Notice",
+    "NoticeKind",
     "Order",
     "OrderState",
     "Scope",
+    "StepUpCode",
     "User",
 ]
