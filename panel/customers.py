@@ -10,12 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from panel.models import Mandate, Order
 from storage.access import Right, staff_view
 from storage.customer_form import CustomerForm
 from storage.models import Customer, Member, Volume
 from storage.rows import rows_of
 
 PAGE_ROWS = 50
+ORDER_ROWS = 20
 UNPROCESSABLE = 422
 
 
@@ -34,7 +36,7 @@ def customers(request: HttpRequest) -> HttpResponse:
 @staff_view()
 @require_safe
 def customer(request: HttpRequest, key: str) -> HttpResponse:
-    """One customer: volumes and people."""
+    """One customer: volumes, people, what they may order and did."""
     found = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
     volumes = Volume.objects.visible_to(request.user).existing().filter(customer=found)
     volumes = volumes.select_related("cache_plan")
@@ -44,8 +46,15 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
         "page": page,
         "rows": rows_of(page.object_list),
         "members": found.members.select_related("user").order_by("user__email"),
+        "mandate": Mandate.objects.visible_to(request.user).filter(customer=found).first(),
+        "orders": _orders(request, found)[:ORDER_ROWS],
     }
     return render(request, "panel/customer.html", context)
+
+
+def _orders(request: HttpRequest, found: Customer) -> QuerySet[Order]:
+    orders = Order.objects.visible_to(request.user).filter(customer=found)
+    return orders.select_related("volume", "from_plan", "to_plan", "actor", "job")
 
 
 @staff_view(Right.OPERATE)

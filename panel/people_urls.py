@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel import customers, entrance, members
+from panel import customers, entrance, members, standing
 
 urlpatterns = [
     path("invitation/<str:token>", entrance.accept, name="invitation"),
@@ -20,4 +20,7 @@ urlpatterns = [
     path("customers/new", customers.new_customer, name="customer-new"),
     path("customers/<str:key>/", customers.customer, name="customer"),
     path("customers/<str:key>/edit", customers.edit_customer, name="customer-edit"),
+    path("customers/<str:key>/mandate", standing.mandate, name="customer-mandate"),
+    path("customers/<str:key>/suspend", standing.suspend, name="customer-suspend"),
+    path("customers/<str:key>/unsuspend", standing.unsuspend, name="customer-unsuspend"),
 ]

@@ -15,3 +15,11 @@ def money(minor: object, currency: str) -> str:
     if isinstance(minor, bool) or not isinstance(minor, int):
         return "-"
     return f"{major_of(minor, currency)} {currency}" if minor else "no charge"
+
+
+@register.filter
+def amount(minor: object, currency: str) -> str:
+    """The same, but nothing is "0.00 EUR": for columns and sums."""
+    if isinstance(minor, bool) or not isinstance(minor, int):
+        return "-"
+    return f"{major_of(minor, currency)} {currency}".strip()

@@ -152,6 +152,10 @@ TABLE = (
     Row("customer-new", "POST", OPERATE, (), {"name": "New"}),
     Row("customer-edit", "GET", OPERATE, ("customer",)),
     Row("customer-edit", "POST", OPERATE, ("customer",), {"name": "Renamed"}),
+    Row("customer-mandate", "GET", OPERATE, ("customer",)),
+    Row("customer-mandate", "POST", OPERATE, ("customer",), {"currency": "EUR"}),
+    Row("customer-suspend", "POST", OPERATE, ("customer",)),
+    Row("customer-unsuspend", "POST", OPERATE, ("customer",)),
     # Adoption
     Row("adopt", "GET", OPERATE),
     Row("adopt", "POST", OPERATE, (), {"way": "pattern", "pattern": "*"}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.money import BadAmount, major_of, minor_of
-from storage.templatetags.money import money
+from storage.templatetags.money import amount, money
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_prices_are_shown_with_their_currency() -> None:
     assert money(490, "JPY") == "490 JPY"
     assert money(0, "EUR") == "no charge"
     assert money(None, "") == "-"
+
+
+def test_in_a_column_of_amounts_nothing_is_an_amount_too() -> None:
+    assert (amount(490, "EUR"), amount(0, "EUR"), amount(None, "EUR")) == (
+        "4.90 EUR",
+        "0.00 EUR",
+        "-",
+    )
