@@ -82,14 +82,15 @@ def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
 
 @durable("claim")
 def claim(job_id: int, owner: str) -> Job | None:
-    """Take a job for `owner`: a queued one, a waiting one that is due, or one whose worker died.
+    """Take a job for `owner`: a queued one that awaits nobody's word, a waiting one that is due, or
+    one whose worker died.
 
     None where somebody else was faster or nothing is to be done. Any number of repeated, late or
     forged messages ends here.
     """
     due = Q(not_before=None) | Q(not_before__lte=Now())
     free = (
-        Q(state=State.QUEUED) & due
+        Q(state=State.QUEUED, awaits="") & due
         | Q(state=State.WAITING) & due
         | Q(state=State.RUNNING, lease_until__lt=Now())
     )

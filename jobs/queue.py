@@ -56,6 +56,7 @@ def submit(
     address: str | None = None,
     fingerprint: str = "",
     not_before: datetime | None = None,
+    awaits: str = "",
 ) -> Job:
     """Accept a job for `volume` to become `wish`, and tell a worker after commit.
 
@@ -63,8 +64,8 @@ def submit(
     request) say how it was asked for.
     `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
     and `currency` the price a month agreed on. `fingerprint` is that of the preview a person
-    confirmed; no worker takes the job `not_before`. What the volume is now is kept as the job's
-    `fallback`, where a wish can say it.
+    confirmed; no worker takes the job `not_before`, nor while it `awaits` somebody's word
+    (`release`). What the volume is now is kept as the job's `fallback`, where a wish can say it.
 
     Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
     to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
@@ -98,6 +99,7 @@ def submit(
         "address": address,
         "fingerprint": fingerprint,
         "not_before": not_before,
+        "awaits": awaits,
         "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
     }
     try:
@@ -111,8 +113,20 @@ def submit(
             job = Job.objects.create(**fields)
         else:
             raise Busy(holder) from None
-    nudge.job(job.pk)
+    if not awaits:
+        nudge.job(job.pk)
     return job
+
+
+@transaction.atomic
+def release(job: Job) -> bool:
+    """The word that the job awaited was given: a worker may take it. False where it awaits none, or
+    was cancelled meanwhile."""
+    awaiting = Job.objects.filter(pk=job.pk, state=State.QUEUED).exclude(awaits="")
+    if not awaiting.update(awaits=""):
+        return False
+    nudge.job(job.pk)
+    return True
 
 
 @transaction.atomic

@@ -192,7 +192,7 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement) -> None:
     if job.falls_back:
         fallback.end_turned_back(job, facts)
         return
-    if job.door == Door.PORTAL:
+    if job.door == Door.PORTAL or job.price_minor is not None:
         Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "It was so already; nothing had to be done."

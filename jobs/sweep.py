@@ -22,7 +22,7 @@ def due() -> list[int]:
     """Ids of jobs that a worker could take this moment."""
     ready = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = Q(state=State.WAITING) & ready
-    queued = Q(state=State.QUEUED, created_at__lt=Now() - GRACE) & ready
+    queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready
     orphaned = Q(state=State.RUNNING, lease_until__lt=Now())
     found = Job.objects.filter(waiting | queued | orphaned).order_by("id")
     return list(found.values_list("id", flat=True))

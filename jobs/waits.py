@@ -12,7 +12,7 @@ from jobs.models import Halt, Job, State
 PATIENCE = timedelta(seconds=30)
 """A worker takes a job within a second; after this long there is hardly one."""
 
-What = Literal["later", "worker", "stop", "maintenance", "window", "host", "turn", "other"]
+What = Literal["later", "word", "worker", "stop", "maintenance", "window", "host", "turn", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ def wait_of(
 
 
 def _queued(job: Job, now: datetime) -> Wait:
+    if job.awaits:
+        return Wait(
+            "word", f"Waits for {job.awaits}. The volume stays locked meanwhile; nothing is begun."
+        )
     if job.not_before is not None and job.not_before > now:
         return Wait("later", "Was asked for later, and begins by itself.", job.not_before)
     if now - (job.not_before or job.created_at) < PATIENCE:

@@ -37,7 +37,7 @@ class State(models.TextChoices):
 OVER = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 TOLD = (
     *("key", "kind", "dry_run", "state", "explanation", "error", "host__name", "volume__label"),
-    *("created_at", "started_at", "ended_at", "not_before"),
+    *("created_at", "started_at", "ended_at", "not_before", "awaits"),
 )
 
 
@@ -78,12 +78,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(volume__in=own).asked_by_customer()
 
     def asked_by_customer(self) -> Self:
-        """Changes of plan by people of the customer who has the volume now. Where a volume went
+        """Changes of plan for the customer who has the volume now, by one of its people or without
+        a person (the billing system's, the end of a trial). Where a volume went
         from one customer to another, the new one sees nothing of the old one's, also where a person
         belongs to both."""
         ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
         # An account that is gone leaves its changes without a name.
-        found = self.filter(models.Q(actor=None) | ours, door=Door.PORTAL)
+        plans = models.Q(door=Door.PORTAL) | models.Q(price_minor__isnull=False)
+        found = self.filter(models.Q(actor=None) | ours, plans)
         theirs = models.Q(had=None) | models.Q(had=models.F("volume__customer"))
         return found.alias(had=customer_then("volume", "created_at")).filter(theirs)
 
@@ -116,7 +118,8 @@ class Job(models.Model):
     `falls_back` says that it is what the job now works towards, `turned` that the point of no
     return is passed: from there on only forward. `claims` counts workers that took the job since it
     last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
-    preview. `address` is where the request came from.
+    preview. `address` is where the request came from. `awaits` is whose word no worker may begin
+    without ("" = nobody's); the job holds its volume and its space meanwhile.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -152,6 +155,7 @@ class Job(models.Model):
     claims = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
+    awaits = models.CharField(max_length=100, blank=True)
 
     beat = 0.0
     """When this process last prolonged the lease it has, by its monotonic clock; no column."""
@@ -208,6 +212,8 @@ class Job(models.Model):
             return f"{what}: {self.explanation.rstrip('.') or 'cancelled'}."
         if self.state == State.NEEDS_ATTENTION:
             return f"{what} needs a person: {self.error.get('message', self.explanation)}"
+        if self.state == State.QUEUED and self.awaits:
+            return f"{what}: waits for {self.awaits}."
         if self.state == State.QUEUED and self.not_before is not None:
             return f"{what}: begins at {self.not_before:%Y-%m-%d %H:%M} UTC."
         if self.state == State.QUEUED:
