@@ -6,6 +6,7 @@ from panel.models.loginlink import LoginLink
 from panel.models.mandate import Mandate
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
+from panel.models.proof import Proof, ProofState
 from panel.models.stepup import StepUpCode
 from panel.models.token import ApiToken, Scope
 from panel.models.user import User
@@ -22,6 +23,8 @@ __all__ = [
     "NoticeKind",
     "Order",
     "OrderState",
+    "Proof",
+    "ProofState",
     "Scope",
     "StepUpCode",
     "User",
