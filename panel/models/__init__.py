@@ -1,5 +1,13 @@
 """People, their API tokens, what was answered to requests that may come twice, and orders."""
 
+from panel.models.billing import (
+    BillingCall,
+    Endpoint,
+    LineKind,
+    Message,
+    MessageType,
+    UsageLine,
+)
 from panel.models.idempotency import IdempotentRequest
 from panel.models.invitation import Invitation
 from panel.models.loginlink import LoginLink
@@ -13,11 +21,16 @@ from panel.models.user import User
 
 __all__ = [
     "ApiToken",
+    "BillingCall",
+    "Endpoint",
     "IdempotentRequest",
     "Intent",
     "Invitation",
+    "LineKind",
     "LoginLink",
     "Mandate",
+    "Message",
+    "MessageType",
     "Mute",
     "Notice",
     "NoticeKind",
@@ -27,5 +40,6 @@ __all__ = [
     "ProofState",
     "Scope",
     "StepUpCode",
+    "UsageLine",
     "User",
 ]
