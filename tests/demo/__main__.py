@@ -17,7 +17,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,34 +27,15 @@ from tests.demo.furniture import TENANTS
 from tests.demo.stage import stage
 
 if TYPE_CHECKING:
-    from storage.models import Host, Volume
+    from storage.models import Host
     from tests.demo.admin import Admin
+    from tests.demo.history import Kept
     from tests.demo.host import DemoHost
     from tests.demo.people import Login
 
 HOST_NAME = "storage01"
 VG = "vg0"
-LOAD_SECONDS = 4 * 3600
 CONTACT_SECONDS = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """One volume of the demo and the cache it is to get."""
-
-    label: str
-    layout: str
-    technology: str
-    guest: str
-    customer: str
-    size_mib: int = 1024
-    cache_mib: int = 512
-
-
-RECIPES = (
-    Recipe("web12 data", "plain", "lvmcache", "web12", "Northwind Web"),
-    Recipe("db7 data", "bcache", "bcache", "db7", "Bluewater Data"),
-)
 
 
 def main() -> int:
@@ -98,28 +78,31 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     # The machine boots meanwhile: it keeps one core busy for half a minute.
     with stage("Start PostgreSQL and Redis, make an empty database"):
         _prepare(stack, environment)
-    if host.kind == "fake":
-        environment["TIERCEL_NOTICE"] = "Simulated storage host: no real disks behind it."
+    environment["TIERCEL_NOTICE"] = _notice(host.kind, screenshots=screenshots)
     os.environ.update(environment)
     logins, token = _settle()
     log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
         running = stack.enter_context(processes.Processes(environment, port, output=log))
         running.wait_healthy()
+    # Pictures for documents show nothing invented.
+    past = [] if screenshots else _past()
     with stage("Wait until the storage host has booted"):
         host.wait_until_up()
+    from tests.demo import recipes
     from tests.demo.admin import Admin
 
     url = f"http://localhost:{port}"
     admin = Admin(url, logins[0].email, logins[0].password)
     with stage("Enrol the host with its volumes and guests, observe-only, accept its fingerprint"):
         record = _enrol(environment, host, admin, port)
+        _order_past(past, record)
     print(f"         {_seen(record)}", flush=True)
     with stage(f"Let Tiercel change {VG}: agent.pyz allow-vg {VG}, as root on the host"):
         vg_uuid = _allow(host, admin, record)
     with stage("Create two customers' volumes, start a guest and load on each"):
-        volumes = _volumes(host, admin, record, vg_uuid)
-    results = _caches(admin, volumes) if auto or screenshots else None
+        volumes = recipes.volumes(host, admin, record, vg_uuid)
+    results = recipes.caches(admin, volumes) if auto or screenshots else None
     if screenshots:
         from tests.demo.screenshots import take
 
@@ -158,9 +141,35 @@ def _settle() -> tuple[list[Login], str]:
     return people.settle()
 
 
+def _notice(kind: str, *, screenshots: bool) -> str:
+    """What every page says of figures that were not measured on real disks."""
+    from tests.demo.history import NOTICE
+
+    simulated = "Simulated storage host: no real disks behind it." if kind == "fake" else ""
+    return " ".join(filter(None, (simulated, "" if screenshots else NOTICE)))
+
+
+def _past() -> list[Kept]:
+    from django.utils import timezone
+
+    from tests.demo import history
+
+    with stage("Seed a week of invented history for both customers, marked as such"):
+        return history.volumes(timezone.now())
+
+
+def _order_past(past: list[Kept], record: Host) -> None:
+    from django.utils import timezone
+
+    from tests.demo import history
+
+    history.orders(past, record, timezone.now())
+
+
 def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int) -> Host:
     from jobs.hosts import fingerprint
     from storage.models import Host
+    from tests.demo.recipes import LOAD_SECONDS
 
     line = database.manage(
         environment,
@@ -209,71 +218,6 @@ def _wait_for(record: Host, what: str, is_there: Any) -> None:
             return
         time.sleep(0.5)
     raise RuntimeError(f"{record} did not show {what}: {record.error or 'no error was noted'}")
-
-
-def _volumes(
-    host: DemoHost, admin: Admin, record: Host, vg_uuid: str
-) -> list[tuple[Recipe, Volume]]:
-    """One volume per recipe, each with its guest and its load."""
-    volumes = []
-    with ThreadPoolExecutor(1) as beside:
-        serving = []
-        # One after the other: the emptiest disk is chosen, so each lies on its own.
-        for recipe in RECIPES:
-            volume = admin.create_volume(
-                record, vg_uuid,
-                label=recipe.label, customer=recipe.customer, size_mib=recipe.size_mib,
-                layout=recipe.layout,
-            )  # fmt: skip
-            volumes.append((recipe, volume))
-            name, device = _device(record, volume)
-            serving.append(beside.submit(host.serve, recipe.guest, name, device, LOAD_SECONDS))
-        for begun in serving:
-            begun.result()
-    return volumes
-
-
-def _device(record: Host, volume: Volume) -> tuple[str, str]:
-    """The LV's name, and the device that the guest opens."""
-    record.refresh_from_db()
-    placed, facts = volume.placed, record.inventory
-    lv = facts.lv(placed.lv_uuid) if placed and placed.lv_uuid and facts else None
-    if lv is None:
-        raise RuntimeError(f"{volume} is not in the inventory of {record}")
-    if lv.bcache is not None and lv.bcache.device is not None:
-        return lv.name, f"/dev/{lv.bcache.device}"
-    return lv.name, f"/dev/{lv.vg_name}/{lv.name}"
-
-
-def _caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any]:
-    """Add both caches as a person would, and measure before and after with both loads running."""
-    from django.utils import timezone
-
-    from tests.demo.result import WARM_UP, covered, summary
-
-    with stage("Measure both volumes on the slow disks"):
-        start = timezone.now()
-        before = [covered(volume, start) for _, volume in volumes]
-    with stage("Add both caches"), ThreadPoolExecutor(len(volumes)) as pool:
-        asked = [
-            pool.submit(admin.add_cache, volume, size_mib=recipe.cache_mib, mode="writethrough")
-            for recipe, volume in volumes
-        ]
-        attached = max(job.result().ended_at or timezone.now() for job in asked)
-    with stage("Let them warm up for a minute, then measure again"):
-        after = [covered(volume, attached + WARM_UP) for _, volume in volumes]
-    results = {}
-    for (recipe, _), old, new in zip(volumes, before, after, strict=True):
-        results[recipe.technology] = {
-            "before": summary(old, recipe.layout),
-            "after": summary(new, recipe.layout),
-        }
-        print(
-            f"  {recipe.label} ({recipe.technology}): {old.read_iops or 0:,.0f} -> "
-            f"{new.read_iops or 0:,.0f} read IOPS, hit rate {100 * (new.hit_rate or 0):.1f} %",
-            flush=True,
-        )
-    return results
 
 
 def _greet(url: str, logins: list[Login], *, auto: bool) -> None:

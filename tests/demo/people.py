@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
 
 from panel import people, tokens
 from panel.models import Scope
+from panel.models.mandate import Mandate
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
 
@@ -32,6 +36,7 @@ CUSTOMERS = (
     ("Northwind Web", "ann@northwind.example"),
     ("Bluewater Data", "bob@bluewater.example"),
 )
+CAP_CHARGE_MINOR, CAP_PERIOD_MINOR = 1500, 4000
 PLANS = (
     ("Boost S", "For a small site or database.", 512 * MIB, "writethrough", 490),
     ("Boost M", "Keeps more of a busy database fast.", 768 * MIB, "writethrough", 790),
@@ -40,8 +45,8 @@ PLANS = (
 
 
 def settle() -> tuple[list[Login], str]:
-    """Make the admin, two customers with an owner each, cache plans, and a token of the admin's;
-    returns the logins, the admin's first, and the token's text."""
+    """Make the admin, two customers with an owner and a mandate each, cache plans, and a token of
+    the admin's; returns the logins, the admin's first, and the token's text."""
     admin = Login("admin", ADMIN, _password())
     user = people.add(
         email=admin.email, password=admin.password, name="Admin", staff_role=StaffRole.ADMIN
@@ -52,6 +57,10 @@ def settle() -> tuple[list[Login], str]:
         owner = people.add(email=email, password=login.password, name=email.split("@")[0].title())
         customer = Customer.objects.create(name=name)
         Member.objects.create(customer=customer, user=owner, role=MemberRole.OWNER)
+        Mandate.objects.create(
+            customer=customer, currency="EUR", cap_charge_minor=CAP_CHARGE_MINOR,
+            cap_period_minor=CAP_PERIOD_MINOR, earliest_next_at=timezone.now() - timedelta(days=1),
+        )  # fmt: skip
         logins.append(login)
     for name, description, size_bytes, mode, price_minor in PLANS:
         CachePlan.objects.create(

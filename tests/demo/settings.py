@@ -28,5 +28,7 @@ def environment(port: int) -> dict[str, str]:
         "TIERCEL_ALLOWED_HOSTS": ",".join(hosts),
         "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
         "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
+        "TIERCEL_TRIAL_DAYS": "7",
+        "TIERCEL_PROOF_SECONDS": "60",
         "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",
     }

@@ -72,17 +72,28 @@ class Source:
 def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: int) -> None:
     """Samples of every `seconds` after `start` up to `end`, and the last one as the latest."""
     sources = list(sources)
-    times = []
-    at = start + timedelta(seconds=seconds)
-    while at <= end:
-        times.append(at)
-        at += timedelta(seconds=seconds)
-    for days in range((end - start).days + 2):
-        make_partition((start + timedelta(days=days)).astimezone(UTC).date())
+    times = _times(start, end, seconds)
     _copy(_row(each, at, seconds) for each in sources for at in times[:-1] if not each.is_away(at))
     _copy(_row(each, at, seconds, counters=True) for each in sources for at in times[-1:])
     with connection.cursor() as cursor:
         cursor.execute(UPSERT)
+
+
+@transaction.atomic
+def store_past(sources: Iterable[Source], start: datetime, end: datetime, seconds: int) -> None:
+    """The same for charts alone: it is no volume's latest, and no load of a host."""
+    times = _times(start, end, seconds)
+    with connection.cursor() as cursor:
+        stage(cursor, (_row(each, at, seconds) for each in sources for at in times))
+        cursor.execute(HISTORY)
+
+
+def _times(start: datetime, end: datetime, seconds: int) -> list[datetime]:
+    """The ends of the intervals; there are partitions for all of them."""
+    for days in range((end - start).days + 2):
+        make_partition((start + timedelta(days=days)).astimezone(UTC).date())
+    count = int((end - start).total_seconds() // seconds)
+    return [start + timedelta(seconds=seconds * (n + 1)) for n in range(count)]
 
 
 def _copy(rows: Iterator[tuple[Any, ...]]) -> None:

@@ -1,0 +1,99 @@
+"""The customers' volumes that the demo makes on its host, each under load, and their caches."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+
+from tests.demo.result import WARM_UP, covered, summary
+from tests.demo.stage import stage
+
+if TYPE_CHECKING:
+    from storage.models import Host, Volume
+    from tests.demo.admin import Admin
+    from tests.demo.host import DemoHost
+
+LOAD_SECONDS = 4 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One volume of the demo and the cache it is to get."""
+
+    label: str
+    layout: str
+    technology: str
+    guest: str
+    customer: str
+    size_mib: int = 1024
+    cache_mib: int = 512
+
+
+RECIPES = (
+    Recipe("web12 data", "plain", "lvmcache", "web12", "Northwind Web"),
+    Recipe("db7 data", "bcache", "bcache", "db7", "Bluewater Data"),
+)
+
+
+def volumes(
+    host: DemoHost, admin: Admin, record: Host, vg_uuid: str
+) -> list[tuple[Recipe, Volume]]:
+    """One volume per recipe, each with its guest and its load."""
+    volumes = []
+    with ThreadPoolExecutor(1) as beside:
+        serving = []
+        # One after the other: the emptiest disk is chosen, so each lies on its own.
+        for recipe in RECIPES:
+            volume = admin.create_volume(
+                record, vg_uuid,
+                label=recipe.label, customer=recipe.customer, size_mib=recipe.size_mib,
+                layout=recipe.layout,
+            )  # fmt: skip
+            volumes.append((recipe, volume))
+            name, device = _device(record, volume)
+            serving.append(beside.submit(host.serve, recipe.guest, name, device, LOAD_SECONDS))
+        for begun in serving:
+            begun.result()
+    return volumes
+
+
+def _device(record: Host, volume: Volume) -> tuple[str, str]:
+    """The LV's name, and the device that the guest opens."""
+    record.refresh_from_db()
+    placed, facts = volume.placed, record.inventory
+    lv = facts.lv(placed.lv_uuid) if placed and placed.lv_uuid and facts else None
+    if lv is None:
+        raise RuntimeError(f"{volume} is not in the inventory of {record}")
+    if lv.bcache is not None and lv.bcache.device is not None:
+        return lv.name, f"/dev/{lv.bcache.device}"
+    return lv.name, f"/dev/{lv.vg_name}/{lv.name}"
+
+
+def caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any]:
+    """Add both caches as a person would, and measure before and after with both loads running."""
+    with stage("Measure both volumes on the slow disks"):
+        start = timezone.now()
+        before = [covered(volume, start) for _, volume in volumes]
+    with stage("Add both caches"), ThreadPoolExecutor(len(volumes)) as pool:
+        asked = [
+            pool.submit(admin.add_cache, volume, size_mib=recipe.cache_mib, mode="writethrough")
+            for recipe, volume in volumes
+        ]
+        attached = max(job.result().ended_at or timezone.now() for job in asked)
+    with stage("Let them warm up for a minute, then measure again"):
+        after = [covered(volume, attached + WARM_UP) for _, volume in volumes]
+    results = {}
+    for (recipe, _), old, new in zip(volumes, before, after, strict=True):
+        results[recipe.technology] = {
+            "before": summary(old, recipe.layout),
+            "after": summary(new, recipe.layout),
+        }
+        print(
+            f"  {recipe.label} ({recipe.technology}): {old.read_iops or 0:,.0f} -> "
+            f"{new.read_iops or 0:,.0f} read IOPS, hit rate {100 * (new.hit_rate or 0):.1f} %",
+            flush=True,
+        )
+    return results
