@@ -1,0 +1,81 @@
+"""What a first cache would bring a volume that has none. Pure.
+
+A read that hits no longer waits for the slow disk, so a cache saves at most the time spent waiting.
+How much of it, nobody can tell from a volume that has no cache: similar volumes that were measured
+before and after say it, and where there are too few of them it is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.outlook.expectation import Choice, Expectation, rates, savings, unknown, warm_up
+from storage.outlook.similar import LEAST_ALIKE, Quartiles, Result, alike, quartiles_of
+from storage.outlook.today import HARDLY_SECONDS, when
+from storage.outlook.use import Use
+from storage.outlook.words import a_day, counted, shares, spans
+
+
+def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectation:
+    """A cache for a volume without one."""
+    if use.on_ssd:
+        return Expectation(
+            kind="no_help",
+            text="A cache would not help you: all of your volume lies on SSD.",
+            basis="Where your volume lies.",
+        )
+    waited = use.waited_seconds_per_day
+    if waited < HARDLY_SECONDS:
+        return _hardly_waits(use)
+    found = alike(
+        results,
+        volume_bytes=use.volume_bytes,
+        cache_bytes=choice.size_bytes,
+        read_iops=use.read_iops,
+    )
+    middle = quartiles_of(found)
+    if middle is not None:
+        return _similar(use, choice, middle)
+    measured = f"{len(found)} of the {LEAST_ALIKE}" if found else f"none of the {LEAST_ALIKE}"
+    return unknown(
+        use,
+        choice,
+        f"How much of it a cache takes away is not known. At most: all the time you wait for the "
+        f"slow disk, {a_day(waited)}.",
+        f"Your own waiting {when(use)}; {measured} similar volumes needed have been measured.",
+        saved=(0.0, waited),
+    )
+
+
+def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
+    waited = use.waited_seconds_per_day
+    saved = waited * middle.saved_low, waited * middle.saved_high
+    low, high = middle.hit_rate_low, middle.hit_rate_high
+    return Expectation(
+        kind="similar",
+        text=(
+            f"Similar volumes had {shares(low, high)} of their reads served from SSD afterwards. "
+            f"For you that would be {_saved(*saved)} less waiting a day."
+        ),
+        basis=(
+            f"The middle half of {counted(middle.count, 'similar volume')}, measured before and "
+            f"after; your own waiting {when(use)}."
+        ),
+        **rates(low, high),
+        **savings(saved),
+        **warm_up(use, choice.size_bytes),
+    )
+
+
+def _hardly_waits(use: Use) -> Expectation:
+    waited = use.waited_seconds_per_day
+    return Expectation(
+        kind="no_help",
+        text="A cache would not help you: you wait for the slow disk less than a minute a day.",
+        basis=f"Your own waiting {when(use)}.",
+        **savings((0.0, waited)),
+    )
+
+
+def _saved(low: float, high: float) -> str:
+    return "hardly any" if high < HARDLY_SECONDS else spans(low, high)

@@ -1,0 +1,60 @@
+"""What each choice would bring a volume, as far as anybody can honestly say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.outlook.expectation import Choice, Expectation, unknown
+from storage.outlook.firstcache import first_cache
+from storage.outlook.othercache import no_cache, other_cache
+from storage.outlook.similar import Result
+from storage.outlook.today import when
+from storage.outlook.use import ENOUGH_SECONDS, Use
+from storage.outlook.words import counted, span
+
+
+def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expectation | None:
+    """What `choice` would bring; None for what the volume has already. `results` are measured
+    first caches of other volumes."""
+    if choice.is_current or (not use.has_cache and not choice.size_bytes):
+        return None
+    if use.seconds < ENOUGH_SECONDS:
+        return _too_short(use, choice)
+    if use.is_hardly_used:
+        return unknown(
+            use,
+            choice,
+            "Nobody can tell: your volume was hardly used.",
+            f"It had {counted(use.reads, 'read')} {when(use)}.",
+        )
+    if not use.has_cache:
+        return first_cache(use, choice, results)
+    if use.hit_rate is None:
+        return unknown(
+            use,
+            choice,
+            "Nobody can tell: your cache has served too few reads.",
+            f"Your volume's figures {when(use)}.",
+        )
+    if not choice.size_bytes:
+        return no_cache(use, use.hit_rate)
+    return other_cache(use, use.hit_rate, choice)
+
+
+def trial_offered(found: Expectation | None, choice: Choice, trial_days: int) -> bool:
+    """Whether a free trial is offered: the provider gives one of `trial_days` (0 = none), and what
+    the plan would bring is unknown."""
+    return (
+        trial_days > 0 and choice.size_bytes > 0 and found is not None and found.kind == "unknown"
+    )
+
+
+def _too_short(use: Use, choice: Choice) -> Expectation:
+    watched = span(use.seconds) if use.seconds else "no time yet"
+    kept = "your cache as it is now" if use.is_since_change else "your volume"
+    return unknown(
+        use,
+        choice,
+        f"Nobody can tell yet: we have watched {kept} for {watched} only.",
+        "Too few figures.",
+    )

@@ -1,0 +1,167 @@
+"""What another cache, or none, would bring a volume that has one. Pure.
+
+Every figure is a bound from what was measured, never a promise. Sources:
+
+- A larger cache of the same kind serves no fewer reads than a smaller one (the inclusion property
+  of stack algorithms, Mattson et al. 1970): the low end of an upgrade is today's hit rate.
+- The first bytes of a cache serve the most reads, so that twice the cache serves at most twice as
+  many (hit rate is concave in size where reads are independent: Che, Tung and Wang 2002). The high
+  end is today's rate times the factor of size, at most all reads. Programs that read everything in
+  turn break this rule (a cliff: Beckmann and Sanchez 2015): they may gain more than is said here.
+- The same rule read downwards: a smaller cache keeps at least its share of today's hits.
+- Reads saved are waiting saved: a read that hits no longer waits for the slow disk.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from storage.outlook.expectation import Choice, Expectation, rates, savings, warm_up
+from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, when
+from storage.outlook.use import SAME_CACHE, Use
+from storage.outlook.words import DAY, MINUTE, a_day, share, shares
+
+FULL: Final = 0.9
+"""A cache with less of its room in use is not full."""
+FILLING: Final = 0.02
+"""A cache that took in more than this part of its size since it is watched still fills."""
+LEAST_RATE: Final = 0.05
+"""Below this hit rate the factor of size says nothing: hits of so few reads are chance."""
+LEAST_POINTS: Final = 0.01
+"""A smaller gain of hit rate is none."""
+
+
+def other_cache(use: Use, rate: float, choice: Choice) -> Expectation:
+    """Another cache for a volume that has one."""
+    size_bytes = use.cache_size_bytes or 0
+    factor = choice.size_bytes / size_bytes if size_bytes else 1.0
+    if SAME_CACHE <= factor <= 1 / SAME_CACHE:
+        return Expectation(
+            kind="own_misses",
+            text="As large as your cache is now: your reads stay as fast as they are.",
+            basis=f"The size of your cache now. {share(rate)} of your reads hit {when(use)}.",
+            **rates(rate, rate),
+            **savings((0.0, 0.0)),
+        )
+    if factor < 1:
+        return _smaller(use, rate, choice)
+    if why := _no_help(use, rate):
+        return _useless(use, rate, why)
+    return _larger(use, rate, choice, factor)
+
+
+def no_cache(use: Use, rate: float) -> Expectation:
+    """No cache any more."""
+    more = _more_waiting(use, rate, 0.0)
+    return Expectation(
+        kind="own_misses",
+        text=f"Every read would wait for the slow disk; {share(rate)} are spared that now. "
+        f"{_lost(more)}",
+        basis=f"Your cache's own figures {when(use)}.",
+        **rates(0.0, 0.0),
+        **savings((-more, 0.0) if more is not None else None),
+    )
+
+
+def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation:
+    most = 1.0 if rate < LEAST_RATE else min(1.0, rate * factor)
+    if most - rate < LEAST_POINTS:
+        return _useless(use, rate, "too few of your reads hit for so little more to matter.")
+    saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
+    return Expectation(
+        kind="own_misses",
+        text=(
+            f"At most {share(most)} of your reads from SSD, {share(rate)} now. That would save "
+            f"you {_at_most(saved)} of waiting."
+        ),
+        basis=(
+            f"The reads your own cache missed {when(use)}: which of them a larger one would have "
+            "served cannot be seen from here. This is the most it could be, not a promise."
+        ),
+        **rates(rate, most),
+        **savings((0.0, saved)),
+        **warm_up(use, choice.size_bytes),
+    )
+
+
+def _useless(use: Use, rate: float, why: str) -> Expectation:
+    return Expectation(
+        kind="no_help",
+        text=f"An upgrade would not help you: {why}",
+        basis=f"Your cache's own figures {when(use)}.",
+        hit_rate_low=rate,
+    )
+
+
+def _no_help(use: Use, rate: float) -> str:
+    """Why a larger cache would not help, "" where it may."""
+    if rate >= ALL_FAST:
+        return f"{share(rate)} of your reads are served from SSD already."
+    size, used = use.cache_size_bytes or 0, use.used_bytes
+    if used is not None and size and used < FULL * size:
+        if use.grew_bytes > FILLING * size:
+            return (
+                f"your cache still fills, {share(used / size)} of it are in use. See what it does "
+                "once it is full."
+            )
+        return f"your cache is not full, only {share(used / size)} of it are in use."
+    if use.waited_seconds_per_day < HARDLY_SECONDS:
+        return "you wait for the slow disk less than a minute a day."
+    return ""
+
+
+def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
+    size = use.cache_size_bytes or 0
+    if use.used_bytes is not None and use.used_bytes <= choice.size_bytes:
+        return Expectation(
+            kind="own_misses",
+            text=(
+                f"All that your cache holds fits into it: about {share(rate)} of your reads from "
+                "SSD, as now."
+            ),
+            basis=f"{share(use.used_bytes / size)} of your cache are in use.",
+            **rates(rate, rate),
+            **savings((0.0, 0.0)),
+            **warm_up(use, choice.size_bytes),
+        )
+    least = rate * choice.size_bytes / size
+    more = _more_waiting(use, rate, least)
+    return Expectation(
+        kind="own_misses",
+        text=(
+            f"{_capital(shares(least, rate))} of your reads from SSD, {share(rate)} now. "
+            f"{_lost(more)}"
+        ),
+        basis=(
+            f"Your cache's own figures {when(use)}. The lower end is for data that are all read "
+            "alike; a program that reads everything in turn may lose more."
+        ),
+        **rates(least, rate),
+        **savings((-more, 0.0) if more is not None else None),
+        **warm_up(use, choice.size_bytes),
+    )
+
+
+def _more_waiting(use: Use, rate: float, least: float) -> float | None:
+    """Seconds a day waited more with a hit rate of `least`, at most what is left of the day; None
+    where too few reads missed to know what one costs."""
+    if rate >= ALL_FAST or not use.waited_seconds_per_day:
+        return None
+    more = use.waited_seconds_per_day * ((1 - least) / (1 - rate) - 1)
+    return max(0.0, min(more, DAY - use.waited_seconds_per_day))
+
+
+def _lost(more: float | None) -> str:
+    if more is None:
+        return "How much longer you would wait is not known."
+    if more < HARDLY_SECONDS:
+        return "You would hardly wait longer."
+    return f"You would wait up to {a_day(more)} longer for the slow disk."
+
+
+def _at_most(seconds: float) -> str:
+    return a_day(seconds) if seconds < MINUTE else f"at most {a_day(seconds)}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

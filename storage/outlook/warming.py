@@ -1,0 +1,39 @@
+"""How long a new cache takes to become useful. Pure.
+
+A cache fills with what the slow disk has to read for the guest, so it cannot be full before as many
+bytes were missed as it holds: that is the short end. Not every missed read is kept (a cache takes
+in what is read again, and long runs of reads pass it by), and some is missed twice before: the long
+end is `SLOW_FACTOR` times that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from storage.outlook.words import DAY, spans
+
+SLOW_FACTOR: Final = 3
+LONG_AGO: Final = 30 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Warming:
+    """`low_seconds` and `high_seconds` are None where nobody knows. `text` is for the customer."""
+
+    low_seconds: float | None
+    high_seconds: float | None
+    text: str
+
+
+def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
+    """How long a new cache of that size takes to fill at the present use."""
+    if missed_bytes_per_second <= 0:
+        return Warming(None, None, "How long it takes to warm up is not known yet.")
+    low = cache_bytes / missed_bytes_per_second
+    high = SLOW_FACTOR * low
+    if low > LONG_AGO:
+        text = "At your present use it takes more than a month to fill: you read little new data."
+        return Warming(low, high, text)
+    text = f"It warms up in about {spans(low, high)} at your present use."
+    return Warming(low, high, text)
