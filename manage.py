@@ -15,6 +15,11 @@ def main() -> None:
 
     from django.core.management import execute_from_command_line
 
+    from storage import wall
+
+    # Requests to a development server stand within walls of their own all the same.
+    wall.open_process()
+
     execute_from_command_line(sys.argv)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from jobs.models import Job
+from storage import wall
 from storage.capacity import Capacity, capacities, wanted_bytes
 from storage.facts import HostFacts
 from storage.inventories import inventory_of
@@ -12,6 +13,8 @@ from storage.models import Host, Placement, Volume
 from storage.wish import Wish
 
 
+# What is promised to others is promised, whoever asks.
+@wall.beyond()
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.
 

@@ -3,9 +3,19 @@
 import os
 
 from celery import Celery
+from celery.signals import beat_init, worker_init
+
+from storage import wall
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
 
 app = Celery("tiercel")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+@beat_init.connect
+def see_all(**given: object) -> None:
+    """Worker, collector and beat serve no person."""
+    wall.open_process()

@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "panel.wall.WallMiddleware",
     "panel.gate.GateMiddleware",
     "panel.presence.PresenceMiddleware",
     "panel.nul.NulMiddleware",

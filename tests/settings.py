@@ -11,6 +11,8 @@ from panel import secrets
 os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
 # Relaxed: the tests of it switch it on.
 os.environ["TIERCEL_STAFF_NEED_SECOND_FACTOR"] = "0"
+# Relaxed too: most customers of the tests gave no payment authorisation.
+os.environ["TIERCEL_MANDATE_REQUIRED"] = "0"
 os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 
 # What the programs that tests start read; pytest itself is told by --ds.
@@ -18,6 +20,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
 
 from panel.settings import *  # noqa: F403
 from panel.settings import BASE_DIR
+from storage import wall
+
+# What a test itself writes and reads; the requests it sends stand within walls of their own.
+wall.open_process()
 
 # Tests that count queries do not meet the one a minute; the tests of sessions switch it on.
 USERSESSIONS_TRACK_ACTIVITY = False

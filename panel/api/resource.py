@@ -19,6 +19,7 @@ from panel.api.authentication import READING
 from panel.api.problem import Problem
 from panel.models import ApiToken, Scope, User
 from panel.nul import with_nul
+from panel.wall import stand_as
 from storage.access import Right, is_staff, may
 
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
@@ -54,6 +55,7 @@ class Resource(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who, then what they and their token may, then whether the question is well put."""
         super().initial(request, *args, **kwargs)
+        stand_as(self.user)
         token = self.token.key if self.token is not None else ""
         pghistory.context(actor=getattr(self.user, "email", ""), token=token)
         if self.staff_only and not is_staff(self.user):

@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db.backends.postgresql import base
+from psycopg import Error
+from psycopg.pq import TransactionStatus
 from psycopg.types.datetime import TimestamptzLoader
+
+from storage import wall
+
+STAND = "SELECT set_config('tiercel.wall', %s, false)"
 
 
 class UtcLoader(TimestamptzLoader):
@@ -24,11 +30,52 @@ class UtcLoader(TimestamptzLoader):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Reads moments by `UtcLoader` where the panel's zone is UTC."""
+    """Reads moments by `UtcLoader` where the panel's zone is UTC, and tells the session before a
+    statement whose rows it may see, where that has changed (`storage.wall`)."""
+
+    _told: str | None = None
+    """What the session was told last; None where it may have forgotten."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect."""
         connection = super().get_new_connection(conn_params)
+        self._told = None
         if self.timezone is UTC:
             connection.adapters.register_loader("timestamptz", UtcLoader)
         return connection
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Every statement of Django goes through here, COPY too."""
+        self._tell()
+        return super().create_cursor(name)
+
+    def is_usable(self) -> bool:
+        """Telling it is as good a question as any: it saves a request one."""
+        if self.connection is None:
+            return False
+        self._told = None
+        try:
+            self._tell()
+        except Error:
+            return False
+        return True
+
+    def _rollback(self) -> None:
+        super()._rollback()  # type: ignore[misc]
+        # What was told within the transaction is forgotten with it.
+        self._told = None
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        super()._savepoint_rollback(sid)  # type: ignore[misc]
+        self._told = None
+
+    def _tell(self) -> None:
+        standing = wall.standing()
+        if standing == self._told:
+            return
+        # After an error nothing but a rollback is accepted, and nothing else is seen either.
+        if self.connection.info.transaction_status == TransactionStatus.INERROR:
+            return
+        with self.connection.cursor() as cursor:
+            cursor.execute(STAND, [standing])
+        self._told = standing

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from panel import embedded, processes
+from storage import wall
 from tests.demo import database, settings
 from tests.demo.furniture import TENANTS
 from tests.demo.stage import stage
@@ -136,6 +137,7 @@ def _settle() -> tuple[list[Login], str]:
     import django
 
     django.setup()
+    wall.open_process()
     from tests.demo import people
 
     return people.settle()

@@ -19,6 +19,8 @@ from typing import Any
 import django
 from django.db import DatabaseError, InterfaceError, connection
 
+from storage import wall
+
 POLL_SECONDS = (0.02, 0.1)
 REST_SECONDS = 0.05
 UNFINISHED = 3
@@ -26,6 +28,7 @@ UNFINISHED = 3
 
 def main() -> None:
     django.setup()
+    wall.open_process()
     load()
     children: dict[int, str] = {}
     buffer = b""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from panel import secrets
+from storage import wall
 
 SAMPLE_SECONDS = 60
 DATABASE = "tiercel_pages"
@@ -25,6 +26,7 @@ def main() -> int:
     import django
 
     django.setup()
+    wall.open_process()
     from django.db import connection
     from django.utils import timezone
 
