@@ -79,7 +79,8 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     # The machine boots meanwhile: it keeps one core busy for half a minute.
     with stage("Start PostgreSQL and Redis, make an empty database"):
         _prepare(stack, environment)
-    environment["TIERCEL_NOTICE"] = _notice(host.kind, screenshots=screenshots)
+    notices = (settings.SIMULATED * (host.kind == "fake"), settings.INVENTED * (not screenshots))
+    environment["TIERCEL_NOTICE"] = " ".join(filter(None, notices))
     os.environ.update(environment)
     logins, token = _settle()
     log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
@@ -141,14 +142,6 @@ def _settle() -> tuple[list[Login], str]:
     from tests.demo import people
 
     return people.settle()
-
-
-def _notice(kind: str, *, screenshots: bool) -> str:
-    """What every page says of figures that were not measured on real disks."""
-    from tests.demo.history import NOTICE
-
-    simulated = "Simulated storage host: no real disks behind it." if kind == "fake" else ""
-    return " ".join(filter(None, (simulated, "" if screenshots else NOTICE)))
 
 
 def _past() -> list[Kept]:

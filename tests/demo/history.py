@@ -18,14 +18,13 @@ from panel.models.order import Intent, Order, OrderState
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
 from storage.wish import GIB, Wish
+from tests.demo.settings import SEEDED
 from tests.fleet import load
 from tests.fleet.machine import Invented
 
 if TYPE_CHECKING:
     from storage.models import Host
 
-SEEDED: Final = "(seeded for the demo)"
-NOTICE: Final = f"Volumes named “{SEEDED}” show invented history, not measured figures."
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 WEEK_SECONDS, DAY_SECONDS = 600, 60
 """The last day has the samples of a chart of it, the week before it those of an average."""

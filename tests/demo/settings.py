@@ -10,6 +10,10 @@ from tests.lab.vm import Lab
 DATABASE = "tiercel_demo"
 REDIS_DB = 1
 SAMPLE_SECONDS = 10
+SEEDED = "(seeded for the demo)"
+SIMULATED = "Simulated storage host: no real disks behind it."
+INVENTED = f"Volumes named “{SEEDED}” show invented history, not measured figures."
+"""What every page says of figures that were not measured on real disks."""
 
 
 def environment(port: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from storage.models import Host, LatestSample, Volume
 from storage.samples import window
 from tests import make
 from tests.demo import history, people
+from tests.demo.settings import SEEDED
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +39,7 @@ def as_owner(volume: Volume) -> Client:
 
 
 def seeded() -> list[Volume]:
-    found = list(Volume.objects.filter(label__endswith=history.SEEDED))
+    found = list(Volume.objects.filter(label__endswith=SEEDED))
     assert {volume.customer and volume.customer.name for volume in found} == {
         past.customer for past in history.PASTS
     }
@@ -50,8 +51,8 @@ def test_every_page_of_a_seeded_volume_says_so(host: Host) -> None:
         client = as_owner(volume)
         for page in ("", "charts?range=24h", "plan"):
             reply = client.get(f"/my/volumes/{volume.key}/{page}")
-            assert (reply.status_code, history.SEEDED in reply.content.decode()) == (200, True)
-        assert history.SEEDED in client.get("/my/").content.decode()
+            assert (reply.status_code, SEEDED in reply.content.decode()) == (200, True)
+        assert SEEDED in client.get("/my/").content.decode()
 
 
 def test_the_order_lies_between_a_slow_and_a_fast_part(host: Host, now: datetime) -> None:
@@ -73,7 +74,7 @@ def test_the_order_lies_between_a_slow_and_a_fast_part(host: Host, now: datetime
 def test_no_host_and_no_latest_figure_knows_of_it(host: Host) -> None:
     assert not LatestSample.objects.exists()
     assert not Volume.objects.placed_on(host).exists()
-    assert history.SEEDED not in host_page(host)
+    assert SEEDED not in host_page(host)
 
 
 def host_page(host: Host) -> str:
