@@ -4,6 +4,7 @@ A variable X is taken from the environment, else from the file that X_FILE names
 secrets), else from `var/secrets.env` (made once by `manage.py secrets`).
 """
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +58,24 @@ class Environment:
         if not value.isdecimal() or int(value) < least:
             raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from {least} up")
         return int(value)
+
+    def number(self, name: str, default: float) -> float:
+        """Return a number of 0 or more, also a fraction."""
+        value = self.text(name, str(default))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from 0 up")
+        return number
+
+    def choice(self, name: str, *known: str) -> str:
+        """Return one of the known words; the first where it is set nowhere."""
+        value = self.text(name, known[0])
+        if value not in known:
+            raise ImproperlyConfigured(f"{name} is {value!r}; set it to {' or '.join(known)}")
+        return value
 
     def words(self, name: str, default: str = "") -> list[str]:
         """Return a list written with commas."""

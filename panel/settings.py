@@ -30,6 +30,9 @@ TIERCEL_MAINTENANCE = env.text("TIERCEL_MAINTENANCE")
 TIERCEL_CUSTOMERS_MAY_ORDER = env.flag("TIERCEL_CUSTOMERS_MAY_ORDER")
 # Whether staff without a second factor are led to set one up before anything else.
 TIERCEL_STAFF_NEED_SECOND_FACTOR = env.flag("TIERCEL_STAFF_NEED_SECOND_FACTOR", default=True)
+# For so long after signing in or confirming it costs no new proof of who one is to order something
+# or to destroy a volume.
+TIERCEL_STEP_UP_SECONDS = env.whole("TIERCEL_STEP_UP_SECONDS", 300, least=1)
 # Host keys are sealed with the public half; only worker and collector are given the secret one.
 TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
 TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
@@ -198,6 +201,26 @@ EMAIL_USE_TLS = env.flag("TIERCEL_SMTP_STARTTLS", default=True)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM", f"tiercel@{public.hostname}")
 
+# --- Orders -------------------------------------------------------------------------------------
+
+# Where the billing system is asked and told (`docs/billing.md`); without it no order is authorised.
+TIERCEL_BILLING_URL = env.text("TIERCEL_BILLING_URL")
+# What our messages to it are signed with, and its calls to us (two secrets each while one is
+# changed); and the hosts in private networks, or without TLS, that messages may go to.
+TIERCEL_BILLING_SECRETS = env.words("TIERCEL_BILLING_SECRETS")
+TIERCEL_BILLING_IN_SECRETS = env.words("TIERCEL_BILLING_IN_SECRETS")
+TIERCEL_BILLING_PRIVATE_HOSTS = env.words("TIERCEL_BILLING_PRIVATE_HOSTS")
+# What becomes of an order that the billing system has not decided in time.
+TIERCEL_BILLING_TIMEOUT = env.choice("TIERCEL_BILLING_TIMEOUT", "refuse", "approve")
+TIERCEL_AUTHORISE_SECONDS = env.whole("TIERCEL_AUTHORISE_SECONDS", 3600, least=1)
+# Whether whoever orders for money must have given a payment authorisation (a mandate).
+TIERCEL_MANDATE_REQUIRED = env.flag("TIERCEL_MANDATE_REQUIRED", default=True)
+# Where customers give or raise it.
+TIERCEL_REAUTHORISE_URL = env.text("TIERCEL_REAUTHORISE_URL")
+TIERCEL_REVERT_DAYS = env.whole("TIERCEL_REVERT_DAYS", 14)
+# How long a free trial lasts; 0 = none is offered. A fraction for a short one, to see it work.
+TIERCEL_TRIAL_DAYS = env.number("TIERCEL_TRIAL_DAYS", 0)
+
 # --- Text and files -----------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
@@ -270,6 +293,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": every(5, "jobs.tasks.sweep"),
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
+    "orders": every(5, "panel.tasks.sweep_orders"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
 } | {
     f"collect-{shard}": every(

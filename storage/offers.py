@@ -66,15 +66,21 @@ class Offer:
         return self.plan.currency if self.plan is not None else ""
 
 
-def offers(row: VolumeRow, plans: Iterable[CachePlan], reserved_bytes: int) -> list[Offer]:
+def offers(
+    row: VolumeRow,
+    plans: Iterable[CachePlan],
+    reserved_bytes: int,
+    agreed_id: int | None = None,
+) -> list[Offer]:
     """No cache first, then the plans in their order. `reserved_bytes` of the SSD space of the
     volume's group is promised to others. A plan that is retired, or that the volume's host does
-    not offer, is there only while it is the volume's own."""
+    not offer, is there only while it is the volume's own, or was agreed on before (`agreed_id`, its
+    primary key)."""
     if row.facts is not None and row.placement is not None:
         facts = less_reserved(row.facts, row.placement.vg_uuid, reserved_bytes)
         row = dataclasses.replace(row, facts=facts)
-    own = row.volume.cache_plan_id
-    listed = [plan for plan in plans if plan.pk == own or _is_offered(plan, row)]
+    theirs = (row.volume.cache_plan_id, agreed_id)
+    listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
     return [_no_cache(row), *(_offer(row, plan) for plan in listed)]
 
 

@@ -6,30 +6,23 @@ plan whose price has changed meanwhile is asked about again.
 
 from __future__ import annotations
 
-from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.address import address_of
-from jobs.models import Door, Job, Kind
-from jobs.queue import Busy, submit
-from jobs.reservations import reserved
+from jobs.models import Job
+from panel.models import User
+from panel.orders import rights
+from panel.orders.choices import offers_of
+from panel.orders.place import place
+from panel.orders.refusal import OrderRefused
 from panel.portal import words
 from panel.portal.rows import changes_of, member_view, paid_for, row_of, several_customers
-from storage.models import CachePlan, Volume
-from storage.offers import NOT_NOW, REASONS, Change, Offer, offers
-from storage.plan import Refused
+from storage.models import Volume
+from storage.offers import Offer
 from storage.rows import VolumeRow
 
-KINDS: dict[Change, Kind] = {
-    "add": Kind.ADD_CACHE,
-    "set": Kind.SET_CACHE,
-    "replace": Kind.REPLACE_CACHE,
-    "remove": Kind.REMOVE_CACHE,
-}
 UNPROCESSABLE, CONFLICT = 422, 409
 PRICE_CHANGED = "The price has changed since you opened this page. Look at it and confirm again."
 
@@ -41,7 +34,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     context = {
         "volume": row.volume,
-        "offers": _offers(request, row),
+        "offers": offers_of(row),
         "barred": barred(request, row.volume),
         "has_other_cache": row.cache is not None and row.volume.cache_plan is None,
         "several_customers": several_customers(request.user),
@@ -55,7 +48,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
 def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     """What a choice costs and does; sent back, it is done."""
     row = row_of(request, key)
-    offer = next((offer for offer in _offers(request, row) if offer.key == choice), None)
+    offer = next((offer for offer in offers_of(row) if offer.key == choice), None)
     if offer is None:
         raise Http404
     if running := _running(request, row.volume):
@@ -95,48 +88,30 @@ def _confirm(
 
 
 def _order(request: HttpRequest, row: VolumeRow, offer: Offer) -> HttpResponse:
-    if offer.wish is None:
-        raise Http404
-    actor = request.user if isinstance(request.user, AbstractBaseUser) else None
+    actor = request.user if isinstance(request.user, User) else None
     try:
-        with transaction.atomic():
-            job = submit(
-                kind=KINDS[offer.change],
-                volume=row.volume,
-                wish=offer.wish,
-                actor=actor,
-                door=Door.PORTAL,
-                cache_plan=offer.plan,
-                price_minor=offer.price_minor,
-                currency=offer.currency,
-                address=address_of(request),
-            )
-            # It may have been taken from the customer between the first look and the job's row.
-            if barred(request, row.volume):
-                raise Http404
-    except Refused as refused:
-        reason = REASONS.get(refused.code, NOT_NOW)
+        made = place(
+            volume=row.volume,
+            plan=offer.plan,
+            actor=actor,
+            agreed=(offer.price_minor, offer.currency),
+            when="now",
+            address=address_of(request),
+        )
+    except OrderRefused as refused:
+        if refused.code == "order_running":
+            if running := _running(request, row.volume):
+                return redirect("my-change", running.key)
+            return render(request, "portal/busy.html", {"volume": row.volume}, status=CONFLICT)
+        reason = f"{refused.message} {refused.way_out}"
         return _confirm(request, row, offer, reason=reason, status=UNPROCESSABLE)
-    except Busy:
-        if running := _running(request, row.volume):
-            return redirect("my-change", running.key)
-        return render(request, "portal/busy.html", {"volume": row.volume}, status=CONFLICT)
-    return redirect("my-change", job.key)
+    if made.job is None:
+        raise RuntimeError(f"order {made.key} at once has no job")
+    return redirect("my-change", made.job.key)
 
 
 def _agreed(request: HttpRequest) -> tuple[str, str]:
     return request.POST.get("price_minor", ""), request.POST.get("currency", "")
-
-
-def _offers(request: HttpRequest, row: VolumeRow) -> list[Offer]:
-    held = 0
-    if row.host is not None and row.facts is not None and row.placement is not None:
-        promised = reserved(row.host, row.facts, but_for=row.volume)
-        held = promised.get(row.placement.vg_uuid, 0)
-    # The volume's own plan is shown also when it is on offer no more.
-    own = CachePlan.objects.filter(pk=row.volume.cache_plan_id or 0)
-    found = CachePlan.objects.visible_to(request.user) | own
-    return offers(row, found.prefetch_related("hosts"), held)
 
 
 def _running(request: HttpRequest, volume: Volume) -> Job | None:
@@ -145,8 +120,5 @@ def _running(request: HttpRequest, volume: Volume) -> Job | None:
 
 def barred(request: HttpRequest, volume: Volume) -> str:
     """Why this person may change no plan of this volume; "" where they may."""
-    if not settings.TIERCEL_CUSTOMERS_MAY_ORDER:
-        return "Plans cannot be ordered here at the moment. Ask your provider to change yours."
-    if not Volume.objects.orderable_by(request.user).filter(pk=volume.pk).exists():
-        return "You may look, but not order: ask an owner or operator of your account."
-    return ""
+    refusal = rights.barred(request.user, volume)
+    return f"{refusal.message} {refusal.way_out}" if refusal is not None else ""

@@ -1,0 +1,37 @@
+"""What somebody asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jobs.models import Door
+from panel.models import Order, User
+from storage.models import CachePlan, Volume
+
+When = Literal["now", "period_end"]
+By = Literal["person", "billing", "panel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`plan` None is no cache. `agreed` is the price a month that was seen (minor units, currency;
+    None = whatever it is). `when` None is the usual: a lower price from the end of the period on,
+    everything else at once. `takes_back` is the order to undo. `by`: a person of the customer, the
+    billing system (which asks nobody's leave), or the panel itself at the end of a trial.
+    `expected` is what was promised (`Order.expected`); the rest is who and where from.
+    """
+
+    volume: Volume
+    plan: CachePlan | None
+    actor: User | None = None
+    agreed: tuple[int, str] | None = None
+    when: When | None = None
+    trial: bool = False
+    takes_back: Order | None = None
+    by: By = "person"
+    door: Door = Door.PORTAL
+    token: str = ""
+    address: str | None = None
+    idempotency_key: str = ""
+    expected: dict[str, Any] = field(default_factory=dict)

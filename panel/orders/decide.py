@@ -1,0 +1,72 @@
+"""The word an order waits for: the billing system's, or the customer's second thought.
+
+Each is taken once: whoever comes after another word changes nothing and gets False.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs import queue
+from jobs.models import Job
+from panel.models import Order, OrderState, User
+from panel.orders import events
+from panel.orders.moves import move
+from panel.orders.refusal import OrderRefused
+
+DECLINED = "Your provider's billing did not approve this order."
+ASKED = (OrderState.AUTHORISING, OrderState.PENDING)
+
+
+def approve(order: Order) -> bool:
+    """The work may begin."""
+    with transaction.atomic():
+        if not _decided(order, OrderState.RUNNING):
+            return False
+        queue.release(_job(order))
+    return True
+
+
+def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
+    """The work never begins; `reason` is shown to the customer."""
+    told = reason.strip()[:500] or DECLINED
+    with transaction.atomic():
+        if not _decided(order, OrderState.REFUSED, reason_code=code, reason=told):
+            return False
+        queue.cancel(_job(order), None)
+        events.refused.send(sender=Order, order=order)
+    return True
+
+
+def hold(order: Order) -> bool:
+    """The billing system will say later; `authorise_by` stays."""
+    return move(order, OrderState.AUTHORISING, OrderState.PENDING)
+
+
+def cancel(order: Order, actor: User | None) -> None:
+    """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
+    with transaction.atomic():
+        told = {"reason_code": "cancelled", "reason": "Cancelled before it began."}
+        if move(order, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+            events.cancelled.send(sender=Order, order=order)
+            return
+        if not _decided(order, OrderState.CANCELLED, **told):
+            order.refresh_from_db()
+            raise OrderRefused(
+                "too_late",
+                "This order cannot be cancelled any more: it has begun or is over.",
+                "Wait until it has ended; after that it can be taken back.",
+                order=order,
+            )
+        queue.cancel(_job(order), actor)
+        events.cancelled.send(sender=Order, order=order)
+
+
+def _decided(order: Order, to: OrderState, **fields: str) -> bool:
+    return any(move(order, state, to, **fields) for state in ASKED)
+
+
+def _job(order: Order) -> Job:
+    if order.job is None:
+        raise RuntimeError(f"order {order.key} waits for a word without a job")
+    return order.job

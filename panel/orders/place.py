@@ -1,0 +1,233 @@
+"""Taking an order: one transaction, or nothing at all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from jobs.clock import database_now
+from jobs.models import Door, Job
+from jobs.queue import Busy, submit
+from panel.models import Intent, Order, OrderState, User
+from panel.orders import events, rights
+from panel.orders.asking import Ask, By, When
+from panel.orders.choices import offers_of
+from panel.orders.moves import move
+from panel.orders.outcome import settle
+from panel.orders.refusal import OrderRefused
+from panel.orders.weigh import Weighed, no_offer, weigh
+from storage.models import CachePlan, Customer, Volume
+from storage.offers import NOT_NOW, REASONS
+from storage.plan import Refused
+from storage.rows import rows_of
+
+AWAITS = "the billing system's answer"
+WAIT = "Wait until it has ended; this takes minutes."
+
+
+def place(
+    *,
+    volume: Volume,
+    plan: CachePlan | None,
+    actor: User | None,
+    agreed: tuple[int, str] | None = None,
+    when: When | None = None,
+    trial: bool = False,
+    by: By = "person",
+    door: Door = Door.PORTAL,
+    token: str = "",
+    address: str | None = None,
+    idempotency_key: str = "",
+    expected: dict[str, Any] | None = None,
+) -> Order:
+    """Order `plan` (None = no cache) for `volume`; the arguments are those of `Ask`.
+
+    A `by="billing"` order needs no person, no mandate and no authorisation. The same
+    `idempotency_key` of the customer again is the same order. Raises `OrderRefused`, and then
+    nothing was written.
+    """
+    return take(
+        Ask(
+            volume,
+            plan,
+            actor,
+            agreed,
+            when,
+            trial,
+            by=by,
+            door=door,
+            token=token,
+            address=address,
+            idempotency_key=idempotency_key,
+            expected=expected or {},
+        )
+    )
+
+
+@transaction.atomic
+def take(ask: Ask) -> Order:
+    """As `place`. Customer and volume stay locked to the end: of two orders at once the second one
+    sees the first one's charge and job."""
+    customer, volume = lock(ask.volume)
+    rights.demand(ask, volume)
+    if (known := _known(ask, customer)) is not None:
+        return known
+    refusal = rights.suspended(customer) if ask.by != "panel" else None
+    if refusal is not None:
+        raise refusal
+    demand_free(volume)
+    now = database_now()
+    found = consider(ask, volume, now)
+    if found.refusal is not None:
+        raise found.refusal
+    _supersede(volume)
+    order = _order(ask, customer, volume, found)
+    if order.state != OrderState.SCHEDULED:
+        order.job = begin(order, found)
+        if order.state == OrderState.AUTHORISING:
+            order.authorise_by = now + timedelta(seconds=settings.TIERCEL_AUTHORISE_SECONDS)
+    order.save(force_insert=True)
+    events.placed.send(sender=Order, order=order)
+    return order
+
+
+def lock(asked: Volume) -> tuple[Customer, Volume]:
+    """The customer's row, then the volume's, as they are now, until the transaction ends. Raises
+    `OrderRefused` where the volume is nobody's."""
+    at_first = Volume.objects.values_list("customer_id", flat=True).get(pk=asked.pk)
+    held = Customer.objects.select_for_update(no_key=True)
+    customer = held.filter(pk=at_first or 0).first()
+    volume = Volume.objects.select_for_update(no_key=True).get(pk=asked.pk)
+    if customer is None or volume.customer_id != customer.pk:
+        raise OrderRefused("not_allowed", "This volume is not yours.", "Ask your provider.")
+    return customer, volume
+
+
+def preview(ask: Ask) -> Weighed:
+    """What the order would be, and what is in its way; nothing is written or locked."""
+    volume = ask.volume
+    try:
+        customer = rights.demand(ask, volume)
+        refusal = rights.suspended(customer)
+        if refusal is None:
+            demand_free(volume)
+    except OrderRefused as refused:
+        return Weighed(None, None, refused)
+    if refusal is not None:
+        return Weighed(None, None, refusal)
+    return consider(ask, volume, database_now())
+
+
+def consider(ask: Ask, volume: Volume, now: datetime) -> Weighed:
+    """The order weighed on what the volume's host last said."""
+    row = rows_of([volume])[0]
+    agreed = ask.plan if ask.takes_back is not None else None
+    offer = next((each for each in offers_of(row, agreed) if each.plan == ask.plan), None)
+    return weigh(ask, row, offer, now)
+
+
+def begin(order: Order, found: Weighed) -> Job:
+    """The job of an order; raises `OrderRefused` where the host's space is promised meanwhile, or
+    another job was faster."""
+    if found.wish is None:
+        raise no_offer("")
+    try:
+        return submit(
+            kind=found.kind,
+            volume=order.volume,
+            wish=found.wish,
+            actor=order.actor,
+            door=Door(order.door),
+            cache_plan=order.to_plan,
+            price_minor=order.price_minor,
+            currency=order.currency,
+            address=order.address,
+            awaits=AWAITS if order.state == OrderState.AUTHORISING else "",
+        )
+    except Refused as refused:
+        raise no_offer(REASONS.get(refused.code, NOT_NOW)) from refused
+    except Busy as busy:
+        raise _busy() from busy
+
+
+def demand_free(volume: Volume) -> None:
+    """Raises `OrderRefused` (`order_running`) where an order or a job holds the volume."""
+    running = Order.objects.open().filter(volume=volume).select_related("job").first()
+    if running is not None and not settle(running):
+        name = running.to_plan.name if running.to_plan is not None else "no cache"
+        raise OrderRefused(
+            "order_running",
+            f"Another change runs: {running.get_intent_display()} to {name}.",
+            WAIT,
+            order=running,
+        )
+    if Job.objects.unfinished().filter(volume=volume, dry_run=False).exists():
+        raise _busy()
+
+
+def _known(ask: Ask, customer: Customer) -> Order | None:
+    """The order that the customer's same key made before."""
+    if not ask.idempotency_key:
+        return None
+    known = Order.objects.filter(customer=customer, idempotency_key=ask.idempotency_key).first()
+    if known is None:
+        return None
+    had = (known.volume_id, known.to_plan_id, known.intent == Intent.TRIAL, known.reverts_id)
+    plan_id = ask.plan.pk if ask.plan is not None else None
+    back_id = ask.takes_back.pk if ask.takes_back is not None else None
+    was_later = "period_end" if known.due_at is not None else "now"
+    same_time = ask.when is None or ask.when == was_later
+    if had == (ask.volume.pk, plan_id, ask.trial, back_id) and same_time:
+        return known
+    raise OrderRefused(
+        "idempotency",
+        "The same request was made before for something else.",
+        "Load the page again, or use a new Idempotency-Key.",
+        order=known,
+    )
+
+
+def _supersede(volume: Volume) -> None:
+    """A new order takes the place of the one that waits for the end of the period."""
+    waiting = Order.objects.filter(volume=volume, state=OrderState.SCHEDULED).first()
+    told = {"reason_code": "replaced", "reason": "Another order took its place."}
+    if waiting and move(waiting, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+        events.cancelled.send(sender=Order, order=waiting)
+
+
+def _order(ask: Ask, customer: Customer, volume: Volume, found: Weighed) -> Order:
+    if found.intent is None or found.quote is None:
+        raise RuntimeError("an order that nothing is in the way of has an intent and a quote")
+    asks = settings.TIERCEL_BILLING_URL and ask.by == "person" and found.costs_more
+    state = OrderState.AUTHORISING if asks else OrderState.RUNNING
+    return Order(
+        customer=customer,
+        volume=volume,
+        intent=found.intent,
+        state=OrderState.SCHEDULED if found.due_at is not None else state,
+        actor=ask.actor,
+        door=ask.door,
+        address=ask.address,
+        idempotency_key=ask.idempotency_key,
+        from_plan=volume.cache_plan,
+        to_plan=ask.plan,
+        currency=found.quote.currency,
+        price_minor=found.quote.price_minor,
+        charge_minor=found.quote.charge_minor,
+        credit_minor=found.quote.credit_minor,
+        next_invoice_minor=found.quote.next_invoice_minor,
+        next_invoice_at=found.quote.next_invoice_at,
+        due_at=found.due_at,
+        trial_until=found.trial_until,
+        reverts=ask.takes_back,
+        expected=ask.expected,
+    )
+
+
+def _busy() -> OrderRefused:
+    return OrderRefused(
+        "order_running", "Your provider is changing this volume at the moment.", WAIT
+    )

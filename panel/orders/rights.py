@@ -1,0 +1,48 @@
+"""Who may order at all."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from panel.orders.asking import Ask
+from panel.orders.refusal import OrderRefused
+from storage.access import Person
+from storage.models import Customer, Volume
+
+OWNERS = "Ask an owner or operator of your account."
+
+
+def barred(user: Person, volume: Volume) -> OrderRefused | None:
+    """Why this person may change no plan of this volume; None where they may."""
+    if not settings.TIERCEL_CUSTOMERS_MAY_ORDER:
+        return OrderRefused(
+            "not_allowed",
+            "Plans cannot be ordered here at the moment.",
+            "Ask your provider to change yours.",
+        )
+    if not Volume.objects.orderable_by(user).filter(pk=volume.pk).exists():
+        return OrderRefused("not_allowed", "You may look, but not order.", OWNERS)
+    return None
+
+
+def suspended(customer: Customer) -> OrderRefused | None:
+    """Whether the customer may order nothing now."""
+    if customer.suspended_at is None:
+        return None
+    return OrderRefused(
+        "suspended",
+        "Your account is suspended: nothing can be ordered. Your data and your cache stay.",
+        "Ask your provider; open invoices are the usual reason.",
+    )
+
+
+def demand(ask: Ask, volume: Volume) -> Customer:
+    """The customer the order is for; raises `OrderRefused`."""
+    if volume.customer is None:
+        raise OrderRefused("not_allowed", "This volume belongs to nobody.", "Ask your provider.")
+    if ask.by == "person":
+        if ask.actor is None:
+            raise OrderRefused("not_allowed", "Nobody is signed in.", "Sign in first.")
+        if (refusal := barred(ask.actor, volume)) is not None:
+            raise refusal
+    return volume.customer

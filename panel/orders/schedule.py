@@ -1,0 +1,75 @@
+"""Orders that begin at the end of the period."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from jobs.clock import database_now
+from panel.models import Order, OrderState
+from panel.orders import events
+from panel.orders.choices import offers_of
+from panel.orders.moves import move
+from panel.orders.place import begin as begin_job
+from panel.orders.place import demand_free, lock
+from panel.orders.refusal import OrderRefused
+from panel.orders.weigh import KINDS, Weighed
+from storage.rows import rows_of
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = timedelta(days=1)
+"""So long after its time an order is tried; then it has failed."""
+
+
+def due(now: datetime) -> list[Order]:
+    """Those whose time has come."""
+    found = Order.objects.filter(state=OrderState.SCHEDULED, due_at__lte=now)
+    return list(found.order_by("due_at"))
+
+
+def begin(order: Order) -> bool:
+    """Begin one; False where it is not scheduled any more, or something is in the way: then it is
+    tried again, for a day."""
+    try:
+        with transaction.atomic():
+            return _begin(order)
+    except OrderRefused as refused:
+        log.info("order %s cannot begin yet: %s", order.key, refused.message)
+        return _give_up(order, refused)
+
+
+def _begin(order: Order) -> bool:
+    _, volume = lock(order.volume)
+    held = Order.objects.select_for_update(no_key=True)
+    now = held.filter(pk=order.pk, state=OrderState.SCHEDULED).first()
+    if now is None:
+        return False
+    demand_free(volume)
+    row = rows_of([volume])[0]
+    offered = offers_of(row, now.to_plan)
+    offer = next((each for each in offered if each.plan == now.to_plan), None)
+    if offer is None:
+        raise OrderRefused("plan_retired", "The plan is there no more.", "Choose another plan.")
+    found = Weighed(
+        None,
+        None,
+        None,
+        wish=row.wish if offer.is_current else offer.wish,
+        kind=KINDS[offer.change],
+    )
+    job = begin_job(now, found)
+    return move(now, OrderState.SCHEDULED, OrderState.RUNNING, job=job, from_plan=volume.cache_plan)
+
+
+def _give_up(order: Order, refused: OrderRefused) -> bool:
+    if order.due_at is None or database_now() - order.due_at < PATIENCE:
+        return False
+    with transaction.atomic():
+        told = {"reason_code": refused.code, "reason": refused.message[:500]}
+        if move(order, OrderState.SCHEDULED, OrderState.FAILED, **told):
+            events.failed.send(sender=Order, order=order)
+    return False

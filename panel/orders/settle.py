@@ -1,0 +1,61 @@
+"""What becomes of orders by themselves, level-triggered: it does what the rows say is due, and any
+number of processes may do so at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from jobs.clock import database_now
+from jobs.models import OVER
+from panel.models import Order
+from panel.orders import decide, schedule, trial
+from panel.orders.outcome import settle
+from panel.orders.place import take
+from panel.orders.refusal import OrderRefused
+
+__all__ = ["overdue", "settle", "sweep"]
+
+log = logging.getLogger(__name__)
+
+TOO_LATE = "Your provider's billing did not answer in time. Nothing was charged; try again later."
+
+
+def sweep() -> None:
+    """End the orders whose jobs are over; decide what nobody decided in time; begin what is due;
+    take back the trials that are over. One order that fails the program stops no other."""
+    now = database_now()
+    running = Order.objects.open().select_related("volume")
+    _each(settle, running.filter(job__state__in=OVER))
+    _each(overdue, running.filter(state__in=decide.ASKED, authorise_by__lte=now))
+    _each(schedule.begin, schedule.due(now))
+    _each(_end_trial, trial.due(now))
+
+
+def overdue(order: Order) -> bool:
+    """The billing system did not answer: the provider said beforehand what that means."""
+    if settings.TIERCEL_BILLING_TIMEOUT == "approve":
+        return decide.approve(order)
+    return decide.refuse(order, TOO_LATE, "billing_timeout")
+
+
+def _end_trial(order: Order) -> bool:
+    try:
+        take(trial.way_back(order))
+    except OrderRefused as refused:
+        log.info("the trial %s cannot end yet: %s", order.key, refused.message)
+        return False
+    return True
+
+
+def _each(act: Callable[[Order], bool], orders: Iterable[Order]) -> None:
+    for order in orders:
+        try:
+            act(order)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("order %s", order.key)

@@ -1,0 +1,36 @@
+"""Whether an order may be taken back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from panel.models import Intent, Order, OrderState
+from panel.orders.prices import last_completed
+from panel.orders.refusal import OrderRefused
+from storage.models import Volume
+
+
+def refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
+    """Why `order` of `volume` (read just now) cannot be taken back; None where it can."""
+    late = order.revert_until is None or order.revert_until <= now
+    if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:
+        return OrderRefused(
+            "too_late",
+            "This order cannot be taken back: the time for it is over.",
+            "Choose another plan instead.",
+            order=order,
+        )
+    return changed_since(order, volume)
+
+
+def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
+    """Whether the volume has gone on since."""
+    last = last_completed(volume)
+    if last is not None and last.pk == order.pk and volume.cache_plan_id == order.to_plan_id:
+        return None
+    return OrderRefused(
+        "changed_since",
+        "The plan was changed again since this order.",
+        "Take back the last order, or choose a plan.",
+        order=last,
+    )
