@@ -1,0 +1,61 @@
+"""Student's t distribution, which the standard library lacks, for any positive number of degrees
+of freedom."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log
+from typing import Final
+
+STEPS: Final = 200
+HALVINGS: Final = 40
+SMALL: Final = 1e-300
+CLOSE: Final = 1e-12
+
+
+def cdf(t: float, freedom: float) -> float:
+    """The probability of a value up to `t`."""
+    tail = 0.5 * _beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return 1 - tail if t >= 0 else tail
+
+
+def quantile(probability: float, freedom: float) -> float:
+    """The value that is exceeded with 1 - `probability`; `probability` lies in [0.5, 1)."""
+    low, high = 0.0, 1.0
+    while cdf(high, freedom) < probability:
+        high *= 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cdf(middle, freedom) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _beta(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function: its continued fraction (Abramowitz and Stegun
+    26.5.8) by Lentz's method, taken from the side where it converges fast."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x))
+    if x > (a + 1) / (a + b + 2):
+        return 1 - front * _fraction(1 - x, b, a) / b
+    return front * _fraction(x, a, b) / a
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    found = d
+    for m in range(1, STEPS):
+        for numerator in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / _away(1 + numerator * d)
+            c = _away(1 + numerator / c)
+            found *= d * c
+        if abs(d * c - 1) < CLOSE:
+            break
+    return found
+
+
+def _away(value: float) -> float:
+    """Not so near to zero that the next division fails."""
+    return value if abs(value) > SMALL else SMALL

@@ -1,0 +1,106 @@
+"""Did it help? The verdict on a change, from the hit rates of paired blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log
+from typing import Final
+
+from storage.gain.change import Change, change
+from storage.gain.pairs import Pair
+
+NOTABLE: Final = 0.05
+"""Five reads in a hundred more from SSD are worth a word, ..."""
+NOTABLE_OF_MISSES: Final = 0.2
+"""... and where few are left to win, a fifth of those, ..."""
+LEAST_NOTABLE: Final = 0.01
+"""... but never less than one in a hundred."""
+LEAST_ERROR: Final = 0.003
+"""Samples cut off the ends of a window, and reads in flight are counted twice or not at all."""
+LEAST_ERROR_LOG: Final = 0.02
+SUREST: Final = 0.999
+
+
+class Verdict(StrEnum):
+    """`NONE`: a notable gain can be ruled out. `UNCLEAR`: too few or too different figures to tell;
+    neither gain nor loss is claimed."""
+
+    GAIN = "gain"
+    LOSS = "loss"
+    NONE = "none"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`hit_rate` is the change of the share of reads from SSD (0.1 = ten points), `read_time` that
+    of the average read time as a factor's logarithm; None where no pair has read times.
+    `confidence` is how sure the verdict is, 0 to 1, 0.5 being a coin."""
+
+    verdict: Verdict
+    confidence: float
+    hit_rate: Change
+    read_time: Change | None
+
+    @property
+    def times_as_long(self) -> tuple[float, float, float] | None:
+        """A read takes so many times as long as before: best estimate, least, most."""
+        if self.read_time is None:
+            return None
+        return exp(self.read_time.mean), exp(self.read_time.low), exp(self.read_time.high)
+
+
+def notable(before: float) -> float:
+    """What change of a hit rate of `before` a customer would notice."""
+    return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - before)))
+
+
+def judge(found: Sequence[Pair]) -> Judged | None:
+    """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
+    two numbers of reads, so that an hour that is busy in one window alone cannot decide."""
+    shift = change(
+        [after.hit_rate - before.hit_rate for before, after in found],
+        [_weight(before.accesses, after.accesses) for before, after in found],
+        least_error=LEAST_ERROR,
+    )
+    if shift is None:
+        return None
+    weights = [_weight(before.accesses, after.accesses) for before, after in found]
+    start = sum(
+        pair[0].hit_rate * weight for pair, weight in zip(found, weights, strict=True)
+    ) / sum(weights)
+    verdict, confidence = _decide(shift, notable(start))
+    return Judged(verdict, round(min(SUREST, confidence), 3), shift, _read_time(found))
+
+
+def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
+    if shift.low > 0 and shift.mean >= worth:
+        return Verdict.GAIN, 1 - shift.chance_below(0)
+    if shift.high < 0 and shift.mean <= -worth:
+        return Verdict.LOSS, shift.chance_below(0)
+    if shift.high < worth:
+        return Verdict.NONE, shift.chance_below(worth)
+    chance = shift.chance_below(0)
+    return Verdict.UNCLEAR, max(chance, 1 - chance)
+
+
+def _read_time(found: Sequence[Pair]) -> Change | None:
+    timed = [
+        (before, after)
+        for before, after in found
+        if min(before.reads, after.reads, before.read_ms, after.read_ms) > 0
+    ]
+    return change(
+        [
+            log(after.read_ms / after.reads * before.reads / before.read_ms)
+            for before, after in timed
+        ],
+        [_weight(before.reads, after.reads) for before, after in timed],
+        least_error=LEAST_ERROR_LOG,
+    )
+
+
+def _weight(a: float, b: float) -> float:
+    return 2 * a * b / (a + b)
