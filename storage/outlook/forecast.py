@@ -50,11 +50,8 @@ def trial_offered(found: Expectation | None, choice: Choice, trial_days: int) ->
 
 
 def _too_short(use: Use, choice: Choice) -> Expectation:
-    watched = span(use.seconds) if use.seconds else "no time yet"
     kept = "your cache as it is now" if use.is_since_change else "your volume"
-    return unknown(
-        use,
-        choice,
-        f"Nobody can tell yet: we have watched {kept} for {watched} only.",
-        "Too few figures.",
-    )
+    why = f"we have watched {kept} for {span(use.seconds)} only."
+    if not use.seconds:
+        why = "there are no figures of your volume."
+    return unknown(use, choice, f"Nobody can tell yet: {why}", "Too few figures.")

@@ -96,8 +96,8 @@ def _waited_then(use: Use) -> str:
     if use.on_ssd and not use.has_cache:
         return ": nothing waits for a slow disk."
     if use.waited_seconds < MINUTE:
-        return ", and you waited less than a minute for the slow disk."
-    return f", and you waited {span(use.waited_seconds)} of it for the slow disk."
+        return ", and in that time you waited less than a minute for the slow disk."
+    return f", and in that time you waited {span(use.waited_seconds)} for the slow disk."
 
 
 def _watched(use: Use) -> str:

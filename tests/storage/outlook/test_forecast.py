@@ -1,0 +1,203 @@
+"""What to expect of each choice, and when nothing is claimed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from storage.outlook import Choice, Expectation, Use, forecast, trial_offered
+from storage.wish import GIB
+from tests.storage.outlook.uses import cached, result, uncached
+
+NO_CACHE = Choice(0)
+
+
+def expected(use: Use, size_gib: int, results: Any = ()) -> Expectation:
+    found = forecast(use, Choice(size_gib * GIB), results)
+    assert found is not None
+    return found
+
+
+def saved(found: Expectation) -> tuple[float | None, float | None]:
+    return found.saved_seconds_per_day_low, found.saved_seconds_per_day_high
+
+
+def rates(found: Expectation) -> tuple[float | None, float | None]:
+    return found.hit_rate_low, found.hit_rate_high
+
+
+def test_of_what_the_volume_has_nothing_new_is_expected() -> None:
+    assert forecast(cached(), Choice(10 * GIB, is_current=True)) is None
+    assert forecast(uncached(), NO_CACHE) is None
+
+
+# A first cache
+
+
+def test_a_first_cache_saves_at_most_what_is_waited() -> None:
+    found = expected(uncached(), 10)
+    assert (found.kind, saved(found), rates(found)) == ("unknown", (0, 1080), (None, None))
+    assert "At most: all the time you wait for the slow disk, 18 minutes a day." in found.text
+    assert "none of the 5 similar volumes" in found.basis
+
+
+def test_four_similar_volumes_are_too_few() -> None:
+    found = expected(uncached(), 10, [result(n) for n in range(4)])
+    assert found.kind == "unknown"
+    assert "4 of the 5 similar volumes" in found.basis
+
+
+def test_five_similar_volumes_tell_what_a_first_cache_did() -> None:
+    after = (0.1, 0.6, 0.7, 0.8, 0.99)
+    results = [result(n, hit_rate_after=rate) for n, rate in enumerate(after)]
+    found = expected(uncached(), 10, results)
+    assert (found.kind, rates(found)) == ("similar", (0.6, 0.8))
+    assert saved(found) == (pytest.approx(648), pytest.approx(864))
+    assert found.text == (
+        "Similar volumes had 60 to 80 % of their reads served from SSD afterwards. "
+        "For you that would be 11 to 14 minutes less waiting a day."
+    )
+    assert "5 similar volumes" in found.basis
+
+
+def test_similar_volumes_of_another_cache_size_tell_nothing() -> None:
+    assert expected(uncached(), 80, [result(n) for n in range(9)]).kind == "unknown"
+
+
+def test_who_hardly_waits_needs_no_cache() -> None:
+    found = expected(uncached(waited_seconds_per_day=20), 10, [result(n) for n in range(9)])
+    assert (found.kind, saved(found)) == ("no_help", (0, 20))
+
+
+def test_a_volume_on_ssd_needs_no_cache() -> None:
+    assert expected(uncached(on_ssd=True), 10).kind == "no_help"
+
+
+# A larger one
+
+
+def test_twice_the_cache_serves_at_most_twice_the_reads() -> None:
+    found = expected(cached(0.4), 20)
+    assert (found.kind, rates(found)) == ("own_misses", (0.4, 0.8))
+    assert saved(found) == (0, pytest.approx(1080 * 0.4 / 0.6))
+    assert found.text == (
+        "At most 80 % of your reads from SSD, 40 % now. "
+        "That would save you at most 12 minutes a day of waiting."
+    )
+    assert "not a promise" in found.basis
+
+
+def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
+    found = expected(cached(0.4), 90)
+    assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
+
+
+def test_hits_too_few_to_multiply_leave_all_reads_possible() -> None:
+    assert rates(expected(cached(0.01), 20)) == (0.01, 1)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (cached(0.985), "98 % of your reads are served from SSD already"),
+        (cached(used_bytes=4 * GIB), "your cache is not full, only 40 % of it are in use"),
+        (cached(used_bytes=4 * GIB, grew_bytes=GIB), "your cache still fills, 40 %"),
+        (cached(waited_seconds_per_day=30), "less than a minute a day"),
+    ],
+)
+def test_an_upgrade_that_would_not_help_is_said_not_to(use: Use, words: str) -> None:
+    found = expected(use, 20)
+    assert found.kind == "no_help"
+    assert found.text.startswith("An upgrade would not help you: ")
+    assert words in found.text
+
+
+def test_a_hardly_larger_cache_with_few_hits_is_no_help() -> None:
+    assert expected(cached(0.06), 10 * 112 // 100).hit_rate_high is not None
+    small = replace(cached(0.06), cache_size_bytes=100 * GIB, used_bytes=100 * GIB)
+    assert expected(small, 112).kind == "no_help"
+
+
+def test_a_full_cache_whose_use_nobody_knows_is_taken_as_full() -> None:
+    assert expected(cached(used_bytes=None), 20).kind == "own_misses"
+
+
+# Another mode, a smaller one, none
+
+
+def test_another_cache_of_the_same_size_leaves_reads_as_they_are() -> None:
+    found = expected(cached(), 10)
+    assert (found.kind, rates(found), saved(found)) == ("own_misses", (0.41, 0.41), (0, 0))
+
+
+def test_half_the_cache_keeps_at_least_half_of_the_hits() -> None:
+    found = expected(cached(0.5), 5)
+    assert rates(found) == (0.25, 0.5)
+    assert saved(found) == (pytest.approx(-1080 * (0.75 / 0.5 - 1)), 0)
+    assert found.text == (
+        "25 to 50 % of your reads from SSD, 50 % now. "
+        "You would wait up to 9 minutes a day longer for the slow disk."
+    )
+
+
+def test_a_smaller_cache_that_holds_all_there_is_loses_nothing() -> None:
+    found = expected(cached(used_bytes=2 * GIB), 5)
+    assert (rates(found), saved(found)) == ((0.41, 0.41), (0, 0))
+
+
+def test_without_a_cache_every_read_waits_again() -> None:
+    found = forecast(cached(0.5), NO_CACHE)
+    assert found is not None
+    assert (rates(found), saved(found)) == ((0, 0), (-1080, pytest.approx(0)))
+    assert found.warming == ""
+
+
+def test_what_a_miss_costs_is_unknown_where_next_to_none_missed() -> None:
+    found = forecast(cached(0.99), NO_CACHE)
+    assert found is not None
+    assert saved(found) == (None, None)
+    assert "How much longer you would wait is not known." in found.text
+
+
+# Too little to tell
+
+
+@pytest.mark.parametrize("make", [uncached, cached])
+def test_a_volume_watched_for_minutes_is_not_judged(make: Any) -> None:
+    found = expected(make(seconds=300, days=300 / 86_400), 20)
+    assert (found.kind, saved(found)) == ("unknown", (None, None))
+    assert "we have watched your volume for 5 minutes only" in found.text
+    never = expected(make(seconds=0, days=0), 20)
+    assert "no figures" in never.text
+
+
+@pytest.mark.parametrize("make", [uncached, cached])
+def test_a_volume_that_is_hardly_used_is_not_judged(make: Any) -> None:
+    found = expected(make(reads=7), 20)
+    assert found.kind == "unknown"
+    assert "It had 7 reads last week." in found.basis
+
+
+def test_a_cache_with_too_few_reads_is_not_judged() -> None:
+    assert expected(cached(None), 20).kind == "unknown"
+
+
+# Trials, and what is kept
+
+
+def test_a_trial_is_offered_where_nobody_knows_and_the_provider_gives_one() -> None:
+    choice = Choice(10 * GIB)
+    unknown, known = forecast(uncached(), choice), forecast(cached(), Choice(20 * GIB))
+    assert trial_offered(unknown, choice, 7)
+    assert not trial_offered(unknown, choice, 0)
+    assert not trial_offered(known, choice, 7)
+    assert not trial_offered(None, choice, 7)
+    assert not trial_offered(unknown, NO_CACHE, 7)
+
+
+def test_an_expectation_is_kept_as_json() -> None:
+    kept = expected(cached(0.4), 20).to_json()
+    assert (kept["kind"], kept["hit_rate_high"], kept["curve"]) == ("own_misses", 0.8, ())
+    assert kept["warming_seconds_low"] == pytest.approx(20 * GIB / 1_000_000)

@@ -1,0 +1,22 @@
+"""How long a cache takes to fill."""
+
+from __future__ import annotations
+
+from storage.outlook.warming import warming
+from storage.wish import GIB
+
+
+def test_it_cannot_be_full_before_as_much_was_missed() -> None:
+    found = warming(10 * GIB, 10 * GIB / 7200)
+    assert (found.low_seconds, found.high_seconds) == (7200, 21_600)
+    assert found.text == "It warms up in about 2 to 6 hours at your present use."
+
+
+def test_without_reads_nobody_knows() -> None:
+    found = warming(GIB, 0)
+    assert (found.low_seconds, found.high_seconds) == (None, None)
+    assert "not known" in found.text
+
+
+def test_a_cache_that_is_too_large_for_its_reads_is_said_to_be() -> None:
+    assert "more than a month" in warming(1000 * GIB, 10).text
