@@ -15,6 +15,7 @@ from django.db import transaction
 
 from jobs.models import Door, Job, Kind, State
 from panel.models.order import Intent, Order, OrderState
+from panel.orders.quote import quote
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
 from storage.wish import GIB, Wish
@@ -113,13 +114,11 @@ def _order(kept: Kept, host: Host, at: datetime) -> Order:
         price_minor=plan.price_minor, currency=plan.currency, created_at=at, started_at=at,
         ended_at=at + TOOK, explanation="Invented: seeded for the demo.",
     )  # fmt: skip
-    month = at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    following = (month + timedelta(days=32)).replace(day=1)
-    share = (following - at) / (following - month)
+    money = quote(at, 0, plan.price_minor, plan.currency)
     return Order.objects.create(
         customer=volume.customer, volume=volume, job=job, intent=Intent.UPGRADE,
-        state=OrderState.COMPLETED, actor=member.user, to_plan=plan, currency=plan.currency,
-        price_minor=plan.price_minor, charge_minor=round(plan.price_minor * share),
-        next_invoice_minor=plan.price_minor, next_invoice_at=following,
+        state=OrderState.COMPLETED, actor=member.user, to_plan=plan, currency=money.currency,
+        price_minor=money.price_minor, charge_minor=money.charge_minor,
+        next_invoice_minor=money.next_invoice_minor, next_invoice_at=money.next_invoice_at,
         idempotency_key=f"seeded-{new_key()}", created_at=at, ended_at=at + TOOK,
     )  # fmt: skip
