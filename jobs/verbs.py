@@ -25,7 +25,7 @@ from jobs.hosts import accept_fingerprint
 from jobs.inplace import form_again, is_in_place, to_job
 from jobs.models import Job, Kind, State
 from jobs.queue import Busy, cancel, submit
-from storage.access import Right, may, staff_view
+from storage.access import Right, may, require_proof, staff_view
 from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Placement, Volume
 from storage.naming import volume_name
@@ -152,6 +152,8 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     )
     if preview.kind == Kind.DESTROY_VOLUME and not may(request.user, Right.ADMINISTER):
         raise PermissionDenied(Right.ADMINISTER)
+    if preview.kind == Kind.DESTROY_VOLUME:
+        require_proof(request, reverse("job", args=[preview.key]))
     if preview.state != State.SUCCEEDED:
         refusal = Refused(
             "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."

@@ -33,6 +33,14 @@ class NewPasswordForm(forms.ResetPasswordKeyForm):
         name_new_password(self)
 
 
+class ProofForm(forms.ReauthenticateForm):
+    """The password, once more."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label(self, "password", "Your password")
+
+
 def name_new_password(form: ChangePasswordForm | NewPasswordForm) -> None:
     """Label the two fields of a new password."""
     label(form, "password1", "New password")

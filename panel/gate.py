@@ -1,10 +1,10 @@
 """Who may come in: everybody signs in, also those whose session ended while a page was open; staff
-who need a second factor set it up first."""
+who need a second factor set it up first; what destroys or costs takes a fresh proof."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
@@ -12,11 +12,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from panel import factor
+from panel import factor, stepup
+from storage.access import ProofNeeded
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 # Pages of one's own account: the password, the factors, signing out.
 ACCOUNT = ("account_", "mfa_")
+# What a one-time link alone does not open: with a password, a factor, another address or a token
+# of their own, whoever took the link would prove themselves from then on.
+OWN_KEYS = (*ACCOUNT, "tokens")
 
 
 class GateMiddleware(LoginRequiredMiddleware):
@@ -38,12 +42,26 @@ class GateMiddleware(LoginRequiredMiddleware):
             if is_part:
                 return HttpResponse(status=UNAUTHORIZED, headers={"HX-Refresh": "true"})
             return answer
+        cast("Any", request).is_proven = lambda: stepup.is_proven(request)
+        if _opens_by_key(request, view_func) and (asked := stepup.demand_of_link(request)):
+            return asked
         if not _is_closed(request, view_func) or not factor.is_missing(request.user):
             return None
         place = reverse("mfa_index")
         if is_part:
             return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
         return redirect(place)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Where a view found that it takes a fresh proof, ask for it."""
+        return stepup.ask(request, exception.back) if isinstance(exception, ProofNeeded) else None
+
+
+def _opens_by_key(request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> bool:
+    """Whether a page changes how one's account is opened."""
+    name = (request.resolver_match.url_name if request.resolver_match else None) or ""
+    is_closed: bool = getattr(view_func, "login_required", True)
+    return is_closed and name.startswith(OWN_KEYS) and name != "account_logout"
 
 
 def _is_closed(request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> bool:

@@ -4,7 +4,7 @@ import logging
 import re
 
 # A refused request leaves its one-time token usable, and Django logs the path of every refusal.
-TOKEN = re.compile(r"(/(?:enrol|invitation)/)[\w-]+")
+TOKEN = re.compile(r"(/(?:enrol|invitation|enter)/)[\w-]+")
 
 
 class TokenFilter(logging.Filter):

@@ -294,6 +294,9 @@ CELERY_BEAT_SCHEDULE = {
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
+    "messages": every(5, "panel.tasks.send_messages"),
+    "usage": every(60, "panel.tasks.write_usage"),
+    "prune-billing": every(3600, "panel.tasks.prune_billing"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
 } | {
     f"collect-{shard}": every(

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import cacheplans, running, search_views, session_pages, token_pages, views
+from panel import (
+    cacheplans,
+    loginlink_pages,
+    running,
+    search_views,
+    session_pages,
+    stepup_pages,
+    token_pages,
+    views,
+)
 
 handler500 = "panel.outage.broken"
 
@@ -19,7 +28,9 @@ urlpatterns = [
     path("account/sessions/", session_pages.session_list, name="sessions"),
     path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
+    path("account/step-up/", stepup_pages.step_up, name="step-up"),
     path("account/", include("allauth.urls")),
+    path("enter/<str:token>", loginlink_pages.login_link, name="login-link"),
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),
     path("plans/", cacheplans.plans, name="cache-plans"),

@@ -60,6 +60,22 @@ RIGHTS: dict[str, frozenset[Right]] = {
 ORDERING_ROLES = (MemberRole.OWNER, MemberRole.OPERATOR)
 
 
+class ProofNeeded(Exception):
+    """The person must prove first that it is they who sit at the screen; then the browser comes
+    back to `back`, a page that shows itself on GET."""
+
+    def __init__(self, back: str) -> None:
+        super().__init__(back)
+        self.back = back
+
+
+def require_proof(request: HttpRequest, back: str) -> None:
+    """Raises `ProofNeeded` where the gate that let the request in knows of no fresh proof."""
+    is_proven: Callable[[], bool] = getattr(request, "is_proven", lambda: False)
+    if not is_proven():
+        raise ProofNeeded(back)
+
+
 def is_staff(user: Person) -> bool:
     """True for people of the provider, who see every host and volume."""
     return may(user, Right.SEE)

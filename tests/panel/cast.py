@@ -17,12 +17,14 @@ from pytest_django import DjangoDbBlocker
 
 from jobs import enrolment
 from jobs.models import Door, Job, Line, State
-from panel import invitation, tokens
+from panel import invitation, loginlinks, tokens
 from panel.models import User
+from storage import wall
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
 from tests import make
 from tests.panel.permissions import ROLES, Row
+from tests.proven import prove
 from tests.scene import HOST_KEY, Scene, end, job, scene, step
 
 
@@ -100,7 +102,8 @@ class Cast:
 
     def ask(self, role: str, row: Row, method: str = "") -> Any:
         """Send what the row says as that role, by its session or its token; then undo it."""
-        with transaction.atomic():
+        # As in the web server, which sees nothing of customers by itself.
+        with transaction.atomic(), wall.inside(wall.NOBODY):
             response = self._ask(role, row, method)
             transaction.set_rollback(True)
         return response
@@ -139,6 +142,7 @@ def cast() -> Cast:
     stock()
     _, enrol_token = enrolment.begin("enrolling", "198.51.100.7")
     _, invitation_token = invitation.to_staff("new@provider.org", StaffRole.ADMIN, None)
+    login_token = loginlinks.make(zebra.viewer, "/my/").rsplit("/", 1)[1]
     unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
     users = {"viewer": acme.viewer, "owner": acme.owner, "other": zebra.owner, **staff}
     return Cast(
@@ -161,6 +165,7 @@ def cast() -> Cast:
             "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,
             "invitation_token": invitation_token,
+            "login_token": login_token,
         },
         {"price_minor": str(plan.price_minor), "currency": plan.currency},
     )
@@ -184,10 +189,11 @@ def _session_of(user: User) -> UserSession:
 
 
 def browser(user: User | None) -> Client:
-    """One in which the person is signed in."""
+    """One in which the person has just signed in."""
     client = Client()
     if user is not None:
         client.force_login(user)
+        prove(client, user)
     return client
 
 

@@ -67,6 +67,12 @@ TABLE = (
     Row("enrol-agent", "GET", OPEN, ("enrol_token",)),
     Row("invitation", "GET", OPEN, ("invitation_token",)),
     Row("invitation", "POST", OPEN, ("invitation_token",)),
+    Row("login-link", "GET", OPEN, ("login_token",)),
+    # No token: with one, whoever presses the button is somebody else.
+    Row("login-link", "POST", "404 404 404 404 404 404 404", ("volume",)),
+    # A fresh proof of who one is
+    Row("step-up", "GET", PERSON),
+    Row("step-up", "POST", PERSON),
     # Hosts and volumes
     Row("hosts", "GET", SEE),
     Row("host", "GET", SEE, ("host",)),

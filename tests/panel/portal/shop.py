@@ -13,6 +13,7 @@ from panel.models import User
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.wish import GIB
 from tests import make
+from tests.proven import prove
 from tests.scene import Scene, scene
 
 HOST = "kapselberg"
@@ -56,9 +57,10 @@ def plan(name: str = "Fast", **fields: Any) -> CachePlan:
 
 
 def browser(user: User) -> Client:
+    """One in which the person has just signed in."""
     client = Client()
     client.force_login(user)
-    return client
+    return prove(client, user)
 
 
 def seen(client: Client, name: str, *args: str, status: int = 200, **query: str) -> str:

@@ -1,0 +1,86 @@
+"""Six digits by e-mail: how a person without a password shows that they are still themselves."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from datetime import timedelta
+
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from panel.models import StepUpCode, User
+from storage.plan import Refused
+
+log = logging.getLogger(__name__)
+
+SALT = "panel.mailcode"
+DIGITS = 6
+LIFETIME = timedelta(minutes=10)
+PAUSE = timedelta(minutes=1)
+"""Between two mails to one person."""
+MOST_PER_HOUR = 5
+WRONG = "That is not the code, or it is too old. Look at the newest mail, or have a new one sent."
+
+
+def send(user: User, session_key: str) -> None:
+    """Mail a new code that is good in this session alone; older ones stop working. Raises
+    `Refused` (too_soon, too_many, not_sent)."""
+    code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
+    with transaction.atomic():
+        # Two clicks at once are one mail: they wait for each other here.
+        User.objects.select_for_update().get(pk=user.pk)
+        own = StepUpCode.objects.filter(user=user)
+        own.filter(created_at__lt=Now() - timedelta(hours=1)).delete()
+        if own.filter(created_at__gt=Now() - PAUSE).exists():
+            raise Refused(
+                "too_soon",
+                "A code was mailed to you less than a minute ago.",
+                "Look into your mailbox, or wait a minute.",
+            )
+        if own.count() >= MOST_PER_HOUR:
+            raise Refused("too_many", "Too many codes were mailed to you.", "Try again in an hour.")
+        own.update(expires_at=Now())
+        StepUpCode.objects.create(
+            user=user, digest=_digest(user, session_key, code), expires_at=Now() + LIFETIME
+        )
+    text = (
+        f"Your code is {code}\n\n"
+        f"Type it on the page that asked for it. It is good for {LIFETIME.seconds // 60} minutes.\n"
+        "You asked for no code? Then somebody else sits at your account: give it to nobody.\n"
+    )
+    try:
+        send_mail("Your code for Tiercel", text, None, [user.email])
+    except OSError as error:  # smtplib's errors are OSErrors
+        log.warning("the code of %s could not be mailed: %s", user.email, error)
+        raise Refused(
+            "not_sent",
+            "The mail could not be sent.",
+            "Try again later, or ask your provider.",
+        ) from error
+
+
+def has_open(user: User) -> bool:
+    """Whether a code was mailed that may still be typed."""
+    return StepUpCode.objects.open().filter(user=user).exists()
+
+
+def accept(user: User, session_key: str, typed: str) -> bool:
+    """Whether it is the code mailed last. Each try counts before it is compared, so that many at
+    once are no more tries than one after the other."""
+    last = StepUpCode.objects.open().filter(user=user).values_list("pk", "digest").first()
+    if last is None:
+        return False
+    pk, digest = last
+    is_counted = StepUpCode.objects.open().filter(pk=pk).update(tries=F("tries") + 1)
+    if not is_counted or not constant_time_compare(digest, _digest(user, session_key, typed)):
+        return False
+    return StepUpCode.objects.filter(pk=pk, used_at=None).update(used_at=Now()) == 1
+
+
+def _digest(user: User, session_key: str, code: str) -> str:
+    value = f"{user.pk}:{session_key}:{code}"
+    return salted_hmac(SALT, value, algorithm="sha256").hexdigest()
