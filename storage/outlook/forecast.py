@@ -41,7 +41,7 @@ def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expect
     return other_cache(use, use.hit_rate, choice)
 
 
-def trial_offered(found: Expectation | None, choice: Choice, trial_days: int) -> bool:
+def trial_offered(found: Expectation | None, choice: Choice, trial_days: float) -> bool:
     """Whether a free trial is offered: the provider gives one of `trial_days` (0 = none), and what
     the plan would bring is unknown."""
     return (

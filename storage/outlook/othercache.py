@@ -19,7 +19,7 @@ from typing import Final
 from storage.outlook.expectation import Choice, Expectation, rates, savings, warm_up
 from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, when
 from storage.outlook.use import SAME_CACHE, Use
-from storage.outlook.words import DAY, MINUTE, a_day, share, shares
+from storage.outlook.words import DAY, MINUTE, a_day, capital, share, shares
 
 FULL: Final = 0.9
 """A cache with less of its room in use is not full."""
@@ -129,7 +129,7 @@ def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
     return Expectation(
         kind="own_misses",
         text=(
-            f"{_capital(shares(least, rate))} of your reads from SSD, {share(rate)} now. "
+            f"{capital(shares(least, rate))} of your reads from SSD, {share(rate)} now. "
             f"{_lost(more)}"
         ),
         basis=(
@@ -161,7 +161,3 @@ def _lost(more: float | None) -> str:
 
 def _at_most(seconds: float) -> str:
     return a_day(seconds) if seconds < MINUTE else f"at most {a_day(seconds)}"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.outlook.use import LEAST_SECONDS, Use
-from storage.outlook.words import DAY, HOUR, MINUTE, a_day, counted, share, span
+from storage.outlook.words import DAY, HOUR, MINUTE, a_day, capital, counted, share, span
 
 ALL_FAST: Final = 0.98
 """Above this share of reads from SSD a larger cache has nothing left to do."""
@@ -80,7 +80,7 @@ def _served(use: Use) -> str:
         return f"None of your reads were served from SSD{time}"
     if use.hit_rate is None:
         return f"Your cache has served too few reads{time} to say how much it helps"
-    return f"{share(use.hit_rate)} of your reads were served from SSD{time}"
+    return capital(f"{share(use.hit_rate)} of your reads were served from SSD{time}")
 
 
 def _waited(use: Use) -> str:

@@ -61,6 +61,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def capital(text: str) -> str:
+    """The text as a sentence begins."""
+    return text[0].upper() + text[1:]
+
+
 def _counted(number: float, noun: str, digits: int) -> str:
     said = f"{number:.{digits}f}".removesuffix(".0")
     return f"{said} {noun}{'' if said == '1' else 's'}"

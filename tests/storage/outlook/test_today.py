@@ -96,6 +96,10 @@ def test_a_cache_with_too_few_reads_is_not_judged() -> None:
     assert today(cached(None)).sentence.startswith("Your cache has served too few reads last week")
 
 
+def test_a_sentence_begins_as_one() -> None:
+    assert today(cached(0.004)).sentence.startswith("Less than 1 % of your reads")
+
+
 def test_gaps_are_told() -> None:
     assert "(Only 40 % of that time was measured.)" in today(cached(covered=0.4)).sentence
     assert "measured" not in today(cached(covered=0.9)).sentence

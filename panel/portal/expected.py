@@ -1,0 +1,87 @@
+"""What to expect of each choice a customer has: from the volume's own figures, and from what was
+measured of similar volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from panel.models.proof import Proof, ProofState
+from panel.portal.today import use_of
+from storage.offers import Offer
+from storage.outlook import Choice, Expectation, Result, Use, forecast
+from storage.outlook import trial_offered as is_unknown_enough
+from storage.rows import VolumeRow
+from storage.wall import beyond
+
+MOST_RESULTS: Final = 500
+"""Of the newest first caches: the page must not grow with the years."""
+FIGURES: Final = (
+    "volume_bytes",
+    "cache_bytes",
+    "read_iops_before",
+    "hit_rate_after",
+    "read_ms_before",
+    "read_ms_after",
+)
+Measured = Callable[[], Sequence[Result]]
+"""Where results of other volumes come from, newest first."""
+
+
+@beyond()
+def measured() -> list[Result]:
+    """What was measured of orders that gave a volume its first cache. One query. They are other
+    customers': only quartiles of them may be shown (`storage.outlook.similar`)."""
+    ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
+    found = ready.filter(order__to_plan__isnull=False).order_by("-id")
+    rows = found.values_list("order__volume", *(f"result__{name}" for name in FIGURES))
+    results = [_result(*row) for row in rows[:MOST_RESULTS]]
+    return [result for result in results if result is not None]
+
+
+def expectations(
+    use: Use, offers: Iterable[Offer], *, source: Measured = measured
+) -> dict[str, Expectation]:
+    """By key of the offer; what the volume has already is missing. At most one query, however many
+    offers there are."""
+    results = source() if not use.has_cache else ()
+    found = {offer.key: forecast(use, _choice(offer), results) for offer in offers}
+    return {key: each for key, each in found.items() if each is not None}
+
+
+def expected_of(row: VolumeRow, offer: Offer, now: datetime | None = None) -> dict[str, Any]:
+    """What is promised with an order, for `Order.expected`; `{}` where nothing is."""
+    use = use_of(row, now or timezone.now())
+    found = expectations(use, [offer]).get(offer.key)
+    return found.to_json() if found is not None else {}
+
+
+def trial_offered(offer: Offer, found: Expectation | None) -> bool:
+    """Whether the customer is offered to try the plan: the provider allows trials, the offer may
+    be chosen, and nobody knows what it would bring."""
+    days = settings.TIERCEL_TRIAL_DAYS
+    return not offer.reason and is_unknown_enough(found, _choice(offer), days)
+
+
+def _choice(offer: Offer) -> Choice:
+    return Choice(offer.size_bytes if offer.plan is not None else 0, offer.is_current)
+
+
+def _result(volume: int, *figures: Any) -> Result | None:
+    """None for a proof that lacks what a similar volume is known by."""
+    volume_bytes, cache_bytes, read_iops, hit_rate, before, after = figures
+    if not volume_bytes or not cache_bytes or not read_iops or hit_rate is None:
+        return None
+    return Result(
+        volume=volume,
+        volume_bytes=volume_bytes,
+        cache_bytes=cache_bytes,
+        read_iops=read_iops,
+        hit_rate_after=hit_rate,
+        read_ms_before=before,
+        read_ms_after=after,
+    )
