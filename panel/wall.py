@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import cast
 
 from django.contrib.auth.middleware import get_user
 from django.contrib.auth.models import AnonymousUser
@@ -29,8 +30,8 @@ class WallMiddleware:
         with wall.inside(wall.NOBODY):
             request.user = SimpleLazyObject(partial(_asker, request))  # type: ignore[assignment]
             response = self.get_response(request)
-            if isinstance(response, StreamingHttpResponse) and not response.is_async:
-                pieces = iter(response.streaming_content)
+            if isinstance(response, StreamingHttpResponse):
+                pieces = cast("Iterator[bytes]", response.streaming_content)
                 response.streaming_content = _within(wall.standing(), pieces)
             return response
 
@@ -50,12 +51,11 @@ def _asker(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-def _within(standing: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _within(standing: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Each piece as it comes, made as if the request were still there."""
-    found = iter(pieces)
     while True:
         with wall.inside(standing):
-            piece = next(found, None)
+            piece = next(pieces, None)
         if piece is None:
             return
         yield piece

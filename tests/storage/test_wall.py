@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 from django.apps import apps
-from django.db import connection, models
+from django.db import DataError, ProgrammingError, connection, models, transaction
 
-from storage.models import Customer
+from jobs.models import Job
+from jobs.reservations import reserved
+from storage import wall
+from storage.models import Customer, Volume
+from storage.wish import GIB, LvmCache, Wish
+from tests import make
+from tests.panel.cast import Party, party
+from tests.scene import job
 
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
@@ -54,3 +61,117 @@ def test_the_panel_asks_as_a_role_that_the_wall_binds() -> None:
         assert cursor.fetchone() == ("tiercel_app", True)
         cursor.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
         assert cursor.fetchone() == (False,)
+
+
+def sees(party: Party) -> str:
+    return str(party.owner.pk)
+
+
+def rows(model: type[models.Model]) -> set[object]:
+    return set(model._default_manager.values_list("pk", flat=True))
+
+
+@pytest.mark.django_db
+def test_each_customer_sees_their_own_rows_nobody_sees_none_and_all_sees_all() -> None:
+    acme, zebra = party("acme"), party("zebra")
+    tables = [each for each in apps.get_models() if each._meta.db_table in enclosed_tables()]
+    told = set()
+    for model in tables:
+        every = rows(model)
+        with wall.inside(sees(acme)):
+            of_acme = rows(model)
+        with wall.inside(sees(zebra)):
+            of_zebra = rows(model)
+        with wall.inside(wall.NOBODY):
+            assert rows(model) == set(), model
+        assert not of_acme & of_zebra, model
+        assert of_acme | of_zebra <= every, model
+        if of_acme and of_zebra:
+            told.add(model._meta.db_table)
+    assert {"storage_customer", "storage_volume", "jobs_job", "jobs_line", "jobs_step"} <= told
+
+
+@pytest.mark.django_db
+def test_what_is_foreign_can_be_neither_changed_nor_made_nor_given_away() -> None:
+    acme, zebra = party("acme"), party("zebra")
+    volume, stranger = acme.there.volume, zebra.there.volume
+    with wall.inside(sees(acme)):
+        assert Volume.objects.filter(pk=stranger.pk).update(label="mine") == 0
+        assert Job.objects.filter(pk=zebra.job.pk).delete() == (0, {})
+        assert Volume.objects.filter(pk=volume.pk).update(label="mine") == 1
+        for write in (
+            lambda: Volume.objects.filter(pk=volume.pk).update(customer=zebra.customer),
+            lambda: make.placement(stranger, zebra.there.host, lv_uuid=None),
+            lambda: zebra.customer.members.create(user=acme.owner),
+            lambda: Volume.objects.create(label="free", size_bytes=1),
+        ):
+            with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
+                write()
+    assert Volume.objects.get(pk=volume.pk).events.filter(label="acme disk").exists()  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("value", ["ALL", "all ", "0", "-1", "1; DROP", "9" * 30, "\u0661"])
+def test_a_word_that_means_nobody_shows_nothing(value: str) -> None:
+    party("acme")
+    with wall.inside(value):
+        assert not Customer.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_session_that_was_told_nothing_shows_nothing() -> None:
+    party("acme")
+    assert Customer.objects.exists()
+    connection.connection.execute("RESET tiercel.wall")
+    assert connection.connection.execute("SELECT count(*) FROM storage_customer").fetchone() == (0,)
+    connection._told = None  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db
+def test_what_a_rollback_takes_back_is_told_again() -> None:
+    acme = party("acme")
+    party("zebra")
+    assert Customer.objects.count() == 2
+    with wall.inside(sees(acme)):
+        with pytest.raises(DataError), transaction.atomic():
+            assert Customer.objects.count() == 1
+            Customer.objects.extra(where=["1 / 0 = 1"]).exists()
+        assert Customer.objects.count() == 1
+    with wall.inside(wall.NOBODY):
+        assert Customer.objects.count() == 0
+
+
+@pytest.mark.django_db
+def test_a_wall_that_ends_amid_a_broken_transaction_does_not_hide_the_error() -> None:
+    acme = party("acme")
+    with pytest.raises(DataError), transaction.atomic(), wall.inside(sees(acme)):
+        Customer.objects.extra(where=["1 / 0 = 1"]).exists()
+    assert Customer.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_partition_of_samples_cannot_be_asked_past_the_wall() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT inhrelid::regclass FROM pg_inherits"
+            " WHERE inhparent = 'storage_sample'::regclass"
+        )
+        partitions = [name for (name,) in cursor.fetchall()]
+        cursor.execute(
+            "SELECT bool_or(has_table_privilege(name, 'SELECT')) FROM unnest(%s::text[]) AS name",
+            [partitions],
+        )
+        assert partitions
+        assert cursor.fetchone() == (False,)
+
+
+@pytest.mark.django_db
+def test_space_promised_to_another_customer_is_promised_whoever_asks() -> None:
+    acme, zebra = party("acme"), party("zebra")
+    there = zebra.there
+    wish = Wish(there.volume.size_bytes, cache=LvmCache("c-aaaaaaaaaaaaaaaa", GIB))
+    job(there, wish=wish.to_json())
+    with wall.inside(sees(acme)):
+        assert not Job.objects.filter(volume=there.volume).exists()
+        promised = reserved(there.host, there.facts)
+    assert promised[make.VG_UUID] >= GIB
