@@ -19,6 +19,7 @@ from panel.orders.moves import move
 from panel.orders.outcome import settle
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed, no_offer, weigh
+from panel.portal.expected import expected_of
 from storage.models import CachePlan, Customer, Volume
 from storage.offers import NOT_NOW, REASONS
 from storage.plan import Refused
@@ -84,7 +85,7 @@ def take(ask: Ask) -> Order:
     if found.refusal is not None:
         raise found.refusal
     _supersede(volume)
-    order = _order(ask, customer, volume, found)
+    order = _order(ask, customer, volume, found, now)
     if order.state != OrderState.SCHEDULED:
         order.job = begin(order, found)
         if order.state == OrderState.AUTHORISING:
@@ -198,7 +199,7 @@ def _supersede(volume: Volume) -> None:
         events.cancelled.send(sender=Order, order=waiting)
 
 
-def _order(ask: Ask, customer: Customer, volume: Volume, found: Weighed) -> Order:
+def _order(ask: Ask, customer: Customer, volume: Volume, found: Weighed, now: datetime) -> Order:
     if found.intent is None or found.quote is None:
         raise RuntimeError("an order that nothing is in the way of has an intent and a quote")
     asks = settings.TIERCEL_BILLING_URL and ask.by == "person" and found.costs_more
@@ -223,7 +224,7 @@ def _order(ask: Ask, customer: Customer, volume: Volume, found: Weighed) -> Orde
         due_at=found.due_at,
         trial_until=found.trial_until,
         reverts=ask.takes_back,
-        expected=ask.expected,
+        expected=ask.expected or expected_of(volume, ask.plan, now),
     )
 
 

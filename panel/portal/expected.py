@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.conf import settings
-from django.utils import timezone
 
 from panel.models.proof import Proof, ProofState
 from panel.portal.today import use_of
-from storage.offers import Offer
+from storage.models import CachePlan, Volume
+from storage.offers import Offer, size_of
 from storage.outlook import Choice, Expectation, Result, Use, forecast
 from storage.outlook import trial_offered as is_unknown_enough
-from storage.rows import VolumeRow
+from storage.rows import rows_of
 from storage.wall import beyond
 
 MOST_RESULTS: Final = 500
@@ -53,10 +53,13 @@ def expectations(
     return {key: each for key, each in found.items() if each is not None}
 
 
-def expected_of(row: VolumeRow, offer: Offer, now: datetime | None = None) -> dict[str, Any]:
-    """What is promised with an order, for `Order.expected`; `{}` where nothing is."""
-    use = use_of(row, now or timezone.now())
-    found = expectations(use, [offer]).get(offer.key)
+def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[str, Any]:
+    """What is said of a plan (None = no cache) at the time it is ordered, for `Order.expected`;
+    `{}` where nothing is."""
+    row = rows_of([volume])[0]
+    size_bytes = size_of(plan, volume.size_bytes, row.technology) if plan is not None else 0
+    use = use_of(row, now)
+    found = forecast(use, Choice(size_bytes), measured() if not use.has_cache else ())
     return found.to_json() if found is not None else {}
 
 
