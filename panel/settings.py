@@ -220,6 +220,10 @@ TIERCEL_REAUTHORISE_URL = env.text("TIERCEL_REAUTHORISE_URL")
 TIERCEL_REVERT_DAYS = env.whole("TIERCEL_REVERT_DAYS", 14)
 # How long a free trial lasts; 0 = none is offered. A fraction for a short one, to see it work.
 TIERCEL_TRIAL_DAYS = env.number("TIERCEL_TRIAL_DAYS", 0)
+# What an order did is told from so much time before it and as much after it, which begins once the
+# cache is warm, but no later than this.
+TIERCEL_PROOF_SECONDS = env.whole("TIERCEL_PROOF_SECONDS", 7 * 86_400, least=1)
+TIERCEL_PROOF_WARM_SECONDS = env.whole("TIERCEL_PROOF_WARM_SECONDS", 2 * 86_400, least=1)
 
 # --- Text and files -----------------------------------------------------------------------------
 
@@ -294,6 +298,7 @@ CELERY_BEAT_SCHEDULE = {
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
+    "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
     "messages": every(5, "panel.tasks.send_messages"),
     "usage": every(60, "panel.tasks.write_usage"),
     "prune-billing": every(3600, "panel.tasks.prune_billing"),

@@ -56,8 +56,7 @@ def change(
     `LEAST`. `least_error` is what is never undercut, however alike the differences are."""
     if len(differences) < LEAST:
         return None
-    most = HEAVIEST * median(weights)
-    batches = _batches(differences, [min(weight, most) for weight in weights])
+    batches = _batches(differences, capped(weights))
     whole = sum(weight for _, weight in batches)
     mean = sum(value * weight for value, weight in batches) / whole
     # Of a ratio of sums: the residual of each batch, by its share of the weight.
@@ -70,6 +69,12 @@ def change(
     freedom = max(2.0, count * (1 - alike) / (1 + alike) - 1)
     reach = error * student.quantile((1 + COVERAGE) / 2, freedom)
     return Change(mean, error, freedom, mean - reach, mean + reach)
+
+
+def capped(weights: Sequence[float]) -> list[float]:
+    """The weights, none above `HEAVIEST` times the middle one."""
+    most = HEAVIEST * median(weights)
+    return [min(weight, most) for weight in weights]
 
 
 def _batches(differences: Sequence[float], weights: Sequence[float]) -> list[tuple[float, float]]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from math import exp, log
 from typing import Final
 
-from storage.gain.change import Change, change
+from storage.gain.change import LEAST, Change, capped, change
 from storage.gain.pairs import Pair
 
 NOTABLE: Final = 0.05
@@ -35,12 +35,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`hit_rate` is the change of the share of reads from SSD (0.1 = ten points), `read_time` that
-    of the average read time as a factor's logarithm; None where no pair has read times.
-    `confidence` is how sure the verdict is, 0 to 1, 0.5 being a coin."""
+    """`hit_rate` is the change of the share of reads from SSD (0.1 = ten points), which was
+    `before` and is `after`, both weighed alike; `read_time` is the change of the average read time
+    as a factor's logarithm, None where too few pairs have read times. `confidence` is how sure the
+    verdict is, 0 to 1, 0.5 being a coin."""
 
     verdict: Verdict
     confidence: float
+    before: float
+    after: float
     hit_rate: Change
     read_time: Change | None
 
@@ -60,19 +63,27 @@ def notable(before: float) -> float:
 def judge(found: Sequence[Pair]) -> Judged | None:
     """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
     two numbers of reads, so that an hour that is busy in one window alone cannot decide."""
+    if len(found) < LEAST:
+        return None
+    weights = capped([_weight(before.accesses, after.accesses) for before, after in found])
     shift = change(
         [after.hit_rate - before.hit_rate for before, after in found],
-        [_weight(before.accesses, after.accesses) for before, after in found],
+        weights,
         least_error=LEAST_ERROR,
     )
     if shift is None:
         return None
-    weights = [_weight(before.accesses, after.accesses) for before, after in found]
-    start = sum(
-        pair[0].hit_rate * weight for pair, weight in zip(found, weights, strict=True)
-    ) / sum(weights)
-    verdict, confidence = _decide(shift, notable(start))
-    return Judged(verdict, round(min(SUREST, confidence), 3), shift, _read_time(found))
+    weighed = zip(found, weights, strict=True)
+    before = sum(pair[0].hit_rate * weight for pair, weight in weighed) / sum(weights)
+    verdict, confidence = _decide(shift, notable(before))
+    return Judged(
+        verdict=verdict,
+        confidence=round(min(SUREST, confidence), 3),
+        before=before,
+        after=min(1.0, max(0.0, before + shift.mean)),
+        hit_rate=shift,
+        read_time=_read_time(found),
+    )
 
 
 def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
@@ -92,6 +103,8 @@ def _read_time(found: Sequence[Pair]) -> Change | None:
         for before, after in found
         if min(before.reads, after.reads, before.read_ms, after.read_ms) > 0
     ]
+    if len(timed) < LEAST:
+        return None
     return change(
         [
             log(after.read_ms / after.reads * before.reads / before.read_ms)
