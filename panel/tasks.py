@@ -6,8 +6,14 @@ from __future__ import annotations
 from celery import shared_task
 
 from panel.orders import settle
+from panel.proof import sweep as proof_sweep
 
 
 @shared_task
 def sweep_orders() -> None:
     settle.sweep()
+
+
+@shared_task
+def sweep_proofs() -> None:
+    proof_sweep.sweep()
