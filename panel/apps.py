@@ -11,8 +11,11 @@ class PanelConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks; nothing else happens at start."""
+        """Register the checks, and who listens to orders; nothing else happens at start."""
         from panel import checks  # noqa: F401
+        from panel.notices import record
+
+        record.listen()
 
 
 class StaticConfig(StaticFilesConfig):

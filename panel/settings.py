@@ -299,6 +299,7 @@ CELERY_BEAT_SCHEDULE = {
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
+    "notices": every(30, "panel.tasks.send_notices"),
     "messages": every(5, "panel.tasks.send_messages"),
     "usage": every(60, "panel.tasks.write_usage"),
     "prune-billing": every(3600, "panel.tasks.prune_billing"),

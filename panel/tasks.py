@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from panel.notices import delivery
 from panel.orders import settle
 from panel.proof import sweep as proof_sweep
 
@@ -17,3 +18,8 @@ def sweep_orders() -> None:
 @shared_task
 def sweep_proofs() -> None:
     proof_sweep.sweep()
+
+
+@shared_task
+def send_notices() -> None:
+    delivery.sweep()

@@ -14,6 +14,7 @@ from panel import (
     token_pages,
     views,
 )
+from panel.notices import pages as notice_pages
 
 handler500 = "panel.outage.broken"
 
@@ -29,7 +30,9 @@ urlpatterns = [
     path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
     path("account/step-up/", stepup_pages.step_up, name="step-up"),
+    path("account/notices/", notice_pages.notices, name="notices"),
     path("account/", include("allauth.urls")),
+    path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),
     path("enter/<str:token>", loginlink_pages.login_link, name="login-link"),
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),

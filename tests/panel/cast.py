@@ -18,7 +18,9 @@ from pytest_django import DjangoDbBlocker
 from jobs import enrolment
 from jobs.models import Door, Job, Line, State
 from panel import invitation, loginlinks, tokens
-from panel.models import User
+from panel.models import NoticeKind, User
+from panel.notices import wishes
+from panel.notices.wishes import Wish
 from storage import wall
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
@@ -166,6 +168,7 @@ def cast() -> Cast:
             "enrol_token": enrol_token,
             "invitation_token": invitation_token,
             "login_token": login_token,
+            "notices_token": wishes.link(Wish(zebra.viewer, NoticeKind.DONE)).rsplit("/", 1)[1],
         },
         {"price_minor": str(plan.price_minor), "currency": plan.currency},
     )

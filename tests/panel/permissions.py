@@ -70,9 +70,14 @@ TABLE = (
     Row("login-link", "GET", OPEN, ("login_token",)),
     # No token: with one, whoever presses the button is somebody else.
     Row("login-link", "POST", "404 404 404 404 404 404 404", ("volume",)),
+    Row("notices-off", "GET", OPEN, ("notices_token",)),
+    Row("notices-off", "POST", OPEN, ("notices_token",)),
     # A fresh proof of who one is
     Row("step-up", "GET", PERSON),
     Row("step-up", "POST", PERSON),
+    # What a person is told
+    Row("notices", "GET", MEMBERS),
+    Row("notices", "POST", MEMBERS),
     # Hosts and volumes
     Row("hosts", "GET", SEE),
     Row("host", "GET", SEE, ("host",)),

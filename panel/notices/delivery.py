@@ -1,0 +1,95 @@
+"""Sends what is due, once for each notice, however many workers are told to."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db.models import F
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from panel.models import Notice, NoticeKind
+from panel.notices import wishes
+from panel.notices.letter import Places, letter
+from storage.models import Member
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+HELD = timedelta(minutes=5)
+"""So long nobody else tries a notice that somebody is sending."""
+PAUSES = (1, 5, 15, 60, 240, 720)
+"""Minutes after each failed try; after the last one it is given up."""
+ERROR_LENGTH = 300
+
+
+def sweep() -> None:
+    """Send everything that is due."""
+    for pk in list(Notice.objects.due().order_by("next_at").values_list("pk", flat=True)[:BATCH]):
+        send(pk)
+
+
+def send(pk: int) -> None:
+    """Try one notice, unless somebody else does or it is not due. A worker that dies between the
+    mail server's yes and our note of it sends a second time, under the same Message-ID."""
+    if not Notice.objects.due().filter(pk=pk).update(next_at=Now() + HELD, tries=F("tries") + 1):
+        return
+    with_all = Notice.objects.select_related(
+        "user", "order__volume", "order__customer", "order__from_plan", "order__to_plan"
+    )
+    notice = with_all.get(pk=pk)
+    if not _is_wanted(notice):
+        _end(notice, Notice.Outcome.DROPPED)
+        return
+    try:
+        mail(notice).send()
+    except OSError as error:  # smtplib's errors are OSErrors
+        _failed(notice, error)
+    else:
+        _end(notice, Notice.Outcome.SENT)
+
+
+def mail(notice: Notice) -> EmailMessage:
+    """The message of a notice."""
+    order, base = notice.order, settings.TIERCEL_PUBLIC_URL
+    page = base + reverse("my-volume", args=[order.volume.key])
+    written = letter(notice, Places(page, page, base + reverse("notices")))
+    off = wishes.link(wishes.Wish(notice.user, NoticeKind(notice.kind)))
+    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
+    return EmailMessage(
+        written.subject,
+        written.text,
+        to=[notice.user.email],
+        headers={
+            "Message-ID": f"<{notice.key}@{domain}>",
+            "Auto-Submitted": "auto-generated",
+            "List-Unsubscribe": f"<{off}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
+    )
+
+
+def _is_wanted(notice: Notice) -> bool:
+    """Whether the person is still there, still belongs to the customer, and still wants it."""
+    member = Member.objects.filter(customer=notice.order.customer_id, user=notice.user_id)
+    kind = NoticeKind(notice.kind)
+    return notice.user.is_active and member.exists() and kind in wishes.wanted(notice.user)
+
+
+def _end(notice: Notice, outcome: Notice.Outcome) -> None:
+    open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)
+    open_.update(outcome=outcome, ended_at=Now(), error="")
+
+
+def _failed(notice: Notice, error: OSError) -> None:
+    text = str(error)[:ERROR_LENGTH]
+    log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, text)
+    open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)
+    if notice.tries > len(PAUSES):
+        open_.update(outcome=Notice.Outcome.FAILED, ended_at=Now(), error=text)
+        return
+    pause = timedelta(minutes=PAUSES[notice.tries - 1])
+    open_.update(next_at=Now() + pause, error=text)
