@@ -1,124 +1,200 @@
-"""Customers change the cache plan of a volume: cards, a confirmation, a real job.
+"""Customers choose a cache plan: cards, a confirmation, an order.
 
 The price shown on the confirmation is the price agreed on: it comes back with the answer, and a
-plan whose price has changed meanwhile is asked about again.
+plan whose price has changed meanwhile is asked about again. What may be ordered, and what it costs,
+is `panel.orders`' to say.
 """
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, cast
+
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.address import address_of
+from jobs.clock import database_now
 from jobs.models import Job
-from panel.models import User
-from panel.orders import rights
-from panel.orders.choices import offers_of
+from panel import stepup
+from panel.models import Order, User
+from panel.orders import prices, rights, trial
+from panel.orders.asking import When
+from panel.orders.choices import Choice, choices, offers_of
+from panel.orders.choices import choice as weighed
 from panel.orders.place import place
 from panel.orders.refusal import OrderRefused
-from panel.portal import words
-from panel.portal.rows import changes_of, member_view, paid_for, row_of, several_customers
-from storage.models import Volume
-from storage.offers import Offer
+from panel.portal import course
+from panel.portal.expected import expectations
+from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
+from panel.portal.shelf import headroom, no_help, shelf, trial_words
+from panel.portal.standing import standing
+from panel.portal.today import use_of
+from storage.models import CachePlan, Volume
+from storage.outlook import Expectation, today
 from storage.rows import VolumeRow
 
-UNPROCESSABLE, CONFLICT = 422, 409
-PRICE_CHANGED = "The price has changed since you opened this page. Look at it and confirm again."
+UNPROCESSABLE: Final = 422
+STATUS: Final = {"over_cap": 402, "too_soon": 402, "cap_unknown": 402, "order_running": 409}
+"""By code of a refusal; every other one is `UNPROCESSABLE`."""
+WHENS: Final[dict[str, When]] = {"now": "now", "period_end": "period_end"}
 
 
 @require_safe
 @member_view
 def plans(request: HttpRequest, key: str) -> HttpResponse:
-    """What may be chosen for a volume: a card each."""
-    row = row_of(request, key)
+    """The volume today, and what may be chosen for it: a card each."""
+    row, now = row_of(request, key), database_now()
+    use, found = use_of(row, now), choices(row, now)
+    expected = expectations(use, [each.offer for each in found])
+    cards = shelf(found, expected, trial.running(row.volume))
     context = {
         "volume": row.volume,
-        "offers": offers_of(row),
-        "barred": barred(request, row.volume),
-        "has_other_cache": row.cache is not None and row.volume.cache_plan is None,
+        "today": today(use),
+        "cards": cards,
+        "no_help": no_help(cards),
+        "headroom": headroom(row.volume.customer, now),
+        "barred": rights.barred(request.user, row.volume),
+        "has_cache": row.cache is not None,
+        "trial_words": trial_words(),
+        "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
-        **words.running(_running(request, row.volume)),
+        **standing(request.user, row.volume),
+        **course.running(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one request speaks of."""
+
+    row: VolumeRow
+    choice: Choice
+    expected: Expectation | None
+    is_trial: bool
+    when: When | None
+    now: datetime
+
+    @property
+    def refusal(self) -> OrderRefused | None:
+        """Why it cannot be ordered at the usual time."""
+        return self.choice.refusal
+
+    @property
+    def agreed_minor(self) -> int:
+        """The price a month that is agreed on by confirming."""
+        return 0 if self.is_trial else self.choice.offer.price_minor
+
+    @property
+    def address(self) -> str:
+        """Where it is shown."""
+        path = reverse("my-plan-confirm", args=[self.row.volume.key, self.choice.offer.key])
+        query = {"trial": "1"} if self.is_trial else {}
+        if self.when is not None:
+            query["when"] = self.when
+        return f"{path}?{urlencode(query)}" if query else path
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
-    """What a choice costs and does; sent back, it is done."""
-    row = row_of(request, key)
-    offer = next((offer for offer in offers_of(row) if offer.key == choice), None)
+    """What a choice costs and does; sent back, it is ordered. In the address, `trial` is for
+    nothing and for a time, and `when` the time that was chosen before."""
+    row, is_post, now = row_of(request, key), request.method == "POST", database_now()
+    # A plan that is sold no more since the page was opened is refused with the reason.
+    seen = CachePlan.objects.filter(key=choice).first() if is_post else None
+    offer = next((offer for offer in offers_of(row, seen) if offer.key == choice), None)
     if offer is None:
         raise Http404
-    if running := _running(request, row.volume):
-        # A double click, or a second window: there is one change, and this is it.
+    if not is_post and (running := _running(request, row.volume)):
         return redirect("my-change", running.key)
-    reason = barred(request, row.volume) or offer.reason
-    if offer.is_current:
-        reason = "This is your plan already."
-    if request.method == "POST" and not reason:
-        if _agreed(request) == (str(offer.price_minor), offer.currency):
-            return _order(request, row, offer)
-        return _confirm(request, row, offer, warning=PRICE_CHANGED, status=UNPROCESSABLE)
-    status = UNPROCESSABLE if request.method == "POST" else 200
-    return _confirm(request, row, offer, reason=reason, status=status)
+    told = request.POST if is_post else request.GET
+    wanted = Wanted(
+        row,
+        weighed(row, offer, now),
+        expectations(use_of(row, now), [offer]).get(offer.key),
+        "trial" in request.GET,
+        WHENS.get(told.get("when", "")),
+        now,
+    )
+    if not is_post:
+        return _confirm(request, wanted, rights.barred(request.user, row.volume))
+    return stepup.demand(request, wanted.address) or _order(request, wanted)
+
+
+def _order(request: HttpRequest, wanted: Wanted) -> HttpResponse:
+    plan = wanted.choice.offer.plan
+    try:
+        order = place(
+            volume=wanted.row.volume,
+            plan=plan,
+            actor=cast("User", request.user),
+            agreed=_agreed(request),
+            when=wanted.when,
+            trial=wanted.is_trial,
+            address=address_of(request),
+            idempotency_key=request.POST.get("idempotency_key", "")[:255],
+        )
+    except OrderRefused as refused:
+        if refused.code == "order_running" and (same := _same(request, refused, wanted)):
+            return redirect("my-order", same.key)
+        return _confirm(request, wanted, refused, STATUS.get(refused.code, UNPROCESSABLE))
+    return redirect("my-order", order.key)
 
 
 def _confirm(
-    request: HttpRequest,
-    row: VolumeRow,
-    offer: Offer,
-    *,
-    reason: str = "",
-    warning: str = "",
-    status: int = 200,
+    request: HttpRequest, wanted: Wanted, refused: OrderRefused | None, status: int = 200
 ) -> HttpResponse:
+    row, found = wanted.row, wanted.choice
+    refused = refused or (None if wanted.is_trial and found.trial else wanted.refusal)
+    is_later = found.when == "period_end"
     context = {
         "volume": row.volume,
-        "offer": offer,
-        "reason": reason,
-        "warning": warning,
+        "offer": found.offer,
+        "money": found.trial if wanted.is_trial else found.other if is_later else found.quote,
+        "later": found.quote if is_later else None,
+        "when": wanted.when,
+        "expected": wanted.expected,
+        "is_trial": wanted.is_trial,
+        "agreed_minor": wanted.agreed_minor,
+        "address": wanted.address,
+        "refused": refused,
+        "order_in_the_way": refused.order if refused is not None else None,
+        # A price that changed is shown anew, to be confirmed or not.
+        "can_confirm": refused is None or refused.code == "price_changed",
         "now": row.volume.cache_plan,
-        "paid": paid_for(request.user, row.volume),
+        "paid": prices.paid(row.volume),
         "has_cache": row.cache is not None,
         "cache_bytes": row.cache.size_bytes if row.cache is not None else None,
+        "headroom": headroom(row.volume.customer, wanted.now),
+        "trial_words": trial_words(),
+        "revert_days": settings.TIERCEL_REVERT_DAYS,
+        "must_prove": not stepup.is_proven(request),
+        "idempotency_key": secrets.token_urlsafe(16),
     }
     return render(request, "portal/confirm.html", context, status=status)
 
 
-def _order(request: HttpRequest, row: VolumeRow, offer: Offer) -> HttpResponse:
-    actor = request.user if isinstance(request.user, User) else None
-    try:
-        made = place(
-            volume=row.volume,
-            plan=offer.plan,
-            actor=actor,
-            agreed=(offer.price_minor, offer.currency),
-            when="now",
-            address=address_of(request),
-        )
-    except OrderRefused as refused:
-        if refused.code == "order_running":
-            if running := _running(request, row.volume):
-                return redirect("my-change", running.key)
-            return render(request, "portal/busy.html", {"volume": row.volume}, status=CONFLICT)
-        reason = f"{refused.message} {refused.way_out}"
-        return _confirm(request, row, offer, reason=reason, status=UNPROCESSABLE)
-    if made.job is None:
-        raise RuntimeError(f"order {made.key} at once has no job")
-    return redirect("my-change", made.job.key)
+def _same(request: HttpRequest, refused: OrderRefused, wanted: Wanted) -> Order | None:
+    """The order that runs, where it is for the same plan: a second window, and this is it."""
+    if refused.order is None or refused.order.to_plan != wanted.choice.offer.plan:
+        return None
+    return orders_of(request.user).filter(pk=refused.order.pk).first()
 
 
-def _agreed(request: HttpRequest) -> tuple[str, str]:
-    return request.POST.get("price_minor", ""), request.POST.get("currency", "")
+def _agreed(request: HttpRequest) -> tuple[int, str]:
+    """What the form says was seen; a price that nothing has where it says none."""
+    typed = request.POST.get("price_minor", "")
+    minor = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 15 else -1
+    return minor, request.POST.get("currency", "")
 
 
 def _running(request: HttpRequest, volume: Volume) -> Job | None:
     return changes_of(request.user).unfinished().filter(volume=volume).first()
-
-
-def barred(request: HttpRequest, volume: Volume) -> str:
-    """Why this person may change no plan of this volume; "" where they may."""
-    refusal = rights.barred(request.user, volume)
-    return f"{refusal.message} {refusal.way_out}" if refusal is not None else ""

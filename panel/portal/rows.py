@@ -11,11 +11,13 @@ from datetime import datetime
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from jobs.models import Job, JobQuerySet, State
+from panel.models import Order, OrderState
+from panel.models.order import OrderQuerySet
 from storage.access import Person, member
 from storage.models import Member, Volume
 from storage.rows import VolumeRow, rows_of
@@ -47,7 +49,20 @@ def changes_of(user: Person) -> JobQuerySet:
     """The changes of plan that members asked for on those volumes, newest first."""
     own = volumes_of(user).values("pk")
     found = Job.objects.visible_to(user).filter(volume__in=own, dry_run=False)
-    return found.asked_by_customer().with_names().select_related("cache_plan")
+    return (
+        found.asked_by_customer()
+        .with_names()
+        .select_related("cache_plan", "order__from_plan", "order__to_plan")
+    )
+
+
+def orders_of(user: Person) -> OrderQuerySet:
+    """The orders of the customers who have those volumes now, newest first."""
+    own = volumes_of(user).values("pk")
+    found = Order.objects.visible_to(user).filter(volume__in=own, customer=F("volume__customer"))
+    return found.select_related(
+        "volume", "actor", "job__cache_plan", "from_plan", "to_plan", "proof", "reverts"
+    ).defer("job__wish", "job__fallback")
 
 
 def several_customers(user: Person) -> bool:
@@ -70,11 +85,14 @@ class Paid:
 
 
 def paid_for(user: Person, volume: Volume) -> Paid | None:
-    """What was agreed on with the change that led to the plan the volume has, else the plan's own
-    price; None without a plan."""
+    """What was agreed on with the order or change that led to the plan the volume has, else the
+    plan's own price; None without a plan."""
     plan = volume.cache_plan
     if plan is None:
         return None
+    order = orders_of(user).filter(volume=volume, state=OrderState.COMPLETED).first()
+    if order is not None and order.to_plan_id == plan.pk:
+        return Paid(order.price_minor, order.currency, order.ended_at)
     last = changes_of(user).filter(volume=volume, state=State.SUCCEEDED).first()
     if last is None or last.cache_plan_id != plan.pk or last.price_minor is None:
         return Paid(plan.price_minor, plan.currency, None)

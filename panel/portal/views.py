@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
+from jobs.clock import database_now
 from jobs.models import Job, State
-from panel.portal import words
+from panel.models import Proof, ProofState
+from panel.orders import rights, takeback
+from panel.orders.prices import last_completed
+from panel.portal import course, words
 from panel.portal.cards import LARGE, Card, cards_of
 from panel.portal.effect import effect
+from panel.portal.past import past
 from panel.portal.rows import (
     changes_of,
     member_view,
+    orders_of,
     paid_for,
     row_of,
     several_customers,
     volumes_of,
 )
+from panel.portal.standing import standing
 from panel.search import cleaned
 from storage.models import Volume
 from storage.series_views import chart_context
 
-HISTORY_ROWS = 20
 PAGE_CARDS = 24
 SEARCH_FROM = 7
 """So many volumes are worth a search."""
@@ -66,12 +70,28 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "row": card.row,
         "volume": found,
         "paid": paid_for(request.user, found),
-        **words.running(running),
+        **course.running(running),
         "effect": effect(found, changes.filter(state=State.SUCCEEDED).first(), timezone.now()),
-        "history": _history(changes[:HISTORY_ROWS]),
+        "history": past(request.user, found),
+        "last": _last(request, found),
         "several_customers": several_customers(request.user),
+        **standing(request.user, found),
     }
     return render(request, "portal/volume.html", context)
+
+
+def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
+    """The order that the volume's plan comes from, with what may be done with it."""
+    order = last_completed(found)
+    if order is None or order.to_plan_id != found.cache_plan_id:
+        return None
+    proof = Proof.objects.visible_to(request.user).filter(order=order).first()
+    is_open = takeback.refusal(order, found, database_now()) is None
+    return {
+        "order": order,
+        "has_report": proof is not None and proof.state == ProofState.READY,
+        "may_revert": is_open and rights.barred(request.user, found) is None,
+    }
 
 
 @require_safe
@@ -91,7 +111,7 @@ def volume_running(request: HttpRequest, key: str) -> HttpResponse:
     running = changes_of(request.user).filter(volume=found).unfinished().first()
     if running is None and request.headers.get("HX-Request"):
         return HttpResponseClientRefresh()
-    return render(request, "portal/_running.html", {"volume": found, **words.running(running)})
+    return render(request, "portal/_running.html", {"volume": found, **course.running(running)})
 
 
 @require_safe
@@ -112,12 +132,6 @@ def _card(found: Volume, running: Job | None) -> Card:
     return cards_of([found], {found.pk: running} if running else {}, timezone.now(), LARGE)[0]
 
 
-def _history(changes: Iterable[Job]) -> list[dict[str, object]]:
-    return [
-        {"job": job, "plan": words.plan_name(job), "outcome": words.outcome(job)} for job in changes
-    ]
-
-
 @require_safe
 @member_view
 def figures(request: HttpRequest, key: str) -> HttpResponse:
@@ -129,7 +143,10 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def change(request: HttpRequest, key: str) -> HttpResponse:
-    """One change of plan while it runs, and what became of it."""
+    """One change of plan while it runs, and what became of it; that of an order is told there."""
+    order = orders_of(request.user).filter(job__key=key).first()
+    if order is not None:
+        return redirect("my-order", order.key)
     return render(request, "portal/change.html", _status(request, key))
 
 

@@ -131,8 +131,3 @@ def told(job: Job) -> dict[str, object]:
         "phases": phases(job, steps),
         "progress": progress(job, steps),
     }
-
-
-def running(job: Job | None) -> dict[str, object]:
-    """The context of `portal/_running.html`: the change that runs, None for none."""
-    return {"running": job, **(told(job) if job is not None else {})}

@@ -57,10 +57,14 @@ def plan(name: str = "Fast", **fields: Any) -> CachePlan:
 
 
 def browser(user: User) -> Client:
-    """One in which the person has just signed in."""
     client = Client()
     client.force_login(user)
-    return prove(client, user)
+    return client
+
+
+def buyer(user: User) -> Client:
+    """Somebody who has just shown who they are: what costs may be confirmed."""
+    return prove(browser(user), user)
 
 
 def seen(client: Client, name: str, *args: str, status: int = 200, **query: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from pytest_django import Settings
 from jobs import nudge, operation, runner
 from jobs.models import Door, Job, Kind, State
 from jobs.refresh import refresh
+from panel.models import Order, OrderState
+from panel.orders.settle import sweep
 from storage.models import CachePlan, Volume
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
@@ -20,7 +23,7 @@ from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
-from tests.panel.portal.shop import Shop, browser, clean, plan, seen, shop
+from tests.panel.portal.shop import Shop, buyer, clean, plan, seen, shop
 from tests.scene import end, job
 
 __all__ = ["fake_host", "fake_server", "make_fake_host"]
@@ -30,6 +33,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    settings.TIERCEL_MANDATE_REQUIRED = False
     monkeypatch.setattr(nudge, "send", lambda task, *args: True)
     monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
 
@@ -42,6 +46,11 @@ def order(client: Client, volume: Volume, choice: CachePlan | None, **data: Any)
     return client.post(path, fields)  # type: ignore[return-value]
 
 
+def order_page(client: Client) -> str:
+    """The page of the newest order."""
+    return seen(client, "my-order", Order.objects.first().key)  # type: ignore[union-attr]
+
+
 def refused(response: HttpResponse, status: int = 422) -> str:
     assert response.status_code == status
     return clean(response.content.decode())
@@ -49,7 +58,7 @@ def refused(response: HttpResponse, status: int = 422) -> str:
 
 def test_a_card_tells_price_and_size_and_leads_to_the_confirmation() -> None:
     acme, fast = shop(), plan(description="For busy mail servers")
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     cards = seen(client, "my-plan", acme.volume.key)
     assert "4.90 EUR" in cards
     assert "2 GiB" in cards
@@ -64,9 +73,12 @@ def test_a_card_tells_price_and_size_and_leads_to_the_confirmation() -> None:
 
 def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> None:
     acme, fast = shop(), plan()
-    response = order(browser(acme.owner), acme.volume, fast)
+    response = order(buyer(acme.owner), acme.volume, fast)
     made = Job.objects.get()
-    assert response.headers["Location"] == reverse("my-change", args=[made.key])
+    placed = Order.objects.get()
+    assert response.headers["Location"] == reverse("my-order", args=[placed.key])
+    assert (placed.job, placed.price_minor) == (made, 490)
+    assert placed.expected["kind"] == "unknown"
     assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Door.PORTAL, acme.owner)
     assert made.address == "127.0.0.1"
     assert (made.cache_plan, made.price_minor, made.currency) == (fast, 490, "EUR")
@@ -78,7 +90,7 @@ def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> 
 
 def test_a_double_click_makes_one_job_and_shows_it() -> None:
     acme, fast = shop(), plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     first, second = order(client, acme.volume, fast), order(client, acme.volume, fast)
     assert Job.objects.count() == 1
     assert first.headers["Location"] == second.headers["Location"]
@@ -88,7 +100,7 @@ def test_a_running_change_is_shown_and_bars_another() -> None:
     acme = shop()
     plan()
     running = job(acme.there, door=Door.PORTAL)
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     link = reverse("my-change", args=[running.key])
     for name in ("my-volumes", "my-volume", "my-plan"):
         assert link in seen(client, name, *[acme.volume.key] * (name != "my-volumes"))
@@ -98,7 +110,7 @@ def test_a_running_change_is_shown_and_bars_another() -> None:
 def test_work_by_the_provider_is_said_without_showing_it() -> None:
     acme, fast = shop(), plan()
     by_staff = job(acme.there)
-    text = refused(order(browser(acme.owner), acme.volume, fast), 409)
+    text = refused(order(buyer(acme.owner), acme.volume, fast), 409)
     assert by_staff.key not in text
     assert Job.objects.count() == 1
 
@@ -109,13 +121,13 @@ def test_who_may_not_order_sees_cards_with_the_reason_and_gets_no_job(role: str)
     person = make.user()
     if not role:
         make.customer().members.create(user=person, role="owner")
-        assert order(browser(person), acme.volume, fast).status_code == 404
+        assert order(buyer(person), acme.volume, fast).status_code == 404
     else:
         acme.customer.members.create(user=person, role=role)
-        cards = seen(browser(person), "my-plan", acme.volume.key)
+        cards = seen(buyer(person), "my-plan", acme.volume.key)
         assert "You may look, but not order" in cards
         assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in cards
-        refused(order(browser(person), acme.volume, fast))
+        refused(order(buyer(person), acme.volume, fast))
     assert not Job.objects.exists()
 
 
@@ -123,13 +135,13 @@ def test_an_operator_of_the_customer_may_order() -> None:
     acme, fast = shop(), plan()
     person = make.user()
     acme.customer.members.create(user=person, role="operator")
-    assert order(browser(person), acme.volume, fast).status_code == 302
+    assert order(buyer(person), acme.volume, fast).status_code == 302
 
 
 def test_where_customers_may_not_order_nobody_can(settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
     acme, fast = shop(), plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     assert "Ask your provider" in seen(client, "my-plan", acme.volume.key)
     refused(order(client, acme.volume, fast))
     assert not Job.objects.exists()
@@ -137,7 +149,7 @@ def test_where_customers_may_not_order_nobody_can(settings: Settings) -> None:
 
 def test_a_price_that_changed_meanwhile_is_asked_about_again() -> None:
     acme, fast = shop(), plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     text = refused(order(client, acme.volume, fast, price_minor=390))
     assert "price has changed" in text
     assert "4.90 EUR" in text
@@ -147,7 +159,7 @@ def test_a_price_that_changed_meanwhile_is_asked_about_again() -> None:
 def test_a_plan_that_is_sold_out_is_refused_in_the_customers_words() -> None:
     acme = shop(pvs=(make.pv(), make.fast_pv(free_bytes=GIB)))
     fast = plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     assert "Sold out" in seen(client, "my-plan", acme.volume.key)
     assert "Sold out" in refused(order(client, acme.volume, fast))
     assert not Job.objects.exists()
@@ -164,7 +176,7 @@ def test_what_is_promised_to_another_customer_is_not_sold_again() -> None:
     facts = make.facts(acme.there.lv, zebra.there.lv, pvs=acme.there.facts.pvs)
     acme.there.host.facts = make.inventory(facts)
     acme.there.host.save()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     assert order(client, acme.volume, fast).status_code == 302
     assert "Sold out" in refused(order(client, zebra.volume, fast))
     assert Job.objects.count() == 1
@@ -173,7 +185,7 @@ def test_what_is_promised_to_another_customer_is_not_sold_again() -> None:
 @pytest.mark.parametrize("state", ["quarantined", "unverified"])
 def test_a_host_in_trouble_is_not_the_customers_to_know(state: str) -> None:
     acme, fast = shop(host={"state": state}), plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     assert "ask support" in seen(client, "my-plan", acme.volume.key)
     assert "ask support" in refused(order(client, acme.volume, fast))
 
@@ -182,15 +194,16 @@ def test_ones_own_plan_cannot_be_bought_twice() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaa_cpool")))
     fast = plan(on_offer=False)
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     assert "Your plan now" in seen(client, "my-plan", acme.volume.key)
     assert "your plan already" in refused(order(client, acme.volume, fast))
 
 
-def test_an_unknown_or_retired_plan_is_not_there() -> None:
+def test_a_plan_retired_meanwhile_is_refused_and_not_shown_any_more() -> None:
     acme, old = shop(), plan(on_offer=False)
-    client = browser(acme.owner)
-    assert order(client, acme.volume, old).status_code == 404
+    client = buyer(acme.owner)
+    assert "not sold any more" in refused(order(client, acme.volume, old))
+    seen(client, "my-plan-confirm", acme.volume.key, old.key, status=404)
     path = reverse("my-plan-confirm", args=[acme.volume.key, "nothing"])
     assert client.post(path).status_code == 404
 
@@ -198,33 +211,55 @@ def test_an_unknown_or_retired_plan_is_not_there() -> None:
 def test_back_to_no_cache_is_a_removal_without_a_price() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
-    assert order(browser(acme.owner), acme.volume, None).status_code == 302
+    assert order(buyer(acme.owner), acme.volume, None, when="now").status_code == 302
     made = Job.objects.get()
     assert (made.kind, made.cache_plan, made.price_minor) == (Kind.REMOVE_CACHE, None, 0)
+
+
+def test_a_lower_price_begins_at_the_end_of_the_month_and_can_be_cancelled_until_then() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
+    client = buyer(acme.owner)
+    page = seen(client, "my-plan-confirm", acme.volume.key, "none")
+    assert re.search(r'value="period_end"\s+checked', page)
+    assert order(client, acme.volume, None).status_code == 302
+    placed = Order.objects.get()
+    assert (placed.state, placed.job) == (OrderState.SCHEDULED, None)
+    assert "Until then you keep Fast" in seen(client, "my-order", placed.key)
+    for name in ("my-volume", "my-plan"):
+        assert reverse("my-order-cancel", args=[placed.key]) in seen(client, name, acme.volume.key)
+    client.post(reverse("my-order-cancel", args=[placed.key]))
+    placed.refresh_from_db()
+    assert placed.state == OrderState.CANCELLED
+    assert "Planned" not in seen(client, "my-volume", acme.volume.key)
 
 
 def test_a_bigger_plan_exchanges_the_cache_and_says_what_that_means() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
     bigger = plan("Faster", size_bytes=4 * GIB)
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     text = seen(client, "my-plan-confirm", acme.volume.key, bigger.key)
     assert "runs at disk speed for a few minutes while the cache is exchanged" in text
     assert order(client, acme.volume, bigger).status_code == 302
     made = Job.objects.get()
     assert (made.kind, made.cache_plan) == (Kind.REPLACE_CACHE, bigger)
     assert made.wish["cache"]["size_bytes"] == 4 * GIB
-    assert "Exchanging the cache" in seen(client, "my-change", made.key)
+    assert "Exchanging the cache" in order_page(client)
 
 
 def test_a_failed_change_leaves_the_plan_as_it_was() -> None:
     acme, fast = shop(), plan()
-    client = browser(acme.owner)
+    client = buyer(acme.owner)
     order(client, acme.volume, fast)
     made = Job.objects.get()
     end(made, State.FAILED, error={"code": "x", "message": "lvcreate failed on vg0"})
     assert acme.volume.cache_plan is None
-    assert "nothing was changed" in seen(client, "my-change", made.key)
+    for _ in range(2):
+        page = order_page(client)
+        assert "nothing was changed" in page
+        assert "Nothing was charged" in page
+        sweep()
     assert "not changed" in seen(client, "my-volume", acme.volume.key)
 
 
@@ -254,28 +289,30 @@ def run(made: Job) -> None:
 
 def test_a_customer_buys_a_cache_and_goes_back(real: Shop) -> None:
     small = plan("Small", size_bytes=None, ratio_percent=25)
-    client = browser(real.owner)
+    client = buyer(real.owner)
     assert order(client, real.volume, small).status_code == 302
     bought = Job.objects.get()
-    assert "Preparing your cache" in seen(client, "my-change", bought.key)
+    assert "Preparing your cache" in order_page(client)
     run(bought)
     assert (bought.state, bought.error) == (State.SUCCEEDED, {})
-    assert "now has the plan Small" in seen(client, "my-change-status", bought.key)
+    sweep()
+    assert "now has the plan Small" in order_page(client)
     assert real.volume.cache_plan == small
     page = seen(client, "my-volume", real.volume.key)
     assert "256 MiB" in page
     assert "4.90 EUR" in page
-    assert order(client, real.volume, None).status_code == 302
+    assert order(client, real.volume, None, when="now").status_code == 302
     removed = Job.objects.exclude(pk=bought.pk).get()
     run(removed)
     assert (removed.state, removed.error) == (State.SUCCEEDED, {})
     assert real.volume.cache_plan is None
-    assert "no cache any more" in seen(client, "my-change", removed.key)
+    sweep()
+    assert "no cache any more" in order_page(client)
 
 
 def test_work_by_staff_leaves_the_customers_plan_alone(real: Shop) -> None:
     small = plan("Small", size_bytes=None, ratio_percent=25)
-    client = browser(real.owner)
+    client = buyer(real.owner)
     order(client, real.volume, small)
     bought = Job.objects.get()
     run(bought)

@@ -1,0 +1,84 @@
+"""Every change of plan of a volume with its price: its orders, and older changes without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.urls import reverse
+
+from jobs.models import Job
+from panel.models import Order, OrderState, ProofState
+from panel.portal import course, words
+from panel.portal.rows import changes_of, orders_of
+from panel.portal.words import Outcome
+from storage.access import Person
+from storage.models import Volume
+
+ROWS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`charge_minor` is what was charged at once, None where nothing was or nobody recorded it;
+    `report_url` is "" where there is no report."""
+
+    name: str
+    url: str
+    price_minor: int
+    currency: str
+    charge_minor: int | None
+    credit_minor: int
+    at: datetime
+    who: str
+    outcome: Outcome
+    report_url: str
+
+
+def past(user: Person, volume: Volume) -> list[Entry]:
+    """The newest `ROWS` changes, newest first. Two queries."""
+    orders = orders_of(user).filter(volume=volume)[:ROWS]
+    changes = changes_of(user).filter(volume=volume, order=None)[:ROWS]
+    found = [*map(of_order, orders), *map(of_change, changes)]
+    return sorted(found, key=lambda entry: entry.at, reverse=True)[:ROWS]
+
+
+def of_order(order: Order) -> Entry:
+    """An order as a row."""
+    proof = getattr(order, "proof", None)
+    is_done = order.state == OrderState.COMPLETED
+    is_told = proof is not None and proof.state == ProofState.READY
+    return Entry(
+        course.title(order),
+        reverse("my-order", args=[order.key]),
+        order.price_minor,
+        order.currency,
+        order.charge_minor if is_done else None,
+        order.credit_minor if is_done else 0,
+        order.created_at,
+        _name(order.actor),
+        course.outcome(order),
+        reverse("my-report", args=[order.key]) if is_told else "",
+    )
+
+
+def of_change(job: Job) -> Entry:
+    """A change from before there were orders."""
+    return Entry(
+        words.plan_name(job),
+        reverse("my-change", args=[job.key]),
+        job.price_minor or 0,
+        job.currency,
+        None,
+        0,
+        job.created_at,
+        _name(job.actor),
+        words.outcome(job),
+        "",
+    )
+
+
+def _name(person: object) -> str:
+    named = getattr(person, "get_full_name", None)
+    return named() if named is not None else ""

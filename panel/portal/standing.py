@@ -1,0 +1,19 @@
+"""What the pages of a volume say besides: a suspended account, a change planned for later."""
+
+from __future__ import annotations
+
+from panel.models import OrderState
+from panel.portal.rows import orders_of
+from storage.access import Person
+from storage.models import Volume
+
+
+def standing(user: Person, volume: Volume) -> dict[str, object]:
+    """The context of `portal/_suspended.html` and `portal/_planned.html`. Two queries."""
+    customer = volume.customer
+    scheduled = orders_of(user).filter(volume=volume, state=OrderState.SCHEDULED)
+    return {
+        "suspended": customer is not None and customer.suspended_at is not None,
+        "planned": scheduled.first(),
+        "may_order": Volume.objects.orderable_by(user).filter(pk=volume.pk).exists(),
+    }
