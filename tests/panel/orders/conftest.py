@@ -1,0 +1,17 @@
+"""Shops are open, and no broker is asked."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from jobs import nudge
+
+
+@pytest.fixture(autouse=True)
+def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The jobs that a worker was told of."""
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    told: list[int] = []
+    monkeypatch.setattr(nudge, "job", told.append)
+    return told

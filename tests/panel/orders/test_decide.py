@@ -1,0 +1,142 @@
+"""The word an order waits for is taken once, whoever says it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs import queue
+from jobs.models import Job, State
+from jobs.moves import claim
+from panel.models import Order, OrderState
+from panel.orders import decide, events, settle
+from panel.orders.refusal import OrderRefused
+from tests.panel.orders.till import buy, finish
+from tests.panel.portal.shop import plan, shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def asked(settings: Settings) -> Order:
+    """An order that the billing system is being asked about."""
+    settings.TIERCEL_BILLING_URL = "https://billing.example"
+    return buy(shop(), plan())
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the events, as they come."""
+    names: list[str] = []
+    for name in ("completed", "failed", "refused", "cancelled"):
+        signal = getattr(events, name)
+        monkeypatch.setattr(
+            signal, "send", lambda sender, order, name=name: names.append(f"{name} {order.state}")
+        )
+    return names
+
+
+def job_of(order: Order) -> Job:
+    assert order.job is not None
+    return Job.objects.get(pk=order.job.pk)
+
+
+def test_approved_the_work_begins_and_only_then(asked: Order, sent: list[int]) -> None:
+    assert claim(job_of(asked).pk, "worker") is None
+    assert decide.approve(asked)
+    assert asked.state == OrderState.RUNNING
+    assert sent == [job_of(asked).pk]
+    assert claim(job_of(asked).pk, "worker") is not None
+
+
+def test_approved_twice_it_begins_once(asked: Order, sent: list[int]) -> None:
+    again = Order.objects.get(pk=asked.pk)
+    assert decide.approve(asked)
+    assert not decide.approve(again)
+    assert not decide.refuse(again, "No.")
+    assert not decide.hold(again)
+    assert len(sent) == 1
+
+
+def test_refused_the_reason_is_the_customers_and_nothing_is_charged(
+    asked: Order, told: list[str]
+) -> None:
+    assert decide.refuse(asked, " Your card has expired. ")
+    assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "refused")
+    assert asked.reason == "Your card has expired."
+    assert asked.ended_at is not None
+    assert job_of(asked).state == State.CANCELLED
+    assert asked.volume.cache_plan is None
+    assert told == ["refused refused"]
+    assert not decide.approve(asked)
+    assert job_of(asked).state == State.CANCELLED
+
+
+def test_refused_without_a_reason_there_is_one(asked: Order) -> None:
+    decide.refuse(asked, " ")
+    assert asked.reason == decide.DECLINED
+
+
+def test_after_pending_either_word_counts(asked: Order) -> None:
+    assert decide.hold(asked)
+    assert asked.state == OrderState.PENDING
+    assert not decide.hold(asked)
+    assert decide.approve(asked)
+
+
+def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list[str]) -> None:
+    settle.sweep()
+    asked.refresh_from_db()
+    assert asked.state == OrderState.AUTHORISING
+    Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
+    settle.sweep()
+    settle.sweep()
+    asked.refresh_from_db()
+    assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "billing_timeout")
+    assert "Nothing was charged" in asked.reason
+    assert job_of(asked).state == State.CANCELLED
+    assert told == ["refused refused"]
+
+
+def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settings) -> None:
+    settings.TIERCEL_BILLING_TIMEOUT = "approve"
+    decide.hold(asked)
+    Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
+    settle.sweep()
+    asked.refresh_from_db()
+    assert asked.state == OrderState.RUNNING
+    assert job_of(asked).awaits == ""
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
+    if is_pending:
+        decide.hold(asked)
+    decide.cancel(asked, asked.actor)
+    assert asked.state == OrderState.CANCELLED
+    assert job_of(asked).state == State.CANCELLED
+    assert told == ["cancelled cancelled"]
+
+
+def test_once_it_runs_or_is_over_it_is_too_late() -> None:
+    running = buy(shop(), plan())
+    for _ in range(2):
+        with pytest.raises(OrderRefused) as refused:
+            decide.cancel(running, running.actor)
+        assert refused.value.code == "too_late"
+        assert job_of(running).state in (State.QUEUED, State.SUCCEEDED)
+        if running.is_open:
+            finish(running)
+
+
+def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list[str]) -> None:
+    queue.cancel(job_of(asked), None)
+    settle.sweep()
+    asked.refresh_from_db()
+    assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")
+    assert "stopped by your provider" in asked.reason
+    assert not decide.approve(asked)
+    assert told == ["failed failed"]

@@ -1,0 +1,75 @@
+"""A shop that sells, for the tests of orders."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from jobs.models import Job, State
+from panel.models import Mandate, Order
+from panel.orders.outcome import settle
+from panel.orders.place import place
+from panel.orders.refusal import OrderRefused
+from storage.models import CachePlan, Customer, Volume
+from tests import make
+from tests.panel.portal.shop import Shop
+from tests.scene import end
+
+
+def buy(acme: Shop, plan: CachePlan | None, **fields: Any) -> Order:
+    """The owner orders it, at once unless told otherwise."""
+    asked = {"volume": acme.volume, "plan": plan, "actor": acme.owner, "when": "now", **fields}
+    return place(**asked)
+
+
+def finish(order: Order, state: State = State.SUCCEEDED, **fields: Any) -> None:
+    """Let the order's job have ended, as the runner does, and the order with it. What the host says
+    stays as it was: `has_cache` tells of a cache there."""
+    assert order.job is not None
+    job = Job.objects.get(pk=order.job.pk)
+    end(job, state, **fields)
+    if state == State.SUCCEEDED:
+        Volume.objects.filter(pk=order.volume_id).update(cache_plan=order.to_plan)
+    settle(order)
+    order.refresh_from_db()
+
+
+def has_cache(acme: Shop) -> None:
+    """The host says that the volume has a cache of 2 GiB now."""
+    placement = acme.volume.placed
+    assert placement is not None
+    lv = make.lv(
+        "vm-101-disk-0", uuid=placement.lv_uuid, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")
+    )
+    lv = replace(lv, tags=make.tags(acme.volume.key))
+    host = placement.host
+    host.facts = make.inventory(make.facts(lv))
+    host.save(update_fields=["facts"])
+
+
+def mandate(customer: Customer, **fields: Any) -> Mandate:
+    """10 EUR a charge, 20 EUR a month, from yesterday on."""
+    defaults = {
+        "currency": "EUR",
+        "cap_charge_minor": 1000,
+        "cap_period_minor": 2000,
+        "earliest_next_at": timezone.now() - timedelta(days=1),
+    }
+    return Mandate.objects.create(customer=customer, **{**defaults, **fields})
+
+
+def refusal(acme: Shop, plan: CachePlan | None, **fields: Any) -> OrderRefused:
+    """Why it is refused, once it is sure that nothing was written for it."""
+    volume, before = acme.volume, (Order.objects.count(), Job.objects.count())
+    had = (volume.cache_plan_id, volume.wish)
+    try:
+        made = buy(acme, plan, **fields)
+    except OrderRefused as refused:
+        volume.refresh_from_db()
+        assert (Order.objects.count(), Job.objects.count()) == before
+        assert (volume.cache_plan_id, volume.wish) == had
+        return refused
+    raise AssertionError(f"it was taken: {made}")
