@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.db.models.functions import Now
@@ -29,13 +30,17 @@ def cut(machine: Machine, held: Held, job: Job) -> None:
     held.resume()
 
 
-def kill_worker(panel: Running, held: Held, job: Job) -> None:
-    """Kill the worker in the middle of the operation `held`; another one is started."""
+def kill_worker(
+    panel: Running, held: Held, job: Job, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Kill the worker in the middle of the operation `held`; `meanwhile` is called while there is
+    none, then another one is started."""
     held.wait()
     panel.kill("worker")
     job.refresh_from_db()
     dead = job.lease_owner
     assert (job.state, is_working(job)) == (State.RUNNING, True)
+    meanwhile()
     panel.start("worker")
     held.resume()
     # A minute later, as far as the lease of the dead worker is concerned.

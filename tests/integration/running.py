@@ -23,6 +23,7 @@ from tests.lab.vm import free_port
 
 STOP_SECONDS = 20.0
 SAMPLE_SECONDS = 10
+PROOF_SECONDS = 60
 REDIS = "redis"
 
 
@@ -44,6 +45,9 @@ class Running:
             "TIERCEL_ALLOWED_HOSTS": "localhost,127.0.0.1,10.0.2.2",
             "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
             "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
+            "TIERCEL_MANDATE_REQUIRED": "1",
+            "TIERCEL_PROOF_SECONDS": str(PROOF_SECONDS),
+            "TIERCEL_PROOF_WARM_SECONDS": str(2 * PROOF_SECONDS),
             "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",
             "DJANGO_SETTINGS_MODULE": "panel.settings",
             "WEB_CONCURRENCY": "1",

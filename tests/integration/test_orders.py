@@ -1,0 +1,67 @@
+"""An order outlives the processes that work on it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from django.db.models import Sum
+
+from jobs.models import State
+from panel.models import Order
+from storage.models import Host
+from tests.demo.visitor import Visitor
+from tests.integration.accidents import kill_worker
+from tests.integration.buying import PASSWORD, Buyer, buyer
+from tests.integration.machine import Machine
+from tests.integration.person import Person, finished, words
+from tests.integration.running import Running
+from tests.integration.until import until
+
+pytestmark = pytest.mark.parametrize("machine", ["fake"], indirect=True)
+
+
+def ordered(visitor: Visitor, of: Buyer) -> Order:
+    """Confirm the small plan twice, as a double click does: there is one order."""
+    page = visitor.get(f"/my/volumes/{of.volume.key}/plan/{of.small.key}")
+    for _ in range(2):
+        assert visitor.send(page, of.small.key).status == 200
+    return Order.objects.select_related("job").get(volume=of.volume)
+
+
+def test_a_worker_that_dies_in_the_middle_costs_nothing_until_another_one_has_done_the_work(
+    machine: Machine, host: Host, panel: Running, person: Person
+) -> None:
+    of = buyer(person, host, "mail disk")
+    visitor = Visitor(panel.url)
+    visitor.sign_in(of.user.email, PASSWORD)
+    with machine.hold("lvconvert") as held:
+        order = ordered(visitor, of)
+        assert order.job is not None
+        kill_worker(panel, held, order.job, meanwhile=partial(still_running, visitor, order))
+        assert finished(order.job).state == State.SUCCEEDED
+
+    def over() -> bool:
+        order.refresh_from_db()
+        return not order.is_open
+
+    until(lambda: f"{order} is over", over)
+    assert order.state == "completed"
+    assert "Done: this volume now has the plan" in told(visitor, order)
+    charged = Order.objects.filter(volume=of.volume, state="completed")
+    assert charged.aggregate(total=Sum("charge_minor"))["total"] == order.charge_minor
+    of.volume.refresh_from_db()
+    assert of.volume.cache_plan == of.small
+
+
+def still_running(visitor: Visitor, order: Order) -> None:
+    """Nothing is charged or changed while nobody works, and the page says where it stands."""
+    order.refresh_from_db()
+    assert (order.state, order.volume.cache_plan) == ("running", None)
+    says = told(visitor, order)
+    assert "Charged when done" in says
+    assert "Done:" not in says
+
+
+def told(visitor: Visitor, order: Order) -> str:
+    return words(visitor.get(f"/my/orders/{order.key}/").text)
