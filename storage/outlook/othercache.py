@@ -71,7 +71,7 @@ def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation
     return Expectation(
         kind="own_misses",
         text=(
-            f"At most {share(most)} of your reads from SSD, {share(rate)} now. That would save "
+            f"At most {_of_all(most)} of your reads from SSD, {share(rate)} now. That would save "
             f"you {_at_most(saved)} of waiting."
         ),
         basis=(
@@ -157,6 +157,10 @@ def _lost(more: float | None) -> str:
     if more < HARDLY_SECONDS:
         return "You would hardly wait longer."
     return f"You would wait up to {a_day(more)} longer for the slow disk."
+
+
+def _of_all(rate: float) -> str:
+    return "all" if rate >= 1 else share(rate)
 
 
 def _at_most(seconds: float) -> str:

@@ -91,6 +91,7 @@ def test_twice_the_cache_serves_at_most_twice_the_reads() -> None:
 
 def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
     found = expected(cached(0.4), 90)
+    assert found.text.startswith("At most all of your reads from SSD, 40 % now.")
     assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
 
 
