@@ -13,7 +13,8 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from panel.models import ApiToken, Scope, User
 from panel.models.token import KEY_LENGTH
-from storage.access import Right, is_staff, may
+from storage.access import ORDERING_ROLES, Right, is_staff, may
+from storage.models import Member
 from storage.naming import new_key
 
 DEFAULT_DAYS = 90
@@ -77,6 +78,8 @@ def scopes_of(user: User) -> list[str]:
         scopes += [Scope.VOLUMES, Scope.CUSTOMERS]
     if is_staff(user) and may(user, Right.ADMINISTER):
         scopes += [Scope.PLANS]
+    if Member.objects.filter(user=user, role__in=ORDERING_ROLES).exists():
+        scopes += [Scope.ORDERS]
     return scopes
 
 

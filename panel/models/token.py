@@ -17,6 +17,7 @@ class Scope(models.TextChoices):
     READ = "read", "read everything its person may see"
     VOLUMES = "volumes:write", "change caches, adopt and rename volumes"
     CUSTOMERS = "customers:write", "make and change customers"
+    ORDERS = "orders:write", "order cache plans and take orders back, which costs money"
     PLANS = "plans:write", "make and change cache plans"
 
 

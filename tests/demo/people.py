@@ -9,7 +9,6 @@ from datetime import timedelta
 from django.utils import timezone
 
 from panel import people, tokens
-from panel.models import Scope
 from panel.models.mandate import Mandate
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
@@ -67,7 +66,7 @@ def settle() -> tuple[list[Login], str]:
             name=name, description=description, size_bytes=size_bytes, mode=mode,
             price_minor=price_minor, currency="EUR",
         )  # fmt: skip
-    _, token = tokens.issue(user, name="demo", scopes=list(Scope.values), days=1)
+    _, token = tokens.issue(user, name="demo", scopes=tokens.scopes_of(user), days=1)
     return logins, token
 
 
