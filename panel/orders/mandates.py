@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from panel.models import Mandate, Order, OrderState
+from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
 from panel.models.order import OPEN
 from panel.orders.quote import period
 from panel.orders.refusal import OrderRefused
@@ -23,12 +23,17 @@ def mandate_of(customer: Customer) -> Mandate | None:
 
 
 def charged(customer: Customer, currency: str, now: datetime) -> int:
-    """Minor units charged in the period of `now`, and about to be by orders that run."""
+    """Minor units charged in the period of `now`: for the month itself, by orders, and about to be
+    by orders that run."""
     begin, end = period(now)
     ended = Q(state=OrderState.COMPLETED, ended_at__gte=begin, ended_at__lt=end)
     orders = Order.objects.filter(ended | Q(state__in=OPEN), customer=customer, currency=currency)
     total: int | None = orders.aggregate(total=Sum("charge_minor"))["total"]
-    return total or 0
+    months = UsageLine.objects.filter(
+        kind=LineKind.RECURRING, customer=customer, currency=currency, period_start=begin
+    )
+    invoiced: int | None = months.aggregate(total=Sum("amount_minor"))["total"]
+    return (total or 0) + (invoiced or 0)
 
 
 def left_minor(mandate: Mandate, now: datetime) -> int | None:

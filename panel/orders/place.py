@@ -98,11 +98,13 @@ def take(ask: Ask) -> Order:
 def lock(asked: Volume) -> tuple[Customer, Volume]:
     """The customer's row, then the volume's, as they are now, until the transaction ends. Raises
     `OrderRefused` where the volume is nobody's."""
-    at_first = Volume.objects.values_list("customer_id", flat=True).get(pk=asked.pk)
+    # To the customer whose volume it was a moment ago, it is not there any more (`storage.wall`).
+    volumes = Volume.objects.filter(pk=asked.pk)
+    at_first = volumes.values_list("customer_id", flat=True).first()
     held = Customer.objects.select_for_update(no_key=True)
     customer = held.filter(pk=at_first or 0).first()
-    volume = Volume.objects.select_for_update(no_key=True).get(pk=asked.pk)
-    if customer is None or volume.customer_id != customer.pk:
+    volume = volumes.select_for_update(no_key=True).first()
+    if customer is None or volume is None or volume.customer_id != customer.pk:
         raise OrderRefused("not_allowed", "This volume is not yours.", "Ask your provider.")
     return customer, volume
 

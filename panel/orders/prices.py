@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobs.models import Job, State
-from panel.models import Order, OrderState
+from panel.models import Intent, Order, OrderState
 from storage.models import CachePlan, Volume
 
 
@@ -40,7 +40,8 @@ def paid(volume: Volume) -> Price | None:
 
 
 def paid_before(order: Order) -> Price | None:
-    """What the customer paid for the plan that the order replaced; None for no plan."""
+    """What the customer paid for the plan that the order replaced; None for no plan. Of a plan that
+    was on trial it is the plan's own price: a trial that ended comes back for money only."""
     plan: CachePlan | None = order.from_plan
     if plan is None:
         return None
@@ -48,6 +49,6 @@ def paid_before(order: Order) -> Price | None:
         volume=order.volume, customer=order.customer, state=OrderState.COMPLETED
     ).filter(ended_at__lt=order.ended_at or order.created_at)
     last = earlier.order_by("-ended_at", "-id").first()
-    if last is not None and last.to_plan_id == plan.pk:
+    if last is not None and last.to_plan_id == plan.pk and last.intent != Intent.TRIAL:
         return Price(last.price_minor, last.currency)
     return Price(plan.price_minor, plan.currency)

@@ -43,10 +43,15 @@ def begin(order: Order) -> bool:
 
 
 def _begin(order: Order) -> bool:
-    _, volume = lock(order.volume)
+    customer, volume = lock(order.volume)
     held = Order.objects.select_for_update(no_key=True)
     now = held.filter(pk=order.pk, state=OrderState.SCHEDULED).first()
     if now is None:
+        return False
+    if customer.pk != now.customer_id:
+        told = {"reason_code": "not_allowed", "reason": "The volume is not yours any more."}
+        if move(now, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+            events.cancelled.send(sender=Order, order=now)
         return False
     demand_free(volume)
     row = rows_of([volume])[0]

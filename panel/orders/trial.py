@@ -46,15 +46,19 @@ def running(volume: Volume) -> Order | None:
 
 
 def due(now: datetime) -> list[Order]:
-    """Trials whose time is up and that nobody ordered for money; one whose way back failed is
-    tried again after a while."""
+    """Trials whose time is up and that nobody ordered for money, of those who have the volume
+    still; one whose way back failed is tried again after a while."""
     done = Order.objects.filter(state=OrderState.COMPLETED)
     later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
     backs = Order.objects.filter(reverts=OuterRef("pk"))
     tried = backs.filter(state=OrderState.FAILED, ended_at__gt=now - REST)
     found = done.filter(
         ~Exists(later), ~Exists(backs.filter(state__in=OPEN)), ~Exists(tried), intent=Intent.TRIAL
-    ).filter(trial_until__lte=now, volume__cache_plan=F("to_plan"))
+    ).filter(
+        trial_until__lte=now,
+        volume__cache_plan=F("to_plan"),
+        volume__customer=F("customer"),
+    )
     return list(found.order_by("id"))
 
 
