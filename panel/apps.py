@@ -13,8 +13,10 @@ class PanelConfig(AppConfig):
     def ready(self) -> None:
         """Register the checks, and who listens to orders; nothing else happens at start."""
         from panel import checks  # noqa: F401
+        from panel.billing import telling
         from panel.notices import record
 
+        telling.connect()
         record.listen()
 
 

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def add(*, email: str, password: str, name: str = "", staff_role: str = "") -> User:
+def add(*, email: str, password: str | None, name: str = "", staff_role: str = "") -> User:
     """Store a person whose e-mail address counts as verified, since we were told it."""
     user = User.objects.create_user(email, password, name=name, staff_role=staff_role)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from jobs.clock import database_now
+from panel.billing import callbook, outbox, sending, usage
 from panel.notices import delivery
 from panel.orders import settle
 from panel.proof import sweep as proof_sweep
@@ -18,6 +20,23 @@ def sweep_orders() -> None:
 @shared_task
 def sweep_proofs() -> None:
     proof_sweep.sweep()
+
+
+@shared_task
+def send_messages() -> None:
+    sending.send_due()
+
+
+@shared_task
+def write_usage() -> None:
+    usage.write_month(database_now())
+
+
+@shared_task
+def prune_billing() -> None:
+    now = database_now()
+    outbox.prune(now)
+    callbook.prune(now)
 
 
 @shared_task

@@ -1,0 +1,50 @@
+"""What a billing system answers to the question whether an order may go on. Pure."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+Word = Literal["approve", "refuse", "pending"]
+WORDS = get_args(Word)
+MAX_REASON = 300
+
+
+class BadAnswer(Exception):
+    """It cannot be understood; the message says why, for the log of deliveries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`reason` is for the customer to read, "" for none."""
+
+    word: Word
+    reason: str = ""
+
+
+def decision_of(body: bytes) -> Decision:
+    """Read `{"decision": "approve" | "refuse" | "pending", "reason": …}`; raises `BadAnswer`."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        raise BadAnswer("It answered something that is no JSON.") from None
+    word = said.get("decision") if isinstance(said, dict) else None
+    if word not in WORDS:
+        raise BadAnswer(f"It answered without a decision of {', '.join(WORDS)}.")
+    reason = said.get("reason") or ""
+    if not isinstance(reason, str):
+        raise BadAnswer("Its reason is no text.")
+    return Decision(cast("Word", word), plain(reason))
+
+
+def plain(reason: str) -> str:
+    """One line of plain text: no control or direction characters, at most `MAX_REASON` long."""
+    kept = (" " if char.isspace() else char for char in reason if _is_readable(char))
+    line = " ".join("".join(kept).split())
+    return line if len(line) <= MAX_REASON else line[: MAX_REASON - 1].rstrip() + "…"
+
+
+def _is_readable(char: str) -> bool:
+    return char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")

@@ -1,0 +1,100 @@
+"""Calls about volumes: whose they are, and their end."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from jobs.clock import database_now
+from jobs.models import Door, Job, Kind
+from jobs.queue import Busy, submit
+from panel.api.bodies import unprocessable
+from panel.api.problem import Problem
+from panel.api.shapes import Json
+from panel.billing.calls.caller import ACTOR, Caller, Result
+from panel.billing.calls.found import customer_of, volume_of
+from panel.models import Order, OrderState
+from panel.orders import decide
+from storage.life_form import life_refusal, life_wish
+from storage.models import Customer, Volume
+from storage.ownership import give, refusal_to_give
+from storage.rows import rows_of
+
+
+def bind_volume(said: Json, _: Caller) -> Result:
+    """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
+    customer = customer_of(said)
+    volume = Volume.objects.select_for_update(no_key=True).get(pk=volume_of(said).pk)
+    if volume.customer_id != customer.pk:
+        if (holder := _holder(volume)) is not None:
+            raise Busy(holder)
+        if (refusal := refusal_to_give(volume, customer, is_busy=False)) is not None:
+            raise refusal
+        give(volume, customer, database_now())
+    name = said.get("volume_external_id", "")
+    if name and volume.external_id != name:
+        if volume.external_id:
+            raise Problem(
+                422,
+                "already_bound",
+                f"You call this volume {volume.external_id} already.",
+                "Change its external_id at /api/v1/volumes/ first.",
+            )
+        volume.external_id = name
+        try:
+            volume.full_clean()
+        except ValidationError as error:
+            raise unprocessable(error) from None
+        volume.save(update_fields=["external_id"])
+    return Result({"volume": volume.key, "customer": customer.key})
+
+
+def terminate(said: Json, caller: Caller) -> Result:
+    """Volumes are switched off and keep their data until somebody destroys them; all of a call's
+    or none. A customer whose volumes all end is suspended too."""
+    if said.get("volume") or said.get("volume_external_id"):
+        volumes = [volume_of(said)]
+    else:
+        customer = customer_of(said)
+        volumes = list(Volume.objects.existing().filter(customer=customer).order_by("id"))
+        ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
+        ending.update(suspended_at=database_now())
+    jobs = [job for volume in volumes if (job := _retire(volume, caller)) is not None]
+    hours = {row.host.undo_hours for row in rows_of(volumes) if row.host is not None}
+    told = {
+        "jobs": [{"job": job.key, "volume": job.volume.key, "state": job.state} for job in jobs],
+        "undo_hours": min(hours, default=None),
+    }
+    return Result(told, is_pending=bool(jobs))
+
+
+def _retire(volume: Volume, caller: Caller) -> Job | None:
+    """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
+    Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
+    for order in Order.objects.filter(volume=volume, state=OrderState.SCHEDULED):
+        decide.cancel(order, None)
+    if (holder := _holder(volume)) is not None:
+        if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:
+            return holder
+        raise Busy(holder)
+    if volume.retired_at is not None:
+        return None
+    [row] = rows_of([volume])
+    if (refusal := life_refusal(row, "retired", timezone.now())) is not None:
+        raise refusal
+    wish = life_wish(row, "retired")
+    if wish is None:
+        raise Problem(422, "unsupported", "It cannot be switched off.", "Look at its page.")
+    return submit(
+        kind=Kind.RETIRE_VOLUME,
+        volume=volume,
+        wish=wish,
+        actor=None,
+        door=Door.API,
+        token=ACTOR,
+        address=caller.address,
+    )
+
+
+def _holder(volume: Volume) -> Job | None:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()

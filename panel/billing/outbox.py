@@ -1,0 +1,95 @@
+"""Messages to the billing system, as records: written in the transaction they tell of, claimed by
+one sender at a time, told twice never. `panel.billing.sending` posts them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from jobs import nudge
+from jobs.clock import database_now
+from panel.billing import payload
+from panel.models import Endpoint, Message, MessageType, Order
+
+TASK = "panel.tasks.send_messages"
+LEASE = timedelta(seconds=60)
+"""Longer than a try lasts: a message whose sender died is due again then."""
+KEPT = timedelta(days=90)
+
+
+def is_on() -> bool:
+    """Whether there is a billing system."""
+    return bool(settings.TIERCEL_BILLING_URL)
+
+
+def write(kind: MessageType, about: str, data: payload.Json, order: Order | None = None) -> None:
+    """One message about `about` (a key), sent after commit; the same one again is no second one.
+    Nothing where there is no billing system."""
+    if not is_on():
+        return
+    endpoint()
+    name = f"msg_{kind.replace('.', '-')}_{about}"
+    said = payload.message(kind, database_now(), data)
+    row = Message(name=name, type=kind, order=order, payload=said)
+    Message.objects.bulk_create([row], ignore_conflicts=True)
+    announce()
+
+
+def announce() -> None:
+    """Have what is due sent once this transaction is committed; the sweep does it too."""
+    transaction.on_commit(lambda: nudge.send(TASK), robust=True)
+
+
+def endpoint() -> Endpoint:
+    """The record of the address in the settings, made when it is first used."""
+    return Endpoint.objects.get_or_create(url=settings.TIERCEL_BILLING_URL)[0]
+
+
+def claim() -> Message | None:
+    """The next message that is due, for one sender: it is due again only after `LEASE`."""
+    with transaction.atomic():
+        found = Message.objects.due().select_for_update(skip_locked=True, of=("self",)).first()
+        if found is None:
+            return None
+        taken = Message.objects.filter(pk=found.pk)
+        taken.update(next_at=Now() + LEASE, attempts=F("attempts") + 1)
+        found.refresh_from_db()
+    return found
+
+
+def delivered(message: Message, status: int) -> None:
+    """It was taken."""
+    _end(message, status, "", delivered_at=Now())
+
+
+def given_up(message: Message, status: int | None, error: str) -> None:
+    """It is tried no more."""
+    _end(message, status, error, given_up_at=Now())
+
+
+def later(message: Message, status: int | None, error: str, seconds: float) -> None:
+    """It was not taken, and is tried again."""
+    _end(message, status, error, next_at=Now() + timedelta(seconds=seconds))
+
+
+def again(message: Message) -> None:
+    """Send it once more, also where it was delivered or given up: under the same name, so that a
+    billing system that has it knows it. Its tries are counted anew."""
+    Message.objects.filter(pk=message.pk).update(
+        delivered_at=None, given_up_at=None, attempts=0, next_at=Now()
+    )
+    announce()
+
+
+def prune(now: datetime) -> None:
+    """Forget what was delivered long ago. What was given up stays: somebody may still want it."""
+    Message.objects.filter(delivered_at__lt=now - KEPT).delete()
+
+
+def _end(message: Message, status: int | None, error: str, **fields: object) -> None:
+    found = Message.objects.filter(pk=message.pk, delivered_at=None)
+    found.update(last_status=status, last_error=error[:300], **fields)

@@ -1,0 +1,155 @@
+"""One HTTP POST to the billing system, and nothing it did not ask for: no redirect, no proxy, no
+address that the operator did not mean, no longer than it may take.
+
+The address is looked up once, judged, and connected to: looked up twice, it could be another one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+MAX_ANSWER_BYTES = 64 * 1024
+
+
+class NoAnswer(Exception):
+    """It could not be reached, or did not answer in time; the message says why."""
+
+
+class Forbidden(Exception):
+    """The settings do not allow that address; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; `body` has at most `MAX_ANSWER_BYTES`."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a POST goes."""
+
+    is_https: bool
+    host: str
+    port: int
+    path: str
+
+
+def target_of(url: str, private_hosts: Iterable[str] = ()) -> Target:
+    """The parts of an address. Raises `Forbidden` for anything but https, except on this machine
+    and for `private_hosts`, which the operator named."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise Forbidden(f"The address has a bad port: {error}.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        raise Forbidden("The address is no http(s) address without a user in it.")
+    is_https = parts.scheme == "https"
+    host = parts.hostname
+    if not is_https and not is_near(host) and host not in private_hosts:
+        raise Forbidden("Use https, or name the host in TIERCEL_BILLING_PRIVATE_HOSTS.")
+    path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    return Target(is_https, host, port or (443 if is_https else 80), path)
+
+
+def is_near(host: str) -> bool:
+    """Whether it names this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_allowed(address: str, target: Target, private_hosts: Iterable[str] = ()) -> bool:
+    """Whether a name that leads to `address` may be called: only the operator's own word leads into
+    a private network or to this machine."""
+    if target.host in private_hosts:
+        return True
+    found = ipaddress.ip_address(address)
+    if is_near(target.host):
+        return found.is_loopback
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_global and not (mapped or found).is_multicast
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    seconds: float,
+    private_hosts: Iterable[str] = (),
+) -> Answer:
+    """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
+    Raises `NoAnswer` after `seconds` in all, and `Forbidden`."""
+    hosts = tuple(private_hosts)
+    target = target_of(url, hosts)
+    connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
+    try:
+        sock = _connected(target, hosts, seconds)
+        # Each read has its time-out, but a trickle of bytes would outlast them all.
+        overdue = threading.Event()
+        watch = threading.Timer(seconds, _hang_up, (sock, overdue))
+        watch.start()
+        try:
+            with closing(connection):
+                connection.sock = sock
+                connection.request("POST", target.path, body, {**headers, "Connection": "close"})
+                response = connection.getresponse()
+                answer = Answer(response.status, response.read(MAX_ANSWER_BYTES))
+        finally:
+            watch.cancel()
+        if overdue.is_set():  # what was read is cut off somewhere
+            raise TimeoutError
+    except TimeoutError:
+        raise NoAnswer(f"No answer within {seconds:g} s.") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswer(f"{type(error).__name__}: {error}"[:250]) from error
+    return answer
+
+
+def _connected(target: Target, private_hosts: tuple[str, ...], seconds: float) -> socket.socket:
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    if not all(is_allowed(address, target, private_hosts) for address in addresses):
+        raise Forbidden(
+            f"{target.host} lies in a private network: name it in TIERCEL_BILLING_PRIVATE_HOSTS."
+        )
+    failure: OSError = OSError("no address")
+    for address in addresses:
+        try:
+            sock = socket.create_connection((address, target.port), timeout=seconds)
+            break
+        except OSError as error:
+            failure = error
+    else:
+        raise failure
+    if not target.is_https:
+        return sock
+    try:
+        return ssl.create_default_context().wrap_socket(sock, server_hostname=target.host)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _hang_up(sock: socket.socket, overdue: threading.Event) -> None:
+    overdue.set()
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        # It ended in the same moment: there is nothing left to hang up.
+        return

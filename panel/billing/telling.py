@@ -1,0 +1,58 @@
+"""Turns what happens to orders into messages and usage lines, in the same transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from panel.billing import outbox, usage
+from panel.billing.payload import Json, order_json
+from panel.models import MessageType, Order, OrderState
+from panel.orders import events
+
+
+def connect() -> None:
+    """Listen to orders; called once, at start."""
+    events.placed.connect(on_placed, dispatch_uid="billing-placed")
+    events.completed.connect(on_completed, dispatch_uid="billing-completed")
+    events.failed.connect(on_failed, dispatch_uid="billing-failed")
+    events.refused.connect(on_refused, dispatch_uid="billing-refused")
+    events.cancelled.connect(on_cancelled, dispatch_uid="billing-cancelled")
+    events.proof_ready.connect(on_proof_ready, dispatch_uid="billing-proof-ready")
+
+
+def on_placed(order: Order, **_: Any) -> None:
+    """Ask, where the order waits for an answer."""
+    if order.state == OrderState.AUTHORISING:
+        _tell(MessageType.AUTHORISE, order)
+
+
+def on_completed(order: Order, **_: Any) -> None:
+    """Tell, and write what it costs."""
+    _tell(MessageType.COMPLETED, order)
+    if outbox.is_on():
+        usage.write_of(order)
+
+
+def on_failed(order: Order, **_: Any) -> None:
+    """Tell: nothing is charged."""
+    _tell(MessageType.FAILED, order)
+
+
+def on_refused(order: Order, **_: Any) -> None:
+    """Tell, also whoever refused it: the answer may have come too late."""
+    _tell(MessageType.REFUSED, order)
+
+
+def on_cancelled(order: Order, **_: Any) -> None:
+    """Tell: whatever was authorised can be let go."""
+    _tell(MessageType.CANCELLED, order)
+
+
+def on_proof_ready(order: Order, **_: Any) -> None:
+    """Tell that the order's gain was measured, and in one word with what result."""
+    proof = getattr(order, "proof", None)
+    _tell(MessageType.PROOF, order, {"verdict": proof.verdict if proof is not None else ""})
+
+
+def _tell(kind: MessageType, order: Order, more: Json | None = None) -> None:
+    outbox.write(kind, order.key, {**order_json(order), **(more or {})}, order)
