@@ -11,6 +11,7 @@ from pytest_django import Settings
 from jobs.models import Job
 from panel.models import Intent, Order, OrderState, UsageLine
 from panel.orders import mandates, schedule, trial
+from panel.orders.place import place
 from panel.orders.prices import paid
 from panel.orders.quote import period
 from panel.orders.refusal import OrderRefused
@@ -84,7 +85,7 @@ def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
     asked = acme.volume
     ownership.take(acme.volume)
     with wall.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
-        buy(acme, fast, volume=asked)
+        place(volume=asked, plan=fast, actor=acme.owner)
     assert refused.value.code == "not_allowed"
     assert not Order.objects.exists()
 
