@@ -1,4 +1,5 @@
-"""A past for both customers of the demo: a week of invented samples, and an order in it.
+"""A past for both customers of the demo: a week of invented samples, an order in it, and its proof,
+reckoned from those samples as any other.
 
 The volumes it belongs to are on no host, and each one's label ends with `SEEDED`, so that every
 page, chart, list and answer of the API that shows a figure of them says so. Nothing invented is
@@ -15,7 +16,9 @@ from django.db import transaction
 
 from jobs.models import Door, Job, Kind, State
 from panel.models.order import Intent, Order, OrderState
+from panel.models.proof import ProofState
 from panel.orders.quote import quote
+from panel.proof.measure import advance, begin
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
 from storage.wish import GIB, Wish
@@ -31,6 +34,7 @@ WEEK_SECONDS, DAY_SECONDS = 600, 60
 """The last day has the samples of a chart of it, the week before it those of an average."""
 ORDERED_AGO: Final = timedelta(hours=11)
 TOOK: Final = timedelta(seconds=14)
+COMPARED: Final = timedelta(hours=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,14 @@ def volumes(now: datetime) -> list[Kept]:
 
 @transaction.atomic
 def orders(found: list[Kept], host: Host, now: datetime) -> list[Order]:
-    """What the customers bought then. Jobs need a host: it never did them, and has no step or
-    audit line of them."""
-    return [_order(kept, host, now - ORDERED_AGO) for kept in found]
+    """What the customers bought then, with its report. Jobs need a host: it never did them, and
+    has no step or audit line of them."""
+    made = [_order(kept, host, now - ORDERED_AGO) for kept in found]
+    for order in made:
+        proof = begin(order, window_seconds=int(COMPARED.total_seconds()))
+        if proof is None or not advance(proof, now) or proof.state != ProofState.READY:
+            raise RuntimeError(f"the invented samples of {order.volume} prove nothing")
+    return made
 
 
 def _volume(past: Past, now: datetime) -> Kept:
@@ -90,7 +99,8 @@ def _volume(past: Past, now: datetime) -> Kept:
         customer=Customer.objects.get(name=past.customer), label=past.label, layout=past.layout,
         size_bytes=SIZE_BYTES, managed=True, cache_plan=plan,
     )  # fmt: skip
-    Volume.objects.filter(pk=volume.pk).update(created_at=now - DAY - WEEK)
+    volume.created_at = now - DAY - WEEK
+    volume.save(update_fields=["created_at"])
     return Kept(past, volume, plan)
 
 
