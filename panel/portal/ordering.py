@@ -124,8 +124,9 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
         WHENS.get(told.get("when", "")),
         now,
     )
-    if not is_post:
-        return _confirm(request, wanted, rights.barred(request.user, row.volume))
+    barred = rights.barred(request.user, row.volume)
+    if barred is not None or not is_post:
+        return _confirm(request, wanted, barred, UNPROCESSABLE if is_post else 200)
     return stepup.demand(request, wanted.address) or _order(request, wanted)
 
 

@@ -13,12 +13,13 @@ from allauth.usersessions.models import UserSession
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from jobs import enrolment
 from jobs.models import Door, Job, Line, State
 from panel import invitation, loginlinks, tokens
-from panel.models import NoticeKind, User
+from panel.models import Intent, NoticeKind, Order, OrderState, Proof, ProofState, User
 from panel.notices import wishes
 from panel.notices.wishes import Wish
 from storage import wall
@@ -38,6 +39,7 @@ class Party:
     there: Scene
     job: Job
     preview: Job
+    order: Order
     viewer: User
     owner: User
     member: Member
@@ -60,6 +62,7 @@ class Party:
             self.there.lv.name,
             self.job.key,
             self.preview.key,
+            self.order.key,
             self.viewer.email,
             self.owner.email,
             self.owners_token_key,
@@ -84,7 +87,35 @@ def party(word: str) -> Party:
     member = customer.members.create(user=viewer, role=MemberRole.VIEWER)
     customer.members.create(user=owner, role=MemberRole.OWNER)
     token, text = tokens.issue(owner, name=f"{word} token", scopes=["read"], days=1)
-    return Party(customer, there, ordered, preview, viewer, owner, member, text, token.key)
+    order = Order.objects.create(
+        customer=customer,
+        volume=there.volume,
+        intent=Intent.UPGRADE,
+        state=OrderState.COMPLETED,
+        currency="EUR",
+        price_minor=490,
+        charge_minor=0,
+        next_invoice_minor=490,
+        next_invoice_at=timezone.now(),
+        ended_at=timezone.now(),
+    )
+    proof(order, f"{word} was changed again.")
+    return Party(customer, there, ordered, preview, order, viewer, owner, member, text, token.key)
+
+
+def proof(order: Order, reason: str) -> None:
+    """The order's proof, which came to nothing."""
+    now = timezone.now()
+    told = {"reason_code": "changed", "reason": reason, "ended_at": now}
+    Proof.objects.create(
+        order=order,
+        state=ProofState.IMPOSSIBLE,
+        before_start=now,
+        before_end=now,
+        block_seconds=60,
+        warm_by=now,
+        **told,
+    )
 
 
 @dataclass(slots=True)
@@ -158,6 +189,7 @@ def cast() -> Cast:
             "volume": acme.there.volume.key,
             "job": acme.job.key,
             "preview": acme.preview.key,
+            "order": acme.order.key,
             "customer": acme.customer.key,
             "person": acme.viewer.pk,
             "member": acme.member.pk,
