@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.api import audit, cacheplans, customers, decisions, hosts, jobs, root, series, volumes
+from panel.api import (
+    audit,
+    billing,
+    cacheplans,
+    customers,
+    decisions,
+    hosts,
+    jobs,
+    root,
+    series,
+    volumes,
+)
 
 urlpatterns = [
     path("", root.Root.as_view(), name="api-root"),
@@ -28,5 +39,6 @@ urlpatterns = [
     path("customers/<str:key>", customers.OneCustomer.as_view(), name="api-customer"),
     path("cache-plans/", cacheplans.CachePlans.as_view(), name="api-cache-plans"),
     path("cache-plans/<str:key>", cacheplans.OneCachePlan.as_view(), name="api-cache-plan"),
+    *billing.urlpatterns,
     path("<path:path>", root.Nothing.as_view(), name="api-nothing"),
 ]

@@ -34,6 +34,7 @@ API_OWN = "  401        in      in     404    in         in        in   "
 API_SEE = "  401        404     404    404    in         in        in   "
 API_WRITE = "401        403     403    403    403        in        in   "
 API_SELL = " 401        403     403    403    403        403       in   "
+API_SIGNED = "401      401    401    401    401        401       401  "
 OWNERS = "   login      404     in     404    404        404       404  "
 
 
@@ -234,5 +235,16 @@ TABLE = (
     Row("api-cache-plans", "POST", API_SELL),
     Row("api-cache-plan", "GET", API, ("plan",)),
     Row("api-cache-plan", "PATCH", API_SELL, ("plan",), {"name": "Faster"}),
+    # Calls that the billing system signs: nobody else makes them
+    Row("api-billing-create-customer", "POST", API_SIGNED),
+    Row("api-billing-set-mandate", "POST", API_SIGNED),
+    Row("api-billing-suspend", "POST", API_SIGNED),
+    Row("api-billing-unsuspend", "POST", API_SIGNED),
+    Row("api-billing-login-link", "POST", API_SIGNED),
+    Row("api-billing-bind-volume", "POST", API_SIGNED),
+    Row("api-billing-terminate", "POST", API_SIGNED),
+    Row("api-billing-change-plan", "POST", API_SIGNED),
+    Row("api-billing-decide-order", "POST", API_SIGNED),
+    Row("api-billing-status", "POST", API_SIGNED),
     Row("api-nothing", "GET", "401 404 404 404 404 404 404", ("nowhere",)),
 )
