@@ -36,6 +36,7 @@ urlpatterns = [
     path("enter/<str:token>", loginlink_pages.login_link, name="login-link"),
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),
+    path("", include("panel.proof.urls")),
     path("plans/", cacheplans.plans, name="cache-plans"),
     path("plans/new", cacheplans.new_plan, name="cache-plan-new"),
     path("plans/<str:key>/", cacheplans.plan, name="cache-plan"),

@@ -41,9 +41,7 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     """The proof of a completed order with the time before it; None where it has none: nothing was
     done on a host, or it only took another order back. Asked again, it is the same one."""
     job = order.job
-    if job is None or job.started_at is None or job.ended_at is None:
-        return None
-    if order.intent == Intent.REVERT:
+    if not has_proof(order) or job is None or job.started_at is None or job.ended_at is None:
         return None
     window = window_seconds or settings.TIERCEL_PROOF_SECONDS
     step = block_seconds(window, settings.TIERCEL_SAMPLE_SECONDS)
@@ -61,6 +59,11 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
         },
     )
     return proof
+
+
+def has_proof(order: Order) -> bool:
+    """Whether a proof of the completed order comes."""
+    return order.job_id is not None and order.intent != Intent.REVERT
 
 
 def advance(proof: Proof, now: datetime) -> bool:
@@ -161,7 +164,7 @@ def _changed_at(order: Order, since: datetime) -> datetime | None:
 def _touching(order: Order) -> JobQuerySet:
     """Other jobs that began on the order's volume, but for those that only write a name on it."""
     others = Job.objects.filter(volume_id=order.volume_id, dry_run=False, started_at__isnull=False)
-    return others.exclude(pk=order.job_id).exclude(kind=Kind.TAG_VOLUME)
+    return others.exclude(pk=cast("Job", order.job).pk).exclude(kind=Kind.TAG_VOLUME)
 
 
 def _warm_at(order: Order, done: datetime, end: datetime, step: int) -> datetime | None:

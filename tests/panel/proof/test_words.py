@@ -1,0 +1,103 @@
+"""What a report says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from panel.models import Order, Proof, ProofState
+from panel.proof import words
+
+TOLD: dict[str, Any] = {
+    "verdict": "gain",
+    "confidence": 0.9876,
+    "hit_rate_before": 0.4,
+    "hit_rate_after": 0.62,
+    "read_ms_before": 8.0,
+    "read_ms_after": 2.0,
+    "read_times_low": 0.2,
+    "read_times_high": 0.3,
+    "read_ms_p50_before": 7.0,
+    "read_ms_p50_after": 0.2,
+    "read_ms_p95_before": 20.0,
+    "read_ms_p95_after": 12.0,
+    "read_iops_before": 100.0,
+    "read_iops_after": 110.0,
+    "has_percentiles": True,
+}
+
+
+def proof(verdict: str = "gain", **told: Any) -> Proof:
+    result = {**TOLD, "verdict": verdict, **told}
+    return Proof(state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
+
+
+def test_a_gain_is_told_with_shares_times_and_confidence() -> None:
+    assert words.headline(proof()) == "It helped"
+    assert words.verdict(proof()) == (
+        "62 of 100 reads came from SSD, before 40. "
+        "A read took 2.00 ms on average instead of 8.00 ms."
+    )
+    assert words.confidence(proof()) == "98.7 % sure"
+
+
+def test_a_first_cache_is_compared_with_none() -> None:
+    assert "before none." in words.verdict(proof(hit_rate_before=0.0))
+
+
+def test_a_gain_of_which_reads_got_slower_says_so() -> None:
+    slower = proof(read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert "But a read took longer: 9.00 ms" in words.verdict(slower)
+
+
+def test_times_that_may_be_chance_are_about_the_same() -> None:
+    same = proof(read_times_low=0.9, read_times_high=1.1)
+    assert "about as long as before" in words.verdict(same)
+
+
+def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
+    assert words.headline(proof("none")) == "No gain seen"
+    assert "no difference you would notice" in words.verdict(proof("none"))
+    assert words.headline(proof("unclear")) == "Not enough data to tell"
+    assert words.confidence(proof("unclear")) == ""
+
+
+def test_other_use_than_before_is_said() -> None:
+    assert "2.0 times more" in words.notes(proof(read_iops_after=200.0))[0]
+    assert "2.0 times less" in words.notes(proof(read_iops_after=50.0))[0]
+    assert words.notes(proof()) == []
+
+
+def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
+    cold = proof(has_percentiles=False)
+    cold.was_warm = False
+    assert [note.split(" ")[0:4] for note in words.notes(cold)] == [
+        ["The", "cache", "was", "still"],
+        ["For", "this", "volume", "only"],
+    ]
+    assert [row.label for row in words.rows(cold.result)] == [
+        "Reads served from SSD",
+        "A read takes on average",
+        "Reads a second",
+    ]
+
+
+def test_bars_are_drawn_against_the_larger_of_both_and_shares_against_all_reads() -> None:
+    rows = words.rows(TOLD)
+    assert [(row.before_width, row.after_width) for row in rows[:2]] == [
+        ("40.0", "62.0"),
+        ("100.0", "25.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.5, 0.7, "within"), (0.7, 0.9, "below"), (0.1, 0.3, "above"), (None, None, "")],
+)
+def test_what_was_measured_is_held_against_what_was_expected(
+    low: float | None, high: float | None, said: str
+) -> None:
+    order = Order(expected={"hit_rate_low": low, "hit_rate_high": high})
+    assert words.held(order, TOLD) == said
+    assert words.held(Order(), TOLD) == ""
