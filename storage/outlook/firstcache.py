@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from storage.outlook.expectation import Choice, Expectation, rates, savings, unknown, warm_up
 from storage.outlook.similar import LEAST_ALIKE, Quartiles, Result, alike, quartiles_of
-from storage.outlook.today import HARDLY_SECONDS, when
+from storage.outlook.today import HARDLY_SECONDS, reckoned
 from storage.outlook.use import Use
 from storage.outlook.words import a_day, counted, shares, spans
 
@@ -36,13 +36,14 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
     middle = quartiles_of(found)
     if middle is not None:
         return _similar(use, choice, middle)
-    measured = f"{len(found)} of the {LEAST_ALIKE}" if found else f"none of the {LEAST_ALIKE}"
+    so_far = counted(len(found), "result") if found else "No result"
     return unknown(
         use,
         choice,
-        f"How much of it a cache takes away is not known. At most: all the time you wait for the "
-        f"slow disk, {a_day(waited)}.",
-        f"Your own waiting {when(use)}; {measured} similar volumes needed have been measured.",
+        f"You wait {a_day(waited)} for the slow disk; a cache saves you at most that. How much of "
+        "it, nobody can tell beforehand.",
+        f"Your own waiting {reckoned(use)}. {so_far} of similar volumes so far; with "
+        f"{LEAST_ALIKE} we would say what they gained.",
         saved=(0.0, waited),
     )
 
@@ -59,7 +60,7 @@ def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
         ),
         basis=(
             f"The middle half of {counted(middle.count, 'similar volume')}, measured before and "
-            f"after; your own waiting {when(use)}."
+            f"after; your own waiting {reckoned(use)}."
         ),
         **rates(low, high),
         **savings(saved),
@@ -72,7 +73,7 @@ def _hardly_waits(use: Use) -> Expectation:
     return Expectation(
         kind="no_help",
         text="A cache would not help you: you wait for the slow disk less than a minute a day.",
-        basis=f"Your own waiting {when(use)}.",
+        basis=f"Your own waiting {reckoned(use)}.",
         **savings((0.0, waited)),
     )
 

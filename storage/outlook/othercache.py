@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from storage.outlook.expectation import Choice, Expectation, rates, savings, warm_up
-from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, when
+from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, reckoned, when
 from storage.outlook.use import SAME_CACHE, Use
 from storage.outlook.words import DAY, MINUTE, a_day, capital, share, shares
 
@@ -57,7 +57,7 @@ def no_cache(use: Use, rate: float) -> Expectation:
         kind="own_misses",
         text=f"Every read would wait for the slow disk; {share(rate)} are spared that now. "
         f"{_lost(more)}",
-        basis=f"Your cache's own figures {when(use)}.",
+        basis=f"Your cache's own figures {reckoned(use)}.",
         **rates(0.0, 0.0),
         **savings((-more, 0.0) if more is not None else None),
     )
@@ -75,8 +75,8 @@ def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation
             f"you {_at_most(saved)} of waiting."
         ),
         basis=(
-            f"The reads your own cache missed {when(use)}: which of them a larger one would have "
-            "served cannot be seen from here. This is the most it could be, not a promise."
+            f"The reads your own cache missed {reckoned(use)}: which of them a larger one would "
+            "have served cannot be seen from here. This is the most it could be, not a promise."
         ),
         **rates(rate, most),
         **savings((0.0, saved)),
@@ -133,8 +133,8 @@ def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
             f"{_lost(more)}"
         ),
         basis=(
-            f"Your cache's own figures {when(use)}. The lower end is for data that are all read "
-            "alike; a program that reads everything in turn may lose more."
+            f"Your cache's own figures {reckoned(use)}. The lower end is for data that are all "
+            "read alike; a program that reads everything in turn may lose more."
         ),
         **rates(least, rate),
         **savings((-more, 0.0) if more is not None else None),

@@ -14,7 +14,7 @@ HARDLY_SECONDS: Final = MINUTE
 """Less waiting a day is hardly any."""
 MOST_COVERED: Final = 0.75
 SHORT_DAYS: Final = 20 / 24
-"""A shorter time is told as it is; nothing is made a figure "a day" of it."""
+"""A shorter time is told as it is: what it would be a day is not said of today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ def when(use: Use) -> str:
         hours = round(use.days * DAY / HOUR)
         return f"in the last {hours} hours" if hours < 48 else f"in the last {round(use.days)} days"
     return f"in the last {span(use.days * DAY)}".replace("last 1 ", "last ")
+
+
+def reckoned(use: Use) -> str:
+    """The same where figures "a day" were made of it."""
+    return when(use) if use.days >= SHORT_DAYS else f"{when(use)}, reckoned up to a day"
 
 
 def _too_short(use: Use) -> str:

@@ -39,14 +39,19 @@ def test_of_what_the_volume_has_nothing_new_is_expected() -> None:
 def test_a_first_cache_saves_at_most_what_is_waited() -> None:
     found = expected(uncached(), 10)
     assert (found.kind, saved(found), rates(found)) == ("unknown", (0, 1080), (None, None))
-    assert "At most: all the time you wait for the slow disk, 18 minutes a day." in found.text
-    assert "none of the 5 similar volumes" in found.basis
+    assert found.text == (
+        "You wait 18 minutes a day for the slow disk; a cache saves you at most that. "
+        "How much of it, nobody can tell beforehand."
+    )
+    assert "No result of similar volumes so far" in found.basis
+    short = expected(uncached(days=0.5, seconds=43_200), 10)
+    assert "in the last 12 hours, reckoned up to a day." in short.basis
 
 
 def test_four_similar_volumes_are_too_few() -> None:
     found = expected(uncached(), 10, [result(n) for n in range(4)])
     assert found.kind == "unknown"
-    assert "4 of the 5 similar volumes" in found.basis
+    assert "4 results of similar volumes so far; with 5 we would say" in found.basis
 
 
 def test_five_similar_volumes_tell_what_a_first_cache_did() -> None:
