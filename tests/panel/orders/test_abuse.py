@@ -19,6 +19,7 @@ from panel.orders.revert import revert
 from storage import ownership, wall
 from storage.models import Volume
 from tests import make
+from tests.panel.billing.desk import SECRET, call, ok
 from tests.panel.orders.till import buy, finish, has_cache, mandate
 from tests.panel.portal.shop import plan, shop
 
@@ -125,3 +126,14 @@ def no_cache(acme: object) -> None:
     lv = make.lv("vm-101-disk-0", uuid=placement.lv_uuid, tags=make.tags(volume.key))
     placement.host.facts = make.inventory(make.facts(lv))
     placement.host.save(update_fields=["facts"])
+
+
+def test_a_customer_cannot_stand_in_the_way_of_the_billing_system(settings: Settings) -> None:
+    """By ordering under the name that its next call will have."""
+    settings.TIERCEL_BILLING_IN_SECRETS = [SECRET]
+    acme, fast = shop(), plan()
+    finish(buy(acme, fast, idempotency_key="call_77"))
+    has_cache(acme)
+    said = {"volume": acme.volume.key, "plan": None, "when": "now"}
+    ok(call("change-plan", said, id="call_77"), 202)
+    assert Order.objects.open().get().to_plan is None
