@@ -55,7 +55,7 @@ def send(pk: int) -> None:
 def mail(notice: Notice) -> EmailMessage:
     """The message of a notice."""
     order, base = notice.order, settings.TIERCEL_PUBLIC_URL
-    page = base + reverse("my-volume", args=[order.volume.key])
+    page = base + reverse("my-order", args=[order.key])
     written = letter(notice, Places(page, page, base + reverse("notices")))
     off = wishes.link(wishes.Wish(notice.user, NoticeKind(notice.kind)))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")

@@ -25,10 +25,10 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Whole addresses that the letter names: the volume's page, the report, the choice of
+    """Whole addresses that the letter names: the order's page, the report, the choice of
     notices."""
 
-    volume: str
+    order: str
     report: str
     choice: str
 
@@ -55,7 +55,7 @@ def _done(order: Order, places: Places) -> tuple[str, list[str]]:
         )
     elif order.revert_until:
         text.append(f"You can take it back until {_day(order.revert_until)} UTC.")
-    return f"Done: {label} now has {_plan(order.to_plan)}", [*text, places.volume]
+    return f"Done: {label} now has {_plan(order.to_plan)}", [*text, places.order]
 
 
 def _failed(order: Order, places: Places) -> tuple[str, list[str]]:
@@ -71,7 +71,7 @@ def _failed(order: Order, places: Places) -> tuple[str, list[str]]:
         f"Your order for {label} {what}.",
         reason,
         kept,
-        places.volume,
+        places.order,
     ]
 
 

@@ -22,8 +22,13 @@ class Person:
     """Signed in. A `Page.text` is HTML; `words` makes text of it."""
 
     def __init__(self, url: str, email: str, password: str) -> None:
-        self.visitor = Visitor(url)
+        self.visitor, self.password = Visitor(url), password
         assert "logout" in self.visitor.sign_in(email, password).text
+
+    def prove(self) -> None:
+        """Show again who it is: what comes next destroys something."""
+        page = self.visitor.get("/account/step-up/")
+        self.visitor.send(page, "step-up", password=self.password)
 
     # Hosts.
 

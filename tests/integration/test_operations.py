@@ -115,6 +115,7 @@ def test_a_volume_grows_changes_its_cache_and_ends_by_pages(
     by_page(person, volume, "restore")
     assert f"v-{volume.key}" in machine.lvs()
     by_page(person, volume, "retire")
+    person.prove()
     page = person.visitor.get(f"/volumes/{volume.key}/destroy")
     preview = filled(person.visitor.send(page, "/destroy", confirm_label=volume.label))
     same(preview, person.apply_and_wait(preview))

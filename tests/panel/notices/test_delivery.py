@@ -57,7 +57,7 @@ def test_it_is_sent_to_its_person(there: Case) -> None:
     (sent,) = mail.outbox
     assert sent.to == ["vera@example.org"]
     assert sent.subject == "Done: Acme mail now has the plan Fast"
-    assert f"/my/volumes/{there.order.volume.key}/" in clean(str(sent.body))
+    assert f"/my/orders/{there.order.key}/" in clean(str(sent.body))
     assert (notice().outcome, notice().tries) == ("sent", 1)
 
 

@@ -15,7 +15,7 @@ from tests.panel.portal.shop import clean
 
 pytestmark = pytest.mark.django_db
 
-PLACES = Places("https://p/my/volumes/k/", "https://p/report", "https://p/account/notices/")
+PLACES = Places("https://p/my/orders/k/", "https://p/report", "https://p/account/notices/")
 
 
 def of(there: Case, kind: NoticeKind) -> Letter:
@@ -38,7 +38,7 @@ def test_a_finished_order_says_what_it_did_and_what_it_costs() -> None:
         "Charged: 1.57 EUR\n"
         "Next invoice, 1 December 2026: 4.90 EUR\n\n"
         "You can take it back until 5 December 2026 09:30 UTC.\n\n"
-        "https://p/my/volumes/k/\n\n"
+        "https://p/my/orders/k/\n\n"
         "You get this because you belong to Acme. Choose what you are told:\n"
         "https://p/account/notices/\n",
     )
