@@ -39,7 +39,8 @@ def use_of(row: VolumeRow, now: datetime) -> Use:
         cursor.execute(QUERY, [row.volume.pk, begin, now, begin])
         found = [_stretch(*values) for values in cursor.fetchall()]
     wish = row.wish
-    return use(row.volume.size_bytes, found, on_ssd=wish is not None and wish.tier == "ssd")
+    on_ssd = wish is not None and wish.tier == "ssd"
+    return use(row.volume.size_bytes, found, now, on_ssd=on_ssd)
 
 
 def _stretch(

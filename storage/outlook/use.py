@@ -36,7 +36,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """`days` lie between the first and the last figure, `covered` of them (0 to 1) has figures,
+    """`days` lie between the first figure and now, `covered` of them (0 to 1) has figures,
     `seconds` long. `is_since_change`: before that the volume had another cache. `on_ssd`: all of
     it lies on SSD.
 
@@ -75,8 +75,11 @@ class Use:
         return self.reads < MIN_ACCESSES
 
 
-def use(volume_bytes: int, stretches: Iterable[Stretch], *, on_ssd: bool = False) -> Use:
-    """The use of a volume since it last got another cache; `stretches` in any order."""
+def use(
+    volume_bytes: int, stretches: Iterable[Stretch], until: datetime, *, on_ssd: bool = False
+) -> Use:
+    """The use of a volume up to `until`, since it last got another cache; `stretches` in any order.
+    What is missing at the end is time without figures."""
     ordered = sorted(stretches, key=lambda each: (each.ended_at, each.begun_at))
     if not ordered:
         return Use(volume_bytes=volume_bytes, on_ssd=on_ssd)
@@ -87,8 +90,8 @@ def use(volume_bytes: int, stretches: Iterable[Stretch], *, on_ssd: bool = False
         now.append(each)
     sums = sum((each.sums for each in now), Sums())
     seconds, last = sums.dt_ms / 1000, now[0]
-    length = (last.ended_at - min(each.begun_at for each in now)).total_seconds()
-    length = max(length, seconds)
+    end = max(until, last.ended_at)
+    length = max((end - min(each.begun_at for each in now)).total_seconds(), seconds)
     has_cache = last.technology != Technology.NONE
     hit_rate = read_hit_rate(sums) if has_cache else None
     waited = sum(waited_seconds(each.sums) for each in now)

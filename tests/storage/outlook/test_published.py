@@ -37,7 +37,7 @@ def used(run: dict[str, Any]) -> Use:
     )
     kind, size = (Technology.DM_CACHE, 4 * GIB) if hits else (Technology.NONE, None)
     end = START + timedelta(milliseconds=RUN_MS)
-    return use(100 * GIB, [Stretch(START, end, kind, size, size, sums)])
+    return use(100 * GIB, [Stretch(START, end, kind, size, size, sums)], end)
 
 
 def test_a_slow_disk_alone_is_waited_for_all_the_time() -> None:

@@ -28,13 +28,13 @@ def stretch(hour: int, size_gib: int = 0, *, used_gib: int = 0, **sums: int) -> 
 
 
 def test_without_figures_nothing_is_known() -> None:
-    found = use(GIB, [])
+    found = use(GIB, [], START)
     assert (found.seconds, found.reads, found.hit_rate, found.has_cache) == (0, 0, None, False)
 
 
 def test_hours_of_one_state_are_added_up() -> None:
     hours = [stretch(hour, 4, read_hits=300, read_misses=700) for hour in (0, 1, 3)]
-    found = use(100 * GIB, reversed(hours))
+    found = use(100 * GIB, reversed(hours), START + 4 * HOUR)
     assert found.hit_rate == pytest.approx(0.3)
     assert (found.days, found.covered) == (pytest.approx(4 / 24), pytest.approx(0.75))
     assert found.read_iops == pytest.approx(1000 / 3600)
@@ -43,30 +43,30 @@ def test_hours_of_one_state_are_added_up() -> None:
 
 def test_what_another_cache_did_is_not_counted() -> None:
     before, between, now = stretch(0, 4, read_hits=999), stretch(1), stretch(2, 8, read_misses=999)
-    found = use(100 * GIB, [before, between, now])
+    found = use(100 * GIB, [before, between, now], START + 3 * HOUR)
     assert (found.hit_rate, found.reads, found.is_since_change) == (0, 1000, True)
     assert found.cache_size_bytes == 8 * GIB
 
 
 def test_a_cache_of_nearly_the_same_size_is_the_same() -> None:
-    found = use(GIB, [stretch(0, 100), stretch(1, 99)])
+    found = use(GIB, [stretch(0, 100), stretch(1, 99)], START + 2 * HOUR)
     assert (found.reads, found.is_since_change) == (2000, False)
 
 
 def test_the_time_before_the_first_cache_is_of_no_cache() -> None:
-    found = use(GIB, [stretch(0, 4), stretch(1, read_ms=36_000, busy_ms=36_000)])
+    found = use(GIB, [stretch(0, 4), stretch(1, read_ms=36_000, busy_ms=36_000)], START + 2 * HOUR)
     assert not found.has_cache
     assert found.waited_seconds_per_day == pytest.approx(36 * 24)
     assert found.waited_seconds == pytest.approx(36)
 
 
 def test_a_cache_that_took_in_more_has_grown() -> None:
-    found = use(GIB, [stretch(0, 8, used_gib=2), stretch(1, 8, used_gib=5)])
+    found = use(GIB, [stretch(0, 8, used_gib=2), stretch(1, 8, used_gib=5)], START + 2 * HOUR)
     assert (found.grew_bytes, found.used_bytes) == (3 * GIB, 5 * GIB)
 
 
 def test_only_what_missed_warms_a_cache_up() -> None:
-    found = use(GIB, [stretch(0, 8, read_hits=750, read_misses=250)])
+    found = use(GIB, [stretch(0, 8, read_hits=750, read_misses=250)], START + 2 * HOUR)
     assert found.missed_bytes_per_second == pytest.approx(8000 * 512 / 3600 / 4)
 
 
@@ -74,4 +74,9 @@ def test_an_hour_that_waited_lends_nothing_to_one_that_did_not() -> None:
     """Eight reads at once in one hour, one after the other in the next."""
     first = stretch(0, read_ms=80_000, busy_ms=10_000)
     second = stretch(1, read_ms=20_000, busy_ms=20_000)
-    assert use(GIB, [first, second]).waited_seconds == pytest.approx(30)
+    assert use(GIB, [first, second], START + 2 * HOUR).waited_seconds == pytest.approx(30)
+
+
+def test_what_is_missing_at_the_end_is_time_without_figures() -> None:
+    found = use(GIB, [stretch(0), stretch(1)], START + 8 * HOUR)
+    assert (found.days, found.covered) == (pytest.approx(8 / 24), pytest.approx(0.25))
