@@ -1,0 +1,150 @@
+"""Lines for invoices: each once, for what was agreed on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from jobs import nudge
+from panel.billing import usage
+from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLine
+from storage.models import CachePlan, Volume
+from tests.panel.orders.till import buy, finish
+from tests.panel.portal.shop import Shop, plan, shop
+
+pytestmark = pytest.mark.django_db
+MAY = datetime(2026, 5, 1, tzinfo=UTC)
+JUNE = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def billing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.TIERCEL_BILLING_URL = "http://localhost:9/hook"
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    monkeypatch.setattr(nudge, "send", lambda *args: True)
+    Endpoint.objects.create(url=settings.TIERCEL_BILLING_URL, created_at=MAY - timedelta(days=40))
+
+
+def bought(acme: Shop, to_plan: CachePlan | None, at: datetime, **fields: Any) -> Order:
+    """An order that was placed and completed then."""
+    order = Order.objects.create(
+        customer=acme.customer,
+        volume=acme.volume,
+        from_plan=acme.volume.cache_plan,
+        to_plan=to_plan,
+        intent=fields.pop("intent", "upgrade"),
+        state=OrderState.COMPLETED,
+        currency="EUR",
+        price_minor=fields.pop("price_minor", to_plan.price_minor if to_plan else 0),
+        charge_minor=0,
+        next_invoice_minor=0,
+        next_invoice_at=at,
+        created_at=at,
+        ended_at=at,
+        **fields,
+    )
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=to_plan)
+    return order
+
+
+def months(at: datetime = JUNE + timedelta(seconds=5)) -> list[tuple[str, int]]:
+    """The lines of the month, once it was gone over twice."""
+    usage.write_month(at)
+    assert usage.write_month(at) == 0
+    lines = UsageLine.objects.filter(kind=LineKind.RECURRING, period_start=JUNE)
+    return [(line.description.split()[0], line.amount_minor) for line in lines]
+
+
+def test_each_month_of_a_plan_has_one_line_under_a_name_that_says_so() -> None:
+    acme = shop()
+    bought(acme, plan(), MAY)
+    assert months() == [("Fast", 490)]
+    line = UsageLine.objects.get()
+    assert line.name == f"{acme.volume.key}-2026-06"
+    assert (line.period_start, line.period_end) == (JUNE, datetime(2026, 7, 1, tzinfo=UTC))
+    message = Message.objects.get()
+    assert message.payload["data"]["id"] == line.name
+
+
+def test_the_price_is_the_one_that_was_agreed_on() -> None:
+    bought(shop(), plan(), MAY, price_minor=390)
+    assert months() == [("Fast", 390)]
+
+
+def test_a_plan_that_staff_gave_costs_what_it_costs() -> None:
+    Volume.objects.filter(pk=shop().volume.pk).update(cache_plan=plan())
+    assert months() == [("Fast", 490)]
+
+
+def test_what_was_bought_within_the_month_is_not_charged_for_all_of_it() -> None:
+    bought(shop(), plan(), JUNE + timedelta(seconds=1))
+    assert months() == []
+
+
+def test_who_changes_within_the_month_began_it_with_the_old_plan() -> None:
+    acme = shop()
+    bought(acme, plan(), MAY, price_minor=390)
+    bought(acme, plan("Faster", price_minor=990), JUNE + timedelta(seconds=1))
+    assert months() == [("Fast", 390)]
+
+
+def test_who_ends_a_plan_within_the_month_began_it_with_one() -> None:
+    acme = shop()
+    bought(acme, plan(), MAY)
+    bought(acme, None, JUNE + timedelta(seconds=1), intent="downgrade")
+    assert months() == [("Fast", 490)]
+
+
+def test_an_order_at_work_over_the_turn_of_the_month_is_waited_for() -> None:
+    acme = shop()
+    bought(acme, plan(), MAY)
+    order = buy(acme, plan("Faster", price_minor=990), by="billing")
+    Order.objects.filter(pk=order.pk).update(created_at=JUNE - timedelta(seconds=9))
+    assert months() == []
+    order.refresh_from_db()
+    finish(order)
+    assert ("Faster", 990) in months()
+
+
+def test_a_downgrade_at_the_turn_of_the_month_is_waited_for() -> None:
+    acme = shop()
+    bought(acme, plan("Faster", price_minor=990), MAY)
+    order = bought(acme, plan(), MAY, intent="downgrade", due_at=JUNE)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=order.from_plan)
+    Order.objects.filter(pk=order.pk).update(state=OrderState.SCHEDULED, ended_at=None)
+    assert months() == []
+    Order.objects.filter(pk=order.pk).update(state=OrderState.COMPLETED)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=order.to_plan)
+    assert months() == [("Fast", 490)]
+
+
+def test_a_trial_over_the_turn_of_the_month_costs_nothing() -> None:
+    bought(shop(), plan(), MAY, intent="trial")
+    assert months() == []
+
+
+def test_a_month_that_began_before_the_billing_system_is_not_charged() -> None:
+    bought(shop(), plan(), MAY)
+    Endpoint.objects.update(created_at=JUNE + timedelta(seconds=1))
+    assert months() == []
+
+
+def test_a_volume_without_a_customer_or_a_plan_costs_nothing() -> None:
+    bought(shop(), None, MAY)
+    Volume.objects.filter(pk=shop("Zebra").volume.pk).update(cache_plan=plan(), customer=None)
+    assert months() == []
+
+
+def test_a_credit_is_a_line_of_its_own_that_is_never_negative() -> None:
+    acme = shop()
+    bought(acme, plan("Faster", price_minor=99_000), datetime.now(UTC) - timedelta(days=40))
+    order = buy(acme, None, by="billing")
+    assert order.credit_minor > 0
+    usage.write_of(order)
+    usage.write_of(order)
+    line = UsageLine.objects.get()
+    assert (line.name, line.kind) == (f"{order.key}-credit", LineKind.CREDIT)
+    assert line.amount_minor == order.credit_minor
