@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from panel import embedded, processes
+from panel.billing.simulator import Simulator
 from storage import wall
 from tests.demo import database, settings
 from tests.demo.furniture import TENANTS
@@ -81,6 +82,10 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
         _prepare(stack, environment)
     notices = (settings.SIMULATED * (host.kind == "fake"), settings.INVENTED * (not screenshots))
     environment["TIERCEL_NOTICE"] = " ".join(filter(None, notices))
+    billing = Simulator(panel_url=environment["TIERCEL_PUBLIC_URL"])
+    billing.start()
+    stack.callback(billing.stop)
+    environment |= billing.settings
     os.environ.update(environment)
     logins, token = _settle()
     log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
@@ -119,7 +124,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     }
     if results is not None:
         ready["results"] = results
-    _greet(url, logins, auto=auto)
+    _greet(url, logins, billing.url, auto=auto)
     print(f"READY {json.dumps(ready)}", flush=True)
     running.keep(embedded.every_service())
 
@@ -215,7 +220,7 @@ def _wait_for(record: Host, what: str, is_there: Any) -> None:
     raise RuntimeError(f"{record} did not show {what}: {record.error or 'no error was noted'}")
 
 
-def _greet(url: str, logins: list[Login], *, auto: bool) -> None:
+def _greet(url: str, logins: list[Login], billing_url: str, *, auto: bool) -> None:
     hint = (
         "Both volumes have their caches; look at them under Volumes."
         if auto
@@ -224,7 +229,8 @@ def _greet(url: str, logins: list[Login], *, auto: bool) -> None:
     people = "\n".join(
         f"  {login.email:24} {login.password}   {login.customer or login.role}" for login in logins
     )
-    text = f"\n  {url}\n{people}\n\n  {hint}\n  Ctrl-C stops everything.\n"
+    billing = f"Customers buy plans themselves; their invoices: {billing_url} (billing simulator)"
+    text = f"\n  {url}\n{people}\n\n  {hint}\n  {billing}\n  Ctrl-C stops everything.\n"
     print(re.sub(r"(?m)^", "  ", text), flush=True)
 
 
