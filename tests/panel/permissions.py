@@ -251,6 +251,7 @@ TABLE = (
     Row("api-billing-terminate", "POST", API_SIGNED),
     Row("api-billing-change-plan", "POST", API_SIGNED),
     Row("api-billing-decide-order", "POST", API_SIGNED),
+    Row("api-billing-usage-lines", "POST", API_SIGNED),
     Row("api-billing-status", "POST", API_SIGNED),
     Row("api-nothing", "GET", "401 404 404 404 404 404 404", ("nowhere",)),
 )

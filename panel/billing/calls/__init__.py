@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from panel.api.bodies import Body
 from panel.api.shapes import Json
-from panel.billing.calls import bodies, customers, orders, volumes
+from panel.billing.calls import bodies, customers, lines, orders, volumes
 from panel.billing.calls.caller import Caller, Result
 
 
@@ -37,5 +37,12 @@ CALLS = (
     Call("terminate", "Switch volumes off", bodies.TerminateBody, volumes.terminate),
     Call("change-plan", "Change a volume's plan", bodies.ChangePlanBody, orders.change_plan),
     Call("decide-order", "Answer later", bodies.DecideOrderBody, orders.decide_order),
+    Call(
+        "usage-lines",
+        "List a month's usage lines",
+        bodies.UsageLinesBody,
+        lines.usage_lines,
+        only_reads=True,
+    ),
     Call("status", "Show an order or a job", bodies.StatusBody, orders.status, only_reads=True),
 )

@@ -123,6 +123,12 @@ class LoginLinkBody(OfCustomer):
     seconds = serializers.IntegerField(min_value=10, max_value=600, default=60)
 
 
+class UsageLinesBody(OfCustomer):
+    """The lines of a customer in a month such as 2026-11."""
+
+    month = serializers.RegexField("^20[0-9]{2}-(0[1-9]|1[0-2])$")
+
+
 class DecideOrderBody(Body):
     """The answer to an `order.authorise` that was answered with pending."""
 

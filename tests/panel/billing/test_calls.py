@@ -11,14 +11,23 @@ from pytest_django import Settings
 
 from jobs import nudge
 from jobs.models import Door, Job, Kind, State
-from panel.models import BillingCall, LoginLink, Mandate, Order, OrderState, User
+from panel.models import (
+    BillingCall,
+    LoginLink,
+    Mandate,
+    Message,
+    MessageType,
+    Order,
+    OrderState,
+    User,
+)
 from panel.orders import decide
 from storage.access import MemberRole
 from storage.models import Customer, Volume
 from tests import make
 from tests.panel.api.asking import problem
 from tests.panel.billing.desk import OTHER, SECRET, call, ok
-from tests.panel.orders.till import buy
+from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job, scene
 
@@ -340,3 +349,16 @@ def test_the_status_of_a_job_ends_with_success() -> None:
     assert ok(call("status", {"job": working.key}), 202)["state"] == State.QUEUED
     end(working)
     assert ok(call("status", {"job": working.key}))["state"] == State.SUCCEEDED
+
+
+def test_the_lines_of_a_month_are_those_that_were_told(settings: Settings) -> None:
+    settings.TIERCEL_BILLING_URL = "http://localhost:9/"
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    order = buy(acme(), plan(price_minor=99_000), by="billing")
+    finish(order)
+    month = f"{datetime.now(UTC):%Y-%m}"
+    [line] = ok(call("usage-lines", {**ACME, "month": month}))["lines"]
+    told = Message.objects.get(type=MessageType.USAGE).payload["data"]
+    assert line == told
+    assert ok(call("usage-lines", {**ACME, "month": "2020-01"}))["lines"] == []
+    problem(call("usage-lines", {**ACME, "month": "2020-13"}), 422, "invalid")
