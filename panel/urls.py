@@ -37,6 +37,7 @@ urlpatterns = [
     path("enrol/", include("jobs.enrol_urls")),
     path("my/", include("panel.portal.urls")),
     path("", include("panel.proof.urls")),
+    path("", include("panel.billing.urls")),
     path("plans/", cacheplans.plans, name="cache-plans"),
     path("plans/new", cacheplans.new_plan, name="cache-plan-new"),
     path("plans/<str:key>/", cacheplans.plan, name="cache-plan"),

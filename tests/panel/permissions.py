@@ -211,6 +211,12 @@ TABLE = (
     Row("my-plan-confirm", "POST", OWN, ("volume", "plan")),
     Row("my-change", "GET", OWN, ("job",)),
     Row("my-change-status", "GET", OWN, ("job",)),
+    # The billing hook
+    Row("billing", "GET", ADMINISTER),
+    Row("billing-test", "POST", ADMINISTER),
+    Row("billing-enable", "POST", ADMINISTER),
+    # No message has that name.
+    Row("billing-again", "POST", "login 404 404 404 403 403 404", ("volume",)),
     # The API
     Row("api-root", "GET", API),
     Row("api-openapi", "GET", OPEN),
