@@ -49,7 +49,7 @@ def course(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[Ph
     """The order's way, each part with how far it is: payment where somebody is asked for it, the
     work, and for a plan the time until its report."""
     if order.state == OrderState.SCHEDULED:
-        return (Phase("Planned", "now"), Phase("Changing your plan", "next"))
+        return (Phase("Planned", "done"), Phase("Changing your plan", "next"))
     if order.job is None:
         # What was there already and only goes on: no work for a host.
         return (Phase("Done", "done" if order.state == OrderState.COMPLETED else "failed"),)
@@ -94,10 +94,10 @@ def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
     names = plans_of(order)
     match order.state:
         case OrderState.SCHEDULED:
-            when = day(order.due_at)
+            goes = f"changes to {names.after}" if order.to_plan else "goes back to no cache"
             return (
-                f"Your plan changes to {names.after} on {when}. Until then you keep "
-                f"{names.before}, and you can cancel this."
+                f"Your volume {goes} on {day(order.due_at)}. Until then you keep {names.before}, "
+                "and you can cancel this."
             )
         case OrderState.AUTHORISING:
             return "Your payment is being confirmed. Nothing is charged or changed before that."

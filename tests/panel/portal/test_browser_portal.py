@@ -16,13 +16,13 @@ from pytest_django.live_server_helper import LiveServer
 from jobs import nudge
 from jobs.models import Door, Job
 from panel.models import User
+from panel.orders.settle import sweep
 from storage.models import Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.panel.chromium import WIDE
 from tests.panel.chromium import browser as chromium
-from tests.panel.portal.shop import Shop, clean, plan, shop
-from tests.panel.portal.shop import browser as signed_in
+from tests.panel.portal.shop import Shop, buyer, clean, plan, shop
 from tests.panel.portal.test_ordering import real, run
 from tests.scene import LONG, end, job
 
@@ -35,6 +35,7 @@ def served(
     live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    settings.TIERCEL_MANDATE_REQUIRED = False
     monkeypatch.setattr(nudge, "send", lambda task, *args: True)
     yield live_server.url
     connections.close_all()
@@ -42,7 +43,7 @@ def served(
 
 def opened(context: BrowserContext, served: str, user: User) -> tuple[Page, list[str]]:
     """A page of the person's browser, and what the browser complains of."""
-    client: Client = signed_in(user)
+    client: Client = buyer(user)
     cookie = client.cookies[configured.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": configured.SESSION_COOKIE_NAME, "value": cookie, "url": served}])
     page, complaints = context.new_page(), []
@@ -51,23 +52,49 @@ def opened(context: BrowserContext, served: str, user: User) -> tuple[Page, list
     return page, complaints
 
 
-def test_a_customer_buys_a_cache_by_clicks(chromium: Browser, served: str, real: Shop) -> None:
+def press(page: Page, name: str, times: int = 1) -> None:
+    """Go by Tab to what has that name, and press Enter there."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if name in page.evaluate("document.activeElement.textContent"):
+            break
+    assert page.evaluate("document.activeElement.matches(':focus-visible, :focus')")
+    # Both presses are sent before the page goes away, as an impatient person's are.
+    page.evaluate(
+        "(times) => { for (let n = 1; n < times; n++) document.activeElement.click() }", times
+    )
+    page.keyboard.press("Enter")
+
+
+def test_a_customer_upgrades_by_the_keyboard_alone(
+    chromium: Browser, served: str, real: Shop
+) -> None:
     plan("Small", size_bytes=None, ratio_percent=25)
     context = chromium.new_context(viewport={"width": 360, "height": 800})
     page, complaints = opened(context, served, real.owner)
     page.goto(served + reverse("my-volumes"))
-    page.locator(f"a[href='{reverse('my-plan', args=[real.volume.key])}']").click()
-    page.get_by_role("link", name="Choose Small").click()
-    page.get_by_role("button", name="Change for 4.90 EUR a month").dblclick()
+    press(page, "Make it faster (mail)")
+    page.get_by_role("heading", name="Choose a cache plan").wait_for()
+    press(page, "Choose Small")
+    page.get_by_role("heading", name="Change to Small?").wait_for()
+    press(page, "Change for 4.90 EUR a month", times=2)
     page.get_by_text("Preparing your cache. Your machine keeps running").wait_for()
     run(Job.objects.get())
+    sweep()
     page.get_by_text("Done: this volume now has the plan Small.").wait_for()
-    page.locator("#change:not([hx-get])").wait_for()
-    page.get_by_role("link", name="Show the volume").click()
+    press(page, "Show the volume")
     page.get_by_role("heading", name="Your cache plan").wait_for()
     assert "256 MiB on SSD" in page.inner_text("section[aria-labelledby=plan]")
     clean(page.inner_text("body"))
     assert real.volume.cache_plan is not None
+    press(page, "Take the last change back")
+    page.get_by_role("heading", name="Go back to no cache?").wait_for()
+    press(page, "Take it back")
+    page.get_by_text("Moving your data back").first.wait_for()
+    run(Job.objects.latest("id"))
+    sweep()
+    page.get_by_text("Done: this volume has no cache any more.").wait_for()
+    assert real.volume.cache_plan is None
     assert complaints == []
     context.close()
 
