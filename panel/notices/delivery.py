@@ -55,8 +55,8 @@ def send(pk: int) -> None:
 def mail(notice: Notice) -> EmailMessage:
     """The message of a notice."""
     order, base = notice.order, settings.TIERCEL_PUBLIC_URL
-    page = base + reverse("my-order", args=[order.key])
-    written = letter(notice, Places(page, page, base + reverse("notices")))
+    pages = (reverse("my-order", args=[order.key]), reverse("my-report", args=[order.key]))
+    written = letter(notice, Places(*(base + page for page in (*pages, reverse("notices")))))
     off = wishes.link(wishes.Wish(notice.user, NoticeKind(notice.kind)))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
     return EmailMessage(
