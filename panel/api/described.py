@@ -84,6 +84,7 @@ def problems(*statuses: int) -> dict[Any, Any]:
     """Answers that are problems, 401 among them."""
     said = {
         400: "A parameter or header is wrong.",
+        402: "The payment authorisation does not allow it.",
         403: "The token's scopes or the person's role do not allow it.",
         404: "There is no such thing, or it is not yours to see.",
         409: "Another job holds the volume (`busy`), or the first request with this "

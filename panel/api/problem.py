@@ -16,6 +16,7 @@ from rest_framework.settings import api_settings
 from jobs.models import Job
 from jobs.queue import Busy
 from panel.api.nouns import job_url
+from panel.orders.refusal import OrderRefused
 from panel.outage import NO_DATABASE, RETRY_SECONDS, is_outage
 from storage.access import Person, is_staff
 from storage.plan import Refused
@@ -33,6 +34,12 @@ CORRECTIONS = {
     "unsupported_media_type": "Send JSON with Content-Type: application/json.",
     "not_acceptable": "Accept application/json.",
 }
+ORDER_STATUS = {
+    **dict.fromkeys(("over_cap", "too_soon", "cap_unknown"), 402),
+    **dict.fromkeys(("suspended", "not_allowed"), 403),
+    "order_running": 409,
+}
+"""By code of a refused order; every other one is 422."""
 CUSTOMER_DETAIL = "This cannot be done for the volume now."
 CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
@@ -119,14 +126,26 @@ def refused(refusal: Refused, user: Person | None) -> Problem:
 
 def busy(job: Job) -> Problem:
     """Another job is in the way."""
-    conflict = {"key": job.key, "url": job_url(job), "kind": job.kind, "state": job.state}
     return Problem(
         409,
         "busy",
         f"Another job holds the volume: {job.get_kind_display()}, {job.get_state_display()}.",
         "Wait until it has ended, or cancel it.",
-        conflicting_jobs=[conflict],
+        conflicting_jobs=[_conflict(job)],
     )
+
+
+def _conflict(job: Job) -> dict[str, str]:
+    return {"key": job.key, "url": job_url(job), "kind": job.kind, "state": job.state}
+
+
+def order_refused(refusal: OrderRefused) -> Problem:
+    """An order that was not taken."""
+    correction = f"{refusal.way_out} {refusal.url}".strip()
+    job = refusal.order.job if refusal.order is not None else None
+    conflicts = [_conflict(job)] if refusal.code == "order_running" and job is not None else []
+    status = ORDER_STATUS.get(refusal.code, 422)
+    return Problem(status, refusal.code, refusal.message, correction, conflicting_jobs=conflicts)
 
 
 def _problem(error: Exception, user: Person | None) -> Problem | None:
@@ -135,6 +154,8 @@ def _problem(error: Exception, user: Person | None) -> Problem | None:
         return error
     if isinstance(error, Refused):
         return refused(error, user)
+    if isinstance(error, OrderRefused):
+        return order_refused(error)
     if isinstance(error, Busy):
         return busy(error.job)
     if isinstance(error, Http404):

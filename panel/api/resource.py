@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 import pghistory
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -60,6 +61,8 @@ class Resource(APIView):
         pghistory.context(actor=getattr(self.user, "email", ""), token=token)
         if self.staff_only and not is_staff(self.user):
             raise Http404
+        if not hasattr(self, (request.method or "").lower()):
+            raise MethodNotAllowed(request.method or "")
         scope = Scope.READ if request.method in READING else self.write_scope
         if self.token is not None and scope not in self.token.scopes:
             raise Problem(

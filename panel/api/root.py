@@ -15,7 +15,7 @@ from panel.api.resource import Resource
 from panel.api.shapes import Json
 from storage.agent import VERSION
 
-NAMES = ("hosts", "volumes", "jobs", "audit", "customers", "cache-plans", "proofs")
+NAMES = ("hosts", "volumes", "jobs", "audit", "customers", "cache-plans", "orders", "proofs")
 
 
 class RootShape(serializers.Serializer[Json]):

@@ -13,6 +13,7 @@ from jobs.models import Door, Job
 from jobs.queue import Busy, submit
 from panel.models import Intent, Order, OrderState, User
 from panel.orders import events, rights
+from panel.orders.account import account_of
 from panel.orders.asking import Ask, By, When
 from panel.orders.choices import offers_of
 from panel.orders.moves import move
@@ -87,7 +88,7 @@ def take(ask: Ask) -> Order:
     _supersede(volume)
     order = _order(ask, customer, volume, found, now)
     if order.state != OrderState.SCHEDULED:
-        order.job = begin(order, found)
+        order.job = begin(order, found, ask.token)
         if order.state == OrderState.AUTHORISING:
             order.authorise_by = now + timedelta(seconds=settings.TIERCEL_AUTHORISE_SECONDS)
     order.save(force_insert=True)
@@ -129,10 +130,10 @@ def consider(ask: Ask, volume: Volume, now: datetime) -> Weighed:
     row = rows_of([volume])[0]
     agreed = ask.plan if ask.takes_back is not None else None
     offer = next((each for each in offers_of(row, agreed) if each.plan == ask.plan), None)
-    return weigh(ask, row, offer, now)
+    return weigh(ask, row, offer, now, account_of(row, now))
 
 
-def begin(order: Order, found: Weighed) -> Job:
+def begin(order: Order, found: Weighed, token: str = "") -> Job:
     """The job of an order; raises `OrderRefused` where the host's space is promised meanwhile, or
     another job was faster."""
     if found.wish is None:
@@ -144,6 +145,7 @@ def begin(order: Order, found: Weighed) -> Job:
             wish=found.wish,
             actor=order.actor,
             door=Door(order.door),
+            token=token,
             cache_plan=order.to_plan,
             price_minor=order.price_minor,
             currency=order.currency,

@@ -20,9 +20,14 @@ def barred(user: Person, volume: Volume) -> OrderRefused | None:
             "Plans cannot be ordered here at the moment.",
             "Ask your provider to change yours.",
         )
-    if not Volume.objects.orderable_by(user).filter(pk=volume.pk).exists():
-        return OrderRefused("not_allowed", "You may look, but not order.", OWNERS)
-    return None
+    return outsider(user, volume)
+
+
+def outsider(user: Person, volume: Volume) -> OrderRefused | None:
+    """Why this person may not even cancel an order of this volume; None where they may."""
+    if Volume.objects.orderable_by(user).filter(pk=volume.pk).exists():
+        return None
+    return OrderRefused("not_allowed", "You may look, but not order.", OWNERS)
 
 
 def suspended(customer: Customer) -> OrderRefused | None:

@@ -19,7 +19,7 @@ from pytest_django import DjangoDbBlocker
 from jobs import enrolment
 from jobs.models import Door, Job, Line, State
 from panel import invitation, loginlinks, tokens
-from panel.models import Intent, NoticeKind, Order, OrderState, Proof, ProofState, User
+from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
 from panel.notices import wishes
 from panel.notices.wishes import Wish
 from storage import wall
@@ -99,6 +99,7 @@ def party(word: str) -> Party:
         next_invoice_at=timezone.now(),
         ended_at=timezone.now(),
     )
+    Mandate.objects.create(customer=customer, currency="EUR")
     proof(order, f"{word} was changed again.")
     return Party(customer, there, ordered, preview, order, viewer, owner, member, text, token.key)
 

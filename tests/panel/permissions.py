@@ -35,6 +35,7 @@ API_SEE = "  401        404     404    404    in         in        in   "
 API_WRITE = "401        403     403    403    403        in        in   "
 API_SELL = " 401        403     403    403    403        403       in   "
 API_SIGNED = "401      401    401    401    401        401       401  "
+API_ORDER = "401        403     in     404    403        403       403  "
 OWNERS = "   login      404     in     404    404        404       404  "
 
 
@@ -179,7 +180,6 @@ TABLE = (
     Row("volume-csv", "GET", SHARED, ("volume",)),
     Row("volume-marks", "GET", SHARED, ("volume",)),
     # Cache plans
-    Row("my-report", "GET", OWN, ("order",)),
     Row("cache-plans", "GET", SEE),
     Row("ledger", "GET", SEE),
     Row("ledger-csv", "GET", SEE),
@@ -209,6 +209,12 @@ TABLE = (
     Row("my-plan-confirm", "GET", OWN, ("volume", "plan")),
     # A viewer is answered with the reason why not: see test_a_viewer_orders_nothing.
     Row("my-plan-confirm", "POST", OWN, ("volume", "plan")),
+    Row("my-order", "GET", OWN, ("order",)),
+    Row("my-order-status", "GET", OWN, ("order",)),
+    Row("my-order-cancel", "POST", OWN, ("order",)),
+    Row("my-report", "GET", OWN, ("order",)),
+    Row("my-order-revert", "GET", OWN, ("order",)),
+    Row("my-order-revert", "POST", OWN, ("order",)),
     Row("my-change", "GET", OWN, ("job",)),
     Row("my-change-status", "GET", OWN, ("job",)),
     # The billing hook
@@ -241,6 +247,19 @@ TABLE = (
     Row("api-customers", "POST", API_WRITE, (), {"name": "New"}),
     Row("api-customer", "GET", API_OWN, ("customer",)),
     Row("api-customer", "PATCH", API_WRITE, ("customer",), {"name": "Renamed"}),
+    Row("api-mandate", "GET", API_OWN, ("customer",)),
+    Row(
+        "api-mandate",
+        "PUT",
+        API_WRITE,
+        ("customer",),
+        {"currency": "EUR", "cap_charge_minor": "1"},
+    ),
+    Row("api-volume-orders", "POST", API_ORDER, ("volume",)),
+    Row("api-orders", "GET", API),
+    Row("api-order", "GET", API_OWN, ("order",)),
+    Row("api-order-cancel", "POST", API_ORDER, ("order",)),
+    Row("api-order-revert", "POST", API_ORDER, ("order",)),
     Row("api-order-proof", "GET", API_OWN, ("order",)),
     Row("api-proofs", "GET", API),
     Row("api-cache-plans", "GET", API),

@@ -67,6 +67,13 @@ def test_people_are_offered_what_they_may_do_themselves(
     assert set(re.findall(r'name="scopes" value="([^"]*)"', page)) == offered
 
 
+@pytest.mark.parametrize(("role", "may"), [("viewer", False), ("operator", True), ("owner", True)])
+def test_people_of_a_customer_are_offered_orders_where_they_may_order(role: str, may: bool) -> None:
+    person = make.user()
+    make.customer().members.create(user=person, role=role)
+    assert ("orders:write" in tokens.scopes_of(person)) == may
+
+
 @pytest.mark.parametrize(
     "data",
     [{"scopes": ["volumes:write"]}, {"scopes": []}, {"days": 367}, {"days": 0}, {"name": ""}],

@@ -26,6 +26,7 @@ WRITES = [
     ("post", "/jobs/{job}/rollback", None),
     ("post", "/jobs/{job}/resolve", {"why": "mine"}),
     ("patch", "/customers/{customer}", {"name": "mine"}),
+    ("put", "/customers/{customer}/mandate", {"currency": "EUR"}),
     ("patch", "/cache-plans/{plan}", {"price_minor": 0}),
 ]
 

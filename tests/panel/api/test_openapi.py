@@ -10,12 +10,14 @@ import yaml
 from django.conf import settings
 from django.test import Client
 from django.urls import URLPattern
+from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
 from panel.api.urls import urlpatterns
+from panel.models import Intent, Order, OrderState
 from storage.models import CachePlan
 from storage.wish import GIB
 from tests import make
@@ -77,6 +79,19 @@ def _world() -> tuple[Program, Program, Scene]:
     there.volume.save()
     made = job(there, door="portal", error={"code": "x", "message": "m", "correction": "c"})
     step(made)
+    now = timezone.now()
+    Order.objects.create(
+        customer=customer,
+        volume=there.volume,
+        intent=Intent.UPGRADE,
+        state=OrderState.COMPLETED,
+        currency="EUR",
+        price_minor=490,
+        charge_minor=245,
+        next_invoice_minor=490,
+        next_invoice_at=now,
+        ended_at=now,
+    )
     return staff(), member(customer), there
 
 
@@ -91,6 +106,7 @@ def test_answers_are_as_described(who: int) -> None:
         "hosts": there.host.key,
         "jobs": there.volume.job_set.get().key,
         "customers": there.volume.customer.key,
+        "orders": there.volume.orders.get().key,
         "cache-plans": there.volume.cache_plan.key,
     }
     checked = 0
