@@ -8,6 +8,8 @@ from panel.api.framework import REST_FRAMEWORK as REST_FRAMEWORK
 from panel.api.framework import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from panel.databases import broker, database
 from panel.environment import Environment
+from panel.loglines import lines
+from panel.timetable import timetable
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = env = Environment(BASE_DIR / "var" / "secrets.env")
@@ -285,47 +287,10 @@ CELERY_TIMEZONE = "UTC"
 
 TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
 TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
-
-
-def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:
-    """Return a beat entry whose message is dropped when the next one is due."""
-    options = {"queue": queue, "expires": seconds}
-    return {"task": task, "schedule": float(seconds), "args": args, "options": options}
-
-
-CELERY_BEAT_SCHEDULE = {
-    "sweep": every(5, "jobs.tasks.sweep"),
-    "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
-    "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
-    "orders": every(5, "panel.tasks.sweep_orders"),
-    "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
-    "notices": every(30, "panel.tasks.send_notices"),
-    "messages": every(5, "panel.tasks.send_messages"),
-    "usage": every(60, "panel.tasks.write_usage"),
-    "prune-billing": every(3600, "panel.tasks.prune_billing"),
-    "prune-previews": every(3600, "jobs.tasks.prune_previews"),
-} | {
-    f"collect-{shard}": every(
-        TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"
-    )
-    for shard in range(TIERCEL_COLLECT_SHARDS)
-}
+CELERY_BEAT_SCHEDULE = timetable(
+    TIERCEL_COLLECT_SHARDS, TIERCEL_SAMPLE_SECONDS, TIERCEL_PROOF_SECONDS
+)
 
 # --- Logging ------------------------------------------------------------------------------------
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"tokens": {"()": "panel.masking.TokenFilter"}},
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": "line",
-            "filters": ["tokens"],
-        }
-    },
-    "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},
-    # Two lines for each message would drown what a task has to say.
-    "loggers": {name: {"level": "WARNING"} for name in ("celery.beat", "celery.app.trace")},
-}
+LOGGING = lines(env.text("TIERCEL_LOG_LEVEL", "INFO"))
