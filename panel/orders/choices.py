@@ -8,6 +8,7 @@ from datetime import datetime
 from jobs.clock import database_now
 from jobs.reservations import reserved
 from panel.models import Intent
+from panel.orders.account import Account, account_of
 from panel.orders.asking import Ask, When
 from panel.orders.quote import Quote
 from panel.orders.refusal import OrderRefused
@@ -50,19 +51,24 @@ def offers_of(row: VolumeRow, agreed: CachePlan | None = None) -> list[Offer]:
 def choices(row: VolumeRow, now: datetime | None = None) -> list[Choice]:
     """Every offer for the volume, weighed as an order of a person who may order would be."""
     now = now or database_now()
-    return [choice(row, offer, now) for offer in offers_of(row)]
+    account = account_of(row, now)
+    return [_choice(row, offer, now, account) for offer in offers_of(row)]
 
 
 def choice(row: VolumeRow, offer: Offer, now: datetime) -> Choice:
     """One offer, weighed."""
+    return _choice(row, offer, now, account_of(row, now))
+
+
+def _choice(row: VolumeRow, offer: Offer, now: datetime, account: Account) -> Choice:
     volume: Volume = row.volume
     ask = Ask(volume, offer.plan)
-    trial = weigh(Ask(volume, offer.plan, trial=True), row, offer, now)
-    usual = weigh(ask, row, offer, now)
+    trial = weigh(Ask(volume, offer.plan, trial=True), row, offer, now, account)
+    usual = weigh(ask, row, offer, now, account)
     other = None
     if usual.intent == Intent.DOWNGRADE and usual.refusal is None:
         turned: When = "now" if usual.due_at is not None else "period_end"
-        other = weigh(Ask(volume, offer.plan, when=turned), row, offer, now).quote
+        other = weigh(Ask(volume, offer.plan, when=turned), row, offer, now, account).quote
     return Choice(
         offer=offer,
         intent=usual.intent,

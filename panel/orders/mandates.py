@@ -45,11 +45,11 @@ def left_minor(mandate: Mandate, now: datetime) -> int | None:
 
 
 def refusal(
-    customer: Customer, charge_minor: int, currency: str, now: datetime
+    mandate: Mandate | None, left: int | None, charge_minor: int, currency: str, now: datetime
 ) -> OrderRefused | None:
-    """Why the charge may not be made; None where it may. A charge of 0 with a higher price is
-    asked about too: the next invoice has it."""
-    mandate = mandate_of(customer)
+    """Why the charge may not be made; None where it may. `left` is what the mandate leaves in this
+    period, `left_minor`. A charge of 0 with a higher price is asked about too: the next invoice has
+    it."""
     if mandate is None:
         return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
     caps = (mandate.cap_charge_minor, mandate.cap_period_minor)
@@ -63,11 +63,11 @@ def refusal(
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
-    return _over(mandate, charge_minor, now)
+    return _over(mandate, left or 0, charge_minor)
 
 
-def _over(mandate: Mandate, charge_minor: int, now: datetime) -> OrderRefused | None:
-    once, left = mandate.cap_charge_minor or 0, left_minor(mandate, now) or 0
+def _over(mandate: Mandate, left: int, charge_minor: int) -> OrderRefused | None:
+    once = mandate.cap_charge_minor or 0
     over = charge_minor - min(once, left)
     if over <= 0:
         return None

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Final
 
 from jobs.models import Kind
-from panel.models import Intent
+from panel.models import Intent, Mandate
 from panel.orders import mandates, takeback, trial
+from panel.orders.account import Account
 from panel.orders.asking import Ask
-from panel.orders.prices import Price, paid, paid_before
+from panel.orders.prices import Price, paid_before
 from panel.orders.quote import Quote, quote, quote_later
 from panel.orders.refusal import OrderRefused
-from storage.models import Customer
 from storage.offers import REASONS, Change, Offer
 from storage.rows import VolumeRow
 from storage.wish import Wish
@@ -43,17 +43,19 @@ class Weighed:
     costs_more: bool = False
 
 
-def weigh(ask: Ask, row: VolumeRow, offer: Offer | None, now: datetime) -> Weighed:
+def weigh(
+    ask: Ask, row: VolumeRow, offer: Offer | None, now: datetime, account: Account
+) -> Weighed:
     """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
-    more). Asks the database, writes nothing; who asks, and what runs, is not looked at."""
+    more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
+    is not looked at."""
     if offer is None:
         return Weighed(None, None, _retired())
-    tried = trial.running(row.volume)
-    if offer.is_current and (tried is None or ask.trial):
+    if offer.is_current and (account.on_trial is None or ask.trial):
         return Weighed(None, None, _same())
-    before = paid(row.volume)
+    before = account.paid
     wanted = _price(ask, offer)
-    currency = _currency(row.volume.customer, before, wanted)
+    currency = _currency(account.mandate, before, wanted)
     if currency is None:
         return Weighed(None, None, _other_currency())
     from_minor = before.minor if before is not None else 0
@@ -71,11 +73,11 @@ def weigh(ask: Ask, row: VolumeRow, offer: Offer | None, now: datetime) -> Weigh
         trial_until=now + trial.length() if ask.trial else None,
         costs_more=wanted.minor > from_minor,
     )
-    return replace(found, refusal=_refusal(ask, row, offer, found, now))
+    return replace(found, refusal=_refusal(ask, row, offer, found, now, account))
 
 
 def _refusal(
-    ask: Ask, row: VolumeRow, offer: Offer, found: Weighed, now: datetime
+    ask: Ask, row: VolumeRow, offer: Offer, found: Weighed, now: datetime, account: Account
 ) -> OrderRefused | None:
     if ask.takes_back is not None:
         is_ours = ask.by == "panel"
@@ -83,8 +85,8 @@ def _refusal(
         back = look if is_ours else takeback.refusal(ask.takes_back, row.volume, now)
         if back is not None:
             return back
-    if ask.trial and (untried := trial.refusal(row)) is not None:
-        return untried
+    if ask.trial and account.untried is not None:
+        return account.untried
     if ask.when == "period_end" and found.due_at is None:
         return OrderRefused(
             "unavailable", "Only a lower price can begin with the next period.", "Order it now."
@@ -100,7 +102,8 @@ def _refusal(
     asked = found.quote
     if asked is None:
         return None
-    return mandates.refusal(row.volume.customer, asked.charge_minor, asked.currency, now)
+    left = account.left_minor
+    return mandates.refusal(account.mandate, left, asked.charge_minor, asked.currency, now)
 
 
 def no_offer(reason: str) -> OrderRefused:
@@ -134,7 +137,7 @@ def _is_later(ask: Ask, intent: Intent, from_minor: int, wanted: Price) -> bool:
     return may_wait and (ask.when or usual) == "period_end"
 
 
-def _currency(customer: Customer | None, before: Price | None, wanted: Price) -> str | None:
+def _currency(mandate: Mandate | None, before: Price | None, wanted: Price) -> str | None:
     """The currency of both prices; None where they differ. Where nothing is paid on either side,
     that of the customer's mandate, "" without one."""
     named = {price.currency for price in (before, wanted) if price and price.currency}
@@ -142,7 +145,6 @@ def _currency(customer: Customer | None, before: Price | None, wanted: Price) ->
         return None
     if named:
         return named.pop()
-    mandate = mandates.mandate_of(customer) if customer is not None else None
     return mandate.currency if mandate is not None else ""
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 
 from panel.models import Intent
@@ -69,3 +72,21 @@ def test_during_a_trial_its_plan_may_be_ordered(settings: Settings) -> None:
 
 def _code(choice: Choice) -> str:
     return choice.refusal.code if choice.refusal is not None else ""
+
+
+def test_six_offers_are_weighed_with_as_many_queries_as_one() -> None:
+    acme = shop()
+    mandate(acme.customer)
+
+    def queries() -> int:
+        row, now = rows_of([acme.volume])[0], timezone.now()
+        with CaptureQueriesContext(connection) as asked:
+            found = choices(row, now)
+        assert all(choice.refusal is None for choice in found[1:])
+        return len(asked)
+
+    plan("First")
+    of_one = queries()
+    for number in range(5):
+        plan(f"Other {number}")
+    assert queries() == of_one

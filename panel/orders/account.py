@@ -1,0 +1,38 @@
+"""What is known of a volume's customer before any offer is weighed: read once for all offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from panel.models import Mandate, Order
+from panel.orders import mandates, trial
+from panel.orders.prices import Price, paid
+from panel.orders.refusal import OrderRefused
+from storage.rows import VolumeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`paid` is the price now (None without a plan), `on_trial` the trial that the plan is from,
+    `untried` why the volume gets none. `mandate` is what the customer authorised and `left_minor`
+    what it leaves in this period; None where nobody knows."""
+
+    paid: Price | None
+    on_trial: Order | None
+    untried: OrderRefused | None
+    mandate: Mandate | None
+    left_minor: int | None
+
+
+def account_of(row: VolumeRow, now: datetime) -> Account:
+    """Of the volume's customer, as the books say now."""
+    customer = row.volume.customer
+    mandate = mandates.mandate_of(customer) if customer is not None else None
+    return Account(
+        paid=paid(row.volume),
+        on_trial=trial.running(row.volume),
+        untried=trial.refusal(row),
+        mandate=mandate,
+        left_minor=mandates.left_minor(mandate, now) if mandate is not None else None,
+    )
