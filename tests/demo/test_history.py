@@ -69,7 +69,8 @@ def test_the_order_lies_between_a_slow_and_a_fast_part(host: Host, now: datetime
         order = volume.orders.get()
         assert (order.state, order.to_plan) == ("completed", volume.cache_plan)
         assert 0 < order.charge_minor <= order.price_minor
-        assert (order.proof.state, order.proof.verdict) == ("ready", "gain")
+        proof = order.proof
+        assert (proof.state, proof.verdict, proof.was_warm) == ("ready", "gain", True)
 
 
 def test_no_host_and_no_latest_figure_knows_of_it(host: Host) -> None:
