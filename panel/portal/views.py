@@ -28,6 +28,7 @@ from panel.portal.rows import (
     volumes_of,
 )
 from panel.portal.standing import standing
+from panel.proof.words import brief
 from panel.search import cleaned
 from storage.models import Volume
 from storage.series_views import chart_context
@@ -64,16 +65,17 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     found = get_object_or_404(volumes_of(request.user), key=key)
     changes = changes_of(request.user).filter(volume=found)
     running = changes.unfinished().first()
-    card = _card(found, running)
+    card, last = _card(found, running), _last(request, found)
+    done = changes.filter(state=State.SUCCEEDED).first()
     context = {
         "card": card,
         "row": card.row,
         "volume": found,
         "paid": paid_for(request.user, found),
         **course.running(running),
-        "effect": effect(found, changes.filter(state=State.SUCCEEDED).first(), timezone.now()),
+        "effect": effect(found, done, timezone.now()) if last is None else None,
         "history": past(request.user, found),
-        "last": _last(request, found),
+        "last": last,
         "several_customers": several_customers(request.user),
         **standing(request.user, found),
     }
@@ -90,6 +92,7 @@ def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
     return {
         "order": order,
         "has_report": proof is not None and proof.state == ProofState.READY,
+        "brought": brief(proof) if proof is not None else None,
         "may_revert": is_open and rights.barred(request.user, found) is None,
     }
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from panel.models import Order, Proof, ProofState
 from panel.models.proof import ProofQuerySet
-from panel.proof import words
 from panel.portal.words import Outcome
+from panel.proof import words
 from storage.access import Person
 from storage.gain import Verdict
 

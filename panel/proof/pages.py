@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.clock import database_now
 from panel.models import Order, OrderState, Proof, ProofState
@@ -65,6 +66,9 @@ def _report(
     }
     if proof is not None:
         context |= _told(order, proof)
+    if request.headers.get("HX-Request") and context["poll_seconds"] is None:
+        # It came while somebody waited: figures and charts are there now.
+        return HttpResponseClientRefresh()
     return render(request, "portal/report.html", context)
 
 

@@ -39,13 +39,29 @@ class Row:
     after_width: str
 
 
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A proof in a few lines, for the pages of its volume."""
+
+    headline: str
+    verdict: str
+    confidence: str
+    chip: Outcome
+
+
+def brief(proof: Proof) -> Brief:
+    """The proof without its figures."""
+    return Brief(headline(proof), verdict(proof), confidence(proof), chip(proof))
+
+
 def chip(proof: Proof) -> Outcome:
     """The proof in a word, for lists."""
     if proof.state == ProofState.READY:
         return CHIPS[Verdict(proof.verdict)]
     if proof.state == ProofState.IMPOSSIBLE:
         return Outcome("quiet", "cut", "cannot be told")
-    return Outcome("busy", "run", proof.get_state_display())
+    is_warming = proof.state == ProofState.WAITING
+    return Outcome("busy", "run", "warming up" if is_warming else "measuring")
 
 
 def headline(proof: Proof) -> str:
@@ -97,8 +113,8 @@ def notes(proof: Proof) -> list[str]:
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:
         times, word = (after / before, "more") if after > before else (before / after, "less")
         found.append(
-            f"You read {times:.1f} times {word} than before. The share from SSD is compared hour "
-            "with hour; how long a read takes also depends on how much is read."
+            f"You read {times:.1f} times {word} than before. The share from SSD is compared like "
+            "with like; how long a read takes also depends on how much is read."
         )
     if not told["has_percentiles"]:
         found.append("For this volume only averages are kept, no percentiles.")

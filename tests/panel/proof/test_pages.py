@@ -81,6 +81,23 @@ def test_a_report_that_is_not_ready_says_when_and_asks_again() -> None:
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "We are measuring until" in text
     assert 'http-equiv="refresh" content="5"' in text
+    assert 'hx-trigger="every 5s"' in text
+
+
+def test_who_waits_for_a_report_is_shown_all_of_it_when_it_is_there() -> None:
+    past = told()
+    path = reverse("my-report", args=[past.order.key])
+    response = browser(past.shop.owner).get(path, headers={"HX-Request": "true"})
+    assert response["HX-Refresh"] == "true"
+
+
+def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
+    past = told()
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
+    assert "What your last change brought" in text
+    assert "70 of 100 reads came from SSD, before 20." in text
+    assert "What your last change did" not in text
 
 
 def test_an_order_that_was_just_done_has_a_page_before_its_proof_has_a_row() -> None:
