@@ -1,4 +1,4 @@
-"""The Celery app. Tasks live in `jobs.tasks` and `panel.tasks`; every setting is `CELERY_*` in the settings."""
+"""The Celery app. Tasks live in `jobs.tasks` and `panel.tasks`; every setting is `CELERY_*`."""
 
 import os
 
