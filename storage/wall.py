@@ -67,8 +67,7 @@ def beyond() -> Iterator[None]:
 # PostgreSQL takes "equal" for rare and "not equal" for usual, and plans accordingly: for staff and
 # workers, who ask the large questions, every row is seen.
 IS_ALL: Final = (
-    "(SELECT CASE current_setting('tiercel.wall', true) WHEN 'all' THEN 'all' ELSE 'own' END)"
-    " <> 'own'"
+    "(SELECT CASE current_setting('tiercel.wall', true) WHEN 'all' THEN 1 ELSE 0 END) <> 0"
 )
 CUSTOMERS: Final = "ANY ((SELECT wall_customers())::bigint[])"
 VOLUMES: Final = "ANY ((SELECT wall_volumes())::bigint[])"
