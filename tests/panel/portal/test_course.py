@@ -1,0 +1,129 @@
+"""What customers are told of an order, from its records alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from jobs.models import Job, Kind, State, Step
+from jobs.models.step import StepState
+from panel.models import Intent, Order, OrderState, Proof, ProofState
+from panel.portal.course import course, outcome, poll_seconds, title, told
+from storage.models import CachePlan
+
+SMALL, BIG = CachePlan(name="Small"), CachePlan(name="Big")
+AT = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def order(state: OrderState, **fields: Any) -> Order:
+    """An upgrade from Small to Big that needed leave to charge; no record."""
+    given = {
+        "intent": Intent.UPGRADE,
+        "from_plan": SMALL,
+        "to_plan": BIG,
+        "authorise_by": AT,
+        "job": Job(kind=Kind.REPLACE_CACHE),
+        **fields,
+    }
+    return Order(state=state, **given)
+
+
+def way(of: Order, *steps: Step, proof: Proof | None = None) -> list[tuple[str, str]]:
+    return [(phase.text, phase.state) for phase in course(of, steps, proof)]
+
+
+def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
+    assert way(order(OrderState.AUTHORISING)) == [
+        ("Confirming the payment", "now"),
+        ("Preparing your new cache", "next"),
+        ("Exchanging the cache", "next"),
+        ("Warming up", "next"),
+        ("Report", "next"),
+    ]
+    assert "Nothing is charged or changed before" in told(order(OrderState.AUTHORISING), [], None)
+    assert "need not wait here" in told(order(OrderState.PENDING), [], None)
+
+
+def test_without_a_billing_system_no_payment_is_spoken_of() -> None:
+    assert way(order(OrderState.RUNNING, authorise_by=None))[0][0] == "Preparing your new cache"
+
+
+def test_the_work_goes_on_as_its_job_does() -> None:
+    exchanging = Step(verb="cache.attach", state=StepState.RUNNING)
+    found = way(order(OrderState.RUNNING), exchanging)
+    assert [state for _, state in found] == ["done", "done", "now", "next", "next"]
+
+
+@pytest.mark.parametrize(
+    ("state", "says", "marks"),
+    [
+        (None, "Once it is warm", ("now", "next")),
+        (ProofState.WAITING, "Once it is warm", ("now", "next")),
+        (ProofState.MEASURING, "The report comes at about 1 Dec, 00:00 UTC", ("done", "now")),
+        (ProofState.READY, "see the report", ("done", "done")),
+        (ProofState.IMPOSSIBLE, "cannot be told: too little was read.", ("done", "failed")),
+    ],
+)
+def test_after_the_work_the_report_is_on_its_way(
+    state: ProofState | None, says: str, marks: tuple[str, str]
+) -> None:
+    proof = Proof(state=state, after_end=AT, reason="Too little was read.") if state else None
+    done = order(OrderState.COMPLETED, job=Job(kind=Kind.REPLACE_CACHE, state=State.SUCCEEDED))
+    assert tuple(mark for _, mark in way(done, proof=proof)[-2:]) == marks
+    assert says in told(done, [], proof)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "says"),
+    [
+        (OrderState.REFUSED, "Your card has expired.", "Your card has expired."),
+        (OrderState.REFUSED, "", "Your payment was not confirmed."),
+        (OrderState.CANCELLED, "", "Your plan stays Small"),
+        (OrderState.FAILED, "We could not change the plan.", "We could not change the plan."),
+    ],
+)
+def test_what_came_to_nothing_charged_nothing(state: OrderState, reason: str, says: str) -> None:
+    text = told(order(state, reason=reason), [], None)
+    assert says in text
+    assert "Nothing was charged" in text
+
+
+def test_a_job_that_failed_is_told_before_its_order_is_closed() -> None:
+    failed = order(OrderState.RUNNING, job=Job(kind=Kind.SET_CACHE, state=State.FAILED))
+    assert told(failed, [], None).endswith("Support has been told. Nothing was charged.")
+
+
+def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
+    planned = order(OrderState.SCHEDULED, to_plan=None, job=None, due_at=AT)
+    assert told(planned, [], None) == (
+        "Your volume goes back to no cache on 1 December 2026, 00:00 UTC. Until then you keep "
+        "Small, and you can cancel this."
+    )
+    assert poll_seconds(planned, None) == 0
+
+
+def test_a_trial_says_that_it_ends_by_itself() -> None:
+    tried = order(OrderState.COMPLETED, intent=Intent.TRIAL, from_plan=None, trial_until=AT)
+    assert title(tried) == "Trial of Big"
+    assert "ends by itself on 1 December 2026" in told(tried, [], None)
+
+
+def test_the_way_back_has_no_report_of_its_own() -> None:
+    back = order(OrderState.RUNNING, intent=Intent.REVERT, from_plan=BIG, to_plan=SMALL)
+    assert title(back) == "Back to Small"
+    assert "Report" not in dict(way(back))
+
+
+def test_the_page_looks_again_only_while_something_comes() -> None:
+    done = order(OrderState.COMPLETED)
+    assert poll_seconds(order(OrderState.RUNNING), None) == 2
+    assert poll_seconds(done, Proof(state=ProofState.WAITING)) == 15
+    assert poll_seconds(done, Proof(state=ProofState.READY)) == 0
+
+
+@pytest.mark.parametrize("state", list(OrderState))
+def test_every_state_has_a_word_for_the_history(state: OrderState) -> None:
+    assert outcome(order(state)).text
+    assert told(order(state, due_at=AT), [], None)

@@ -1,0 +1,121 @@
+"""The upgrade page: what may be chosen, what it costs, what to expect, and what is in the way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs import nudge
+from panel.models import Mandate, Order
+from panel.portal.shelf import trial_words
+from storage.models import Customer, Volume
+from tests import make
+from tests.panel.portal.shop import buyer, plan, seen, shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    settings.TIERCEL_MANDATE_REQUIRED = True
+    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+
+
+def authorise(customer: Customer, **fields: object) -> None:
+    given = {
+        "currency": "EUR",
+        "cap_charge_minor": 2000,
+        "cap_period_minor": 1120,
+        "earliest_next_at": timezone.now() - timedelta(days=1),
+        **fields,
+    }
+    Mandate.objects.create(customer=customer, **given)
+
+
+def test_the_page_says_what_is_today_and_what_the_authorisation_leaves() -> None:
+    acme = shop()
+    plan()
+    authorise(acme.customer)
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert "We have no figures of your volume yet" in page
+    assert "Your payment authorisation leaves 11.20 EUR this month." in page
+    assert "Charge today" in page
+    assert "Nobody can tell yet" in page
+
+
+def test_a_plan_beyond_the_authorisation_cannot_be_chosen_and_says_why() -> None:
+    acme, fast = shop(), plan()
+    authorise(acme.customer, cap_charge_minor=0)
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert "exceed your payment authorisation by" in page
+    assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in page
+
+
+def test_a_suspended_account_sees_so_and_can_choose_nothing() -> None:
+    acme, fast = shop(), plan()
+    authorise(acme.customer)
+    Customer.objects.update(suspended_at=timezone.now())
+    client = buyer(acme.owner)
+    for name in ("my-volume", "my-plan"):
+        assert "Your account is suspended" in seen(client, name, acme.volume.key)
+    page = seen(client, "my-plan", acme.volume.key)
+    assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in page
+
+
+def test_a_trial_is_offered_where_nobody_knows_and_ordered_for_nothing(settings: Settings) -> None:
+    acme, fast = shop(), plan()
+    client = buyer(acme.owner)
+    assert "Try it free" not in seen(client, "my-plan", acme.volume.key)
+    settings.TIERCEL_TRIAL_DAYS = 7
+    authorise(acme.customer)
+    path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    assert f"{path}?trial=1" in seen(client, "my-plan", acme.volume.key)
+    assert "Start the free trial" in seen(
+        client, "my-plan-confirm", acme.volume.key, fast.key, trial="1"
+    )
+    assert client.post(f"{path}?trial=1", {"price_minor": 0, "currency": "EUR"}).status_code == 302
+    placed = Order.objects.get()
+    assert (placed.intent, placed.charge_minor, placed.price_minor) == ("trial", 0, 0)
+
+
+def test_a_trial_can_be_kept_from_its_own_card(settings: Settings) -> None:
+    settings.TIERCEL_TRIAL_DAYS = 7
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
+    fast, now = plan(), timezone.now()
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
+    Order.objects.create(
+        customer=acme.customer,
+        volume=acme.volume,
+        intent="trial",
+        state="completed",
+        to_plan=fast,
+        currency="EUR",
+        price_minor=0,
+        charge_minor=0,
+        next_invoice_minor=0,
+        next_invoice_at=now,
+        ended_at=now,
+        trial_until=now + timedelta(days=7),
+    )
+    client = buyer(acme.owner)
+    page = seen(client, "my-plan", acme.volume.key)
+    assert "Your free trial" in page
+    path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    assert path in page
+    assert client.post(path, {"price_minor": 490, "currency": "EUR"}).status_code == 302
+    assert Order.objects.filter(intent="upgrade", price_minor=490).exists()
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [(7.0, "7 days"), (1.0, "1 day"), (1 / 1440, "1 minute"), (0.5, "720 minutes")],
+)
+def test_a_trial_may_be_short(settings: Settings, days: float, words: str) -> None:
+    settings.TIERCEL_TRIAL_DAYS = days
+    assert trial_words() == words
