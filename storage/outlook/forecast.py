@@ -54,4 +54,5 @@ def _too_short(use: Use, choice: Choice) -> Expectation:
     why = f"we have watched {kept} for {span(use.seconds)} only."
     if not use.seconds:
         why = "there are no figures of your volume."
-    return unknown(use, choice, f"Nobody can tell yet: {why}", "Too few figures.")
+    basis = f"It can be told after {span(ENOUGH_SECONDS)} of figures."
+    return unknown(use, choice, f"Nobody can tell yet: {why}", basis)

@@ -175,6 +175,7 @@ def test_a_volume_watched_for_minutes_is_not_judged(make: Any) -> None:
     found = expected(make(seconds=300, days=300 / 86_400), 20)
     assert (found.kind, saved(found)) == ("unknown", (None, None))
     assert "we have watched your volume for 5 minutes only" in found.text
+    assert found.basis == "It can be told after 10 minutes of figures."
     never = expected(make(seconds=0, days=0), 20)
     assert "no figures" in never.text
 
