@@ -1,0 +1,86 @@
+"""A job that awaits somebody's word: it holds its volume, and no worker takes it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobs import nudge, queue, runner, sweep
+from jobs.headline import headline
+from jobs.models import Job, State
+from jobs.moves import claim
+from jobs.waits import wait_of
+from storage.models import Volume
+from storage.wish import Wish
+from tests.scene import job, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The jobs that a worker was told of."""
+    sent: list[int] = []
+    monkeypatch.setattr(nudge, "job", sent.append)
+    return sent
+
+
+@pytest.fixture
+def waiting(told: list[int]) -> Job:
+    volume = scene().volume
+    made = submit(volume)
+    Job.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    return made
+
+
+def submit(volume: Volume, awaits: str = "the billing system's answer") -> Job:
+    wish = Wish(volume.size_bytes)
+    return queue.submit(kind="add-cache", volume=volume, wish=wish, actor=None, awaits=awaits)
+
+
+def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(
+    waiting: Job, told: list[int]
+) -> None:
+    assert told == []
+    assert sweep.due() == []
+    assert claim(waiting.pk, "worker") is None
+    runner.run(waiting.pk)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.claims) == (State.QUEUED, 0)
+
+
+def test_it_holds_its_volume(waiting: Job) -> None:
+    with pytest.raises(queue.Busy):
+        submit(waiting.volume, "")
+
+
+def test_released_it_is_as_any_other(waiting: Job, told: list[int]) -> None:
+    assert queue.release(waiting)
+    assert told == [waiting.pk]
+    assert sweep.due() == [waiting.pk]
+    assert not queue.release(waiting)
+    assert claim(waiting.pk, "worker") is not None
+    assert told == [waiting.pk]
+
+
+def test_cancelled_it_ends_at_once_and_is_released_no_more(waiting: Job, told: list[int]) -> None:
+    assert queue.cancel(waiting, None)
+    assert not queue.release(waiting)
+    assert (waiting.state, told) == (State.CANCELLED, [])
+
+
+def test_a_job_that_awaits_nothing_needs_no_release() -> None:
+    assert not queue.release(job(scene()))
+
+
+def test_it_says_what_it_waits_for_and_not_that_there_is_no_worker(waiting: Job) -> None:
+    assert waiting.sentence == "Add cache: waits for the billing system's answer."
+    much_later = datetime.now(UTC) + timedelta(days=2)
+    found = wait_of(waiting, has_running_step=False, halt=None, holder=None, now=much_later)
+    assert found is not None
+    assert found.what == "word"
+    assert "the billing system's answer" in found.sentence
+    assert "worker" not in found.sentence
+    assert "Waiting to" in headline(waiting, begun=False)

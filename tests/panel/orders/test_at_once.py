@@ -1,0 +1,74 @@
+"""Orders and words that come at the same moment, each over a connection of its own."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs import nudge
+from jobs.models import Job
+from panel.models import Order, OrderState
+from panel.orders import decide, events, place, settle
+from panel.orders.quote import period
+from panel.orders.refusal import OrderRefused
+from storage.models import Volume
+from tests.jobs.test_moves import at_once
+from tests.panel.orders.till import buy, mandate
+from tests.panel.portal.shop import plan, shop
+from tests.scene import end
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+
+
+def test_of_many_clicks_one_is_the_order_and_of_two_orders_one_fits_the_cap(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TIERCEL_MANDATE_REQUIRED = True
+    first, _ = period(timezone.now())
+    monkeypatch.setattr(place, "database_now", lambda: first)
+    acme, zebra, fast = shop(), shop("Zebra"), plan()
+    Volume.objects.filter(pk=zebra.volume.pk).update(customer=acme.customer)
+    mandate(acme.customer, cap_period_minor=700, earliest_next_at=first)
+    volumes = [acme.volume, zebra.volume]
+
+    def order(n: int) -> str:
+        try:
+            return buy(acme, fast, volume=volumes[n % 2], idempotency_key=f"click {n % 2}").key
+        except OrderRefused as refused:
+            return refused.code
+
+    results = at_once(8, order)
+    made = Order.objects.get()
+    assert sorted(set(results)) == sorted({made.key, "over_cap"})
+    assert results.count(made.key) == 4
+    assert Job.objects.count() == 1
+
+
+def test_one_word_is_taken_and_one_end_is_told(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TIERCEL_BILLING_URL = "https://billing.example"
+    told: list[str] = []
+    for name in ("refused", "completed"):
+        monkeypatch.setattr(
+            getattr(events, name), "send", lambda sender, order, name=name: told.append(name)
+        )
+    made = buy(shop(), plan())
+
+    def decided(n: int) -> bool:
+        order = Order.objects.get(pk=made.pk)
+        return decide.refuse(order, "No.") if n % 2 else decide.approve(order)
+
+    assert at_once(6, decided).count(True) == 1
+    made.refresh_from_db()
+    if made.state == OrderState.RUNNING:
+        end(Job.objects.get())
+        at_once(3, lambda n: settle.sweep())
+    made.refresh_from_db()
+    assert told == [made.state]
