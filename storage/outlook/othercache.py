@@ -14,7 +14,7 @@ Every figure is a bound from what was measured, never a promise. Sources:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from storage.outlook.expectation import Choice, Expectation, rates, savings, warm_up
 from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, reckoned, when
@@ -28,7 +28,7 @@ FILLING: Final = 0.02
 LEAST_RATE: Final = 0.05
 """Below this hit rate the factor of size says nothing: hits of so few reads are chance."""
 LEAST_POINTS: Final = 0.01
-"""A smaller gain of hit rate is none."""
+"""A smaller difference of hit rate is none."""
 
 
 def other_cache(use: Use, rate: float, choice: Choice) -> Expectation:
@@ -40,7 +40,7 @@ def other_cache(use: Use, rate: float, choice: Choice) -> Expectation:
             kind="own_misses",
             text="As large as your cache is now: your reads stay as fast as they are.",
             basis=f"The size of your cache now. {share(rate)} of your reads hit {when(use)}.",
-            **rates(rate, rate),
+            **_as_now(rate),
             **savings((0.0, 0.0)),
         )
     if factor < 1:
@@ -120,7 +120,7 @@ def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
                 "SSD, as now."
             ),
             basis=f"{share(use.used_bytes / size)} of your cache are in use.",
-            **rates(rate, rate),
+            **_as_now(rate),
             **savings((0.0, 0.0)),
             **warm_up(use, choice.size_bytes),
         )
@@ -157,6 +157,11 @@ def _lost(more: float | None) -> str:
     if more < HARDLY_SECONDS:
         return "You would hardly wait longer."
     return f"You would wait up to {a_day(more)} longer for the slow disk."
+
+
+def _as_now(rate: float) -> dict[str, Any]:
+    """No hit rate is the same to the last digit from one week to the next."""
+    return rates(max(0.0, rate - LEAST_POINTS), min(1.0, rate + LEAST_POINTS))
 
 
 def _of_all(rate: float) -> str:
