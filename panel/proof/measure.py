@@ -47,7 +47,8 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     step = block_seconds(window, settings.TIERCEL_SAMPLE_SECONDS)
     limit = _nothing_before(order, job.started_at)
     start, end = before_window(limit, job.started_at, window, step)
-    found = blocks(order.volume, start, end, step) if start < end else []
+    since = max(limit, start - timedelta(seconds=step))
+    found = blocks(order.volume, start, end, step, since=since) if start < end else []
     proof, _made = Proof.objects.get_or_create(
         order=order,
         defaults={
@@ -111,7 +112,7 @@ def _compare(proof: Proof, now: datetime) -> bool:
     if now < proof.after_end + timedelta(seconds=LATE_SAMPLES * settings.TIERCEL_SAMPLE_SECONDS):
         return False
     before = _before(proof)
-    after = blocks(order.volume, proof.after_start, proof.after_end, proof.block_seconds)
+    after = _after(proof, proof.after_start, proof.after_end)
     length = proof.before_end - proof.before_start
     found = pairs(before, after, period_seconds(length.total_seconds()))
     judged = judge(found)
@@ -184,6 +185,13 @@ def _warm_at(order: Order, done: datetime, end: datetime, step: int) -> datetime
 
 def _before(proof: Proof) -> list[Block]:
     return [Block.from_json(block) for block in proof.before]
+
+
+def _after(proof: Proof, start: datetime, end: datetime) -> list[Block]:
+    """Nothing of the time in which the change was made."""
+    step = proof.block_seconds
+    since = max(_done_at(proof.order), start - timedelta(seconds=step))
+    return blocks(proof.order.volume, start, end, step, since=since)
 
 
 def _lack(found: list[Block], length: timedelta) -> Reason:

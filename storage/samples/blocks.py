@@ -18,21 +18,23 @@ UNCACHED: Final = (
     f"coalesce(sum(reads) FILTER (WHERE technology = {Technology.NONE:d}"
     " AND cache_size_bytes IS NULL), 0)::bigint"
 )
-# Whole intervals of the time only, as in `storage.samples.window`.
 QUERY: Final = (
     "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS n,"  # noqa: S608 (constants)
     f" {UNCACHED}, {', '.join(COLUMNS)} FROM storage_sample"
     " WHERE volume_id = %s AND ts > %s AND ts <= %s"
-    " AND ts - dt_ms * interval '1 millisecond' >= %s - interval '1 second'"
+    " AND ts - dt_ms * interval '1 millisecond' >= %s"
     " GROUP BY n ORDER BY n"
 )
 
 
-def blocks(volume: Volume, start: datetime, end: datetime, seconds: int) -> list[Block]:
+def blocks(
+    volume: Volume, start: datetime, end: datetime, seconds: int, *, since: datetime | None = None
+) -> list[Block]:
     """The blocks from `start` to `end` in the order of time, `seconds` each; those in which no
-    sample ended are missing."""
+    sample ended are missing. An interval that had begun before `since` (the start, unless told) is
+    left out: it holds what was before."""
     with connection.cursor() as cursor:
-        cursor.execute(QUERY, [start, seconds, volume.pk, start, end, start])
+        cursor.execute(QUERY, [start, seconds, volume.pk, start, end, since or start])
         rows = cursor.fetchall()
     found = []
     for n, uncached, *row in rows:
