@@ -40,11 +40,16 @@ def once(call: Call, caller: Caller, body: bytes, act: Callable[[], Response]) -
                 "This webhook-id was used for another call.",
                 "Use a new one for each call.",
             )
+        if kept.status is not None and call.tells_once:
+            raise Problem(
+                409, "told_once", "This call was answered already.", "Call with a new webhook-id."
+            )
         if kept.status is not None:
             headers = {"Idempotency-Replayed": "true"}
             return Response(kept.body, status=kept.status, headers=headers)
         answer = act()
-        kept.status, kept.body = answer.status_code, _plain(answer.data)
+        kept.status = answer.status_code
+        kept.body = {} if call.tells_once else _plain(answer.data)
         kept.save(update_fields=["status", "body"])
         return answer
 

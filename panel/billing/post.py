@@ -116,7 +116,7 @@ def post(
             raise TimeoutError
     except TimeoutError:
         raise NoAnswer(f"No answer within {seconds:g} s.") from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, UnicodeError, http.client.HTTPException) as error:
         raise NoAnswer(f"{type(error).__name__}: {error}"[:250]) from error
     return answer
 

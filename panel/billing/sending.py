@@ -22,7 +22,7 @@ from panel.billing.answer import BadAnswer, Decision, decision_of
 from panel.billing.post import Answer, Forbidden, NoAnswer, post
 from panel.billing.retries import seconds_after
 from panel.billing.signature import sign
-from panel.models import Endpoint, Message, MessageType, OrderState
+from panel.models import Endpoint, Message, MessageType
 from panel.orders import decide
 
 log = logging.getLogger(__name__)
@@ -49,6 +49,8 @@ def send_due(send: Send | None = None) -> int:
 
 
 def _posted(message: Message) -> Answer:
+    if not settings.TIERCEL_BILLING_SECRETS:
+        raise Forbidden("Set TIERCEL_BILLING_SECRETS: nothing is sent unsigned.")
     body = json.dumps(message.payload, separators=(",", ":")).encode()
     headers = {
         "Content-Type": "application/json",
@@ -71,10 +73,7 @@ def _try(message: Message, send: Send) -> bool:
         return True
     try:
         answer = send(message)
-    except NoAnswer as error:
-        _retry(message, None, str(error))
-        return False
-    except Forbidden as error:
+    except (NoAnswer, Forbidden) as error:
         _retry(message, None, str(error))
         return False
     if answer.status == GONE:
@@ -96,7 +95,7 @@ def is_moot(message: Message) -> bool:
     """Whether it asks what is decided already."""
     if message.type != MessageType.AUTHORISE or message.order is None:
         return False
-    return message.order.state != OrderState.AUTHORISING
+    return message.order.state not in decide.ASKED
 
 
 def _judge(message: Message, answer: Answer) -> None:

@@ -13,13 +13,15 @@ from panel.billing.calls.caller import Caller, Result
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`act` runs in one transaction. A call that `only_reads` is answered anew each time."""
+    """`act` runs in one transaction. A call that `only_reads` is answered anew each time; one that
+    `tells_once` gives out a secret, which is not kept for a second answer."""
 
     name: str
     summary: str
     body: type[Body]
     act: Callable[[Json, Caller], Result]
     only_reads: bool = False
+    tells_once: bool = False
 
 
 CALLS = (
@@ -32,7 +34,13 @@ CALLS = (
     Call("set-mandate", "Set a mandate", bodies.SetMandateBody, customers.set_mandate),
     Call("suspend", "Suspend a customer", bodies.OfCustomer, customers.suspend),
     Call("unsuspend", "Unsuspend a customer", bodies.OfCustomer, customers.unsuspend),
-    Call("login-link", "Make a link to sign in", bodies.LoginLinkBody, customers.login_link),
+    Call(
+        "login-link",
+        "Make a link to sign in",
+        bodies.LoginLinkBody,
+        customers.login_link,
+        tells_once=True,
+    ),
     Call("bind-volume", "Give a volume to a customer", bodies.BindVolumeBody, volumes.bind_volume),
     Call("terminate", "Switch volumes off", bodies.TerminateBody, volumes.terminate),
     Call("change-plan", "Change a volume's plan", bodies.ChangePlanBody, orders.change_plan),

@@ -20,6 +20,8 @@ from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give
 from storage.rows import rows_of
 
+NOT_BEGUN = (OrderState.SCHEDULED, *decide.ASKED)
+
 
 def bind_volume(said: Json, _: Caller) -> Result:
     """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
@@ -71,7 +73,7 @@ def terminate(said: Json, caller: Caller) -> Result:
 def _retire(volume: Volume, caller: Caller) -> Job | None:
     """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
     Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
-    for order in Order.objects.filter(volume=volume, state=OrderState.SCHEDULED):
+    for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
         decide.cancel(order, None)
     if (holder := _holder(volume)) is not None:
         if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:

@@ -200,6 +200,14 @@ def test_a_link_signs_an_owner_in_and_leads_to_the_plans() -> None:
     assert said["seconds"] == 60
 
 
+def test_a_link_is_told_once_and_kept_nowhere() -> None:
+    acme()
+    token = ok(call("login-link", ACME, id="link"))["url"].rpartition("/")[2]
+    problem(call("login-link", ACME, id="link"), 409, "told_once")
+    assert token not in str(BillingCall.objects.values())
+    assert LoginLink.objects.count() == 1
+
+
 def test_a_link_is_for_the_customers_own_people_and_volumes() -> None:
     acme()
     zebra = shop("Zebra")
@@ -259,6 +267,13 @@ def test_terminate_takes_all_volumes_of_a_customer_or_none() -> None:
     problem(call("terminate", ACME), 409, "busy")
     assert Job.objects.filter(kind=Kind.RETIRE_VOLUME).count() == 0
     assert Customer.objects.get().suspended_at is None
+
+
+def test_terminate_withdraws_an_order_that_waits_for_its_word(pending: Order) -> None:
+    ok(call("terminate", ACME), 202)
+    pending.refresh_from_db()
+    assert pending.state == OrderState.CANCELLED
+    assert Job.objects.get(state=State.QUEUED).kind == Kind.RETIRE_VOLUME
 
 
 def test_what_is_off_already_is_done() -> None:

@@ -248,3 +248,16 @@ def test_without_a_billing_system_nothing_is_written(settings: Settings) -> None
     finish(order)
     assert not Message.objects.exists() and not UsageLine.objects.exists()
     assert send_due(Desk(APPROVE)) == 0
+
+
+def test_nothing_is_sent_unsigned(order: Order, settings: Settings) -> None:
+    settings.TIERCEL_BILLING_SECRETS = []
+    assert send_due() == 1
+    assert "nothing is sent unsigned" in Message.objects.get().last_error
+
+
+def test_a_pending_question_that_staff_send_again_is_answered_again(order: Order) -> None:
+    send_due(Desk(PENDING))
+    outbox.again(Message.objects.get())
+    send_due(Desk(APPROVE))
+    assert end_of(order) == ("running", State.QUEUED, False)
