@@ -15,7 +15,7 @@ from jobs.address import address_of
 from jobs.clock import database_now
 from panel import stepup
 from panel.models import Order, OrderState, ProofState, User
-from panel.orders import decide, rights, takeback
+from panel.orders import decide, prices, rights, takeback
 from panel.orders.refusal import OrderRefused
 from panel.orders.revert import preview_revert, revert
 from panel.portal import course, words
@@ -86,6 +86,7 @@ def _revert(request: HttpRequest, found: Order, refused: OrderRefused | None) ->
         "volume": found.volume,
         "title": course.title(found),
         "money": weighed.quote if told is None else None,
+        "paid": prices.paid(found.volume),
         "refused": told,
         "order_in_the_way": told.order if told is not None and told.order != found else None,
         "must_prove": not stepup.is_proven(request),

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
+from django.conf import settings as configured
 from django.db import connections
 from django.test import Client
 from django.urls import resolve, reverse
+from django.utils import timezone
 from playwright.sync_api import Browser, ConsoleMessage, Page
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Job, State
-from panel.models import User
+from panel.models import Intent, Order, OrderState, User
+from storage.models import Volume
 from tests import fleet
 from tests.panel.axe import refreshed, too_wide, violations
 from tests.panel.chromium import browser as browser
@@ -77,8 +81,8 @@ class Visitor:
         self.context = browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(30_000)
         if client is not None:
-            cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-            name = settings.SESSION_COOKIE_NAME
+            cookie = client.cookies[configured.SESSION_COOKIE_NAME].value
+            name = configured.SESSION_COOKIE_NAME
             self.context.add_cookies([{"name": name, "value": cookie, "url": url}])
         self.complaints: list[str] = []
         self.tab: Page = self.context.new_page()
@@ -121,12 +125,36 @@ def one_job_of_each_state() -> list[str]:
     return [job.key for job in found if job is not None]
 
 
-def test_every_page_of_a_customer(browser: Browser, served: str) -> None:
+def test_every_page_of_a_customer(browser: Browser, served: str, settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    settings.TIERCEL_MANDATE_REQUIRED = False
     made = fleet.build(2, 10, hours=0.1)
-    client = signed_in(made.owner)
+    order, client = order_of(made.owner), signed_in(made.owner)
     with_search = [*pages(client), *map(reverse, ACCOUNT), f"{reverse('search')}?q=e"]
+    with_search += [reverse(name, args=[order.key]) for name in ("my-order", "my-order-revert")]
+    with_search.append(reverse("my-volume", args=[order.volume.key]))
     assert len(with_search) > 8
     assert Visitor(browser, served, client).look(dict.fromkeys(with_search)) == ""
+
+
+def order_of(person: User) -> Order:
+    """An order of the person's customer that is done and may be taken back."""
+    found = Volume.objects.filter(customer__members__user=person, cache_plan__isnull=False)[0]
+    now = timezone.now()
+    return Order.objects.create(
+        customer=found.customer,
+        volume=found,
+        intent=Intent.UPGRADE,
+        state=OrderState.COMPLETED,
+        to_plan=found.cache_plan,
+        currency="EUR",
+        price_minor=490,
+        charge_minor=163,
+        next_invoice_minor=490,
+        next_invoice_at=now,
+        ended_at=now,
+        revert_until=now + timedelta(days=14),
+    )
 
 
 def test_pages_for_anybody(browser: Browser, served: str) -> None:
