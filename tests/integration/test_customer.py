@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.models import Door, Job, State
 from panel import people
+from panel.models import Mandate
 from storage.models import CachePlan, Customer, Host
 from tests.integration.machine import Machine
 from tests.integration.person import ADD_CACHE_TRAIL, MIB, Person, finished, trail
@@ -24,7 +29,7 @@ def changed(tab: Page, machine: Machine, button: str) -> None:
     """Confirm, and see the change go on and end without loading the page again."""
     with machine.hold("lvconvert") as held:
         tab.get_by_role("button", name=button).click()
-        tab.get_by_role("region", name="How far the change is").wait_for()
+        tab.get_by_role("region", name="How far the order is").wait_for()
         tab.evaluate("window.stayed = true")
         held.wait()
         progress = tab.get_by_role("main").get_by_role("status")
@@ -45,6 +50,10 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     email = f"buyer{customer.pk}@shop.example"
     buyer = people.add(email=email, password=PASSWORD, name="Buyer")
     customer.members.create(user=buyer, role="owner")
+    Mandate.objects.create(
+        customer=customer, currency="EUR", cap_charge_minor=490, cap_period_minor=490,
+        earliest_next_at=timezone.now() - timedelta(days=1),
+    )  # fmt: skip
     boost = CachePlan.objects.create(
         name=f"Boost {customer.pk}", size_bytes=64 * MIB, price_minor=490, currency="EUR"
     )
@@ -67,6 +76,7 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     expect(tab.get_by_role("region", name="Your cache plan")).to_contain_text(boost.name)
     follow(tab, "Change the plan")
     follow(tab, "Choose No cache")
+    tab.get_by_role("radio", name=re.compile("^Now")).check()
     changed(tab, machine, "Go back to no cache")
     assert machine.lvs() == bare
     assert Job.objects.count() == before + 2
