@@ -33,7 +33,9 @@ def settle(order: Order) -> bool:
 def _complete(order: Order) -> bool:
     fields: dict[str, object] = {}
     if order.intent == Intent.TRIAL:
-        fields = {"trial_until": Now() + length(), "revert_until": Now() + length()}
+        # The provider may offer trials no more: this one was promised.
+        promised = length() or (order.trial_until or order.created_at) - order.created_at
+        fields = dict.fromkeys(("trial_until", "revert_until"), Now() + promised)
     elif order.intent != Intent.REVERT:
         fields = {"revert_until": Now() + timedelta(days=settings.TIERCEL_REVERT_DAYS)}
     if not move(order, OrderState.RUNNING, OrderState.COMPLETED, **fields):

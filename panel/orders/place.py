@@ -111,7 +111,8 @@ def lock(asked: Volume) -> tuple[Customer, Volume]:
 
 
 def preview(ask: Ask) -> Weighed:
-    """What the order would be, and what is in its way; nothing is written or locked."""
+    """What the order would be, and what is in its way. Nothing is ordered or locked; at most an
+    earlier order whose job is over is ended."""
     volume = ask.volume
     try:
         customer = rights.demand(ask, volume)

@@ -45,6 +45,8 @@ def demand(ask: Ask, volume: Volume) -> Customer:
     """The customer the order is for; raises `OrderRefused`."""
     if volume.customer is None:
         raise OrderRefused("not_allowed", "This volume belongs to nobody.", "Ask your provider.")
+    if volume.retired_at is not None or volume.destroyed_at is not None:
+        raise OrderRefused("not_allowed", "This volume is switched off.", "Ask your provider.")
     if ask.by == "person":
         if ask.actor is None:
             raise OrderRefused("not_allowed", "Nobody is signed in.", "Sign in first.")

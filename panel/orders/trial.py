@@ -58,6 +58,7 @@ def due(now: datetime) -> list[Order]:
         trial_until__lte=now,
         volume__cache_plan=F("to_plan"),
         volume__customer=F("customer"),
+        volume__retired_at=None,
     )
     return list(found.order_by("id"))
 

@@ -85,6 +85,12 @@ def test_a_suspended_customer_orders_nothing_and_is_told_what_stays() -> None:
     assert refusal(acme, fast, by="billing").code == "suspended"
 
 
+def test_nothing_is_ordered_for_a_volume_that_is_switched_off() -> None:
+    acme = shop()
+    Volume.objects.filter(pk=acme.volume.pk).update(retired_at=timezone.now())
+    assert refusal(acme, plan()).code == "not_allowed"
+
+
 def test_a_plan_that_is_sold_no_more_is_refused() -> None:
     assert refusal(shop(), plan(on_offer=False)).code == "plan_retired"
 

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from jobs.models import Job, Kind, State
 from panel.models import Intent, Order, OrderState
 from panel.orders import settle
-from storage.models import CachePlan
+from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish, has_cache, refusal
 from tests.panel.portal.shop import Shop, plan, shop
 
@@ -61,6 +61,23 @@ def test_it_costs_nothing_and_asks_for_no_authorisation(
 def test_its_time_runs_from_when_the_cache_is_on(tried: Order) -> None:
     assert tried.ended_at is not None
     assert tried.trial_until == tried.revert_until == tried.ended_at + timedelta(days=7)
+
+
+def test_a_promised_trial_lasts_though_none_is_offered_any_more(
+    acme: Shop, fast: CachePlan, settings: Settings
+) -> None:
+    made = buy(acme, fast, trial=True)
+    settings.TIERCEL_TRIAL_DAYS = 0
+    finish(made)
+    assert made.ended_at is not None
+    assert made.trial_until is not None
+    assert made.trial_until - made.ended_at > timedelta(days=6.9)
+
+
+def test_a_volume_that_is_switched_off_is_left_alone(acme: Shop, tried: Order) -> None:
+    Volume.objects.filter(pk=acme.volume.pk).update(retired_at=timezone.now())
+    pass_by(tried)
+    assert Order.objects.count() == 1
 
 
 def test_where_none_is_offered_none_is_had(acme: Shop, fast: CachePlan, settings: Settings) -> None:
