@@ -17,7 +17,8 @@ PASSWORD = "a customer's own long password"
 
 @dataclass(frozen=True, slots=True)
 class Buyer:
-    """`small` and `large` are sold on the volume's host alone, for 4.90 and 7.90 EUR a month."""
+    """`small` and `large` are sold on the volume's host alone, for 4.90 and 7.90 EUR a month; what
+    differs by less than 64 MiB would be the same size."""
 
     user: User
     volume: Volume
@@ -49,7 +50,7 @@ def buyer(person: Person, host: Host, label: str) -> Buyer:
         CachePlan.objects.create(
             name=f"{name} {customer.pk}", size_bytes=size * MIB, price_minor=price, currency="EUR"
         )
-        for name, size, price in (("Boost", 64, 490), ("Boost more", 96, 790))
+        for name, size, price in (("Boost", 64, 490), ("Boost more", 128, 790))
     )
     for plan in (small, large):
         plan.hosts.add(host)
