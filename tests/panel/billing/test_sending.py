@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db.models.functions import Now
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
@@ -19,7 +20,7 @@ from panel.orders import decide
 from panel.orders.settle import sweep
 from tests.panel.billing.desk import SECRET, Desk
 from tests.panel.orders.till import buy, finish
-from tests.panel.portal.shop import plan, shop
+from tests.panel.portal.shop import buyer, plan, shop
 
 pytestmark = pytest.mark.django_db
 APPROVE, PENDING = {"decision": "approve"}, {"decision": "pending"}
@@ -261,3 +262,12 @@ def test_a_pending_question_that_staff_send_again_is_answered_again(order: Order
     outbox.again(Message.objects.get())
     send_due(Desk(APPROVE))
     assert end_of(order) == ("running", State.QUEUED, False)
+
+
+def test_a_customers_own_request_asks_through_the_second_wall() -> None:
+    acme, fast = shop(), plan()
+    path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    answer = buyer(acme.owner).post(path, {"price_minor": 490, "currency": "EUR"})
+    assert answer.status_code == 302
+    assert Message.objects.get().type == MessageType.AUTHORISE
+    assert Order.objects.get().state == OrderState.AUTHORISING
