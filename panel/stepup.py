@@ -9,29 +9,24 @@ re-authentication is not asked: it takes the password although there is a second
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from panel import factor
 
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 Record = Mapping[str, Any]
 
 FORBIDDEN = 403
-READING = ("GET", "HEAD", "OPTIONS")
 LINK, CODE = "login_link", "mail_code"
 """How the session's records name a sign-in by a one-time link, and a mailed code."""
 FACTORS = frozenset({*factor.KINDS, Authenticator.Type.RECOVERY_CODES})
@@ -100,17 +95,6 @@ def ask(request: HttpRequest, back: str = "") -> HttpResponse:
     if "HX-Request" in request.headers:
         return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
     return redirect(place)
-
-
-def stepped_up(view: View[P]) -> View[P]:
-    """A view that does nothing without a fresh proof; looking (GET) takes none."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        asked = demand(request) if request.method not in READING else None
-        return asked or view(request, *args, **kwargs)
-
-    return guarded
 
 
 def _shows(record: Record, way: Way) -> bool:

@@ -99,7 +99,13 @@ def party(word: str) -> Party:
         next_invoice_at=timezone.now(),
         ended_at=timezone.now(),
     )
-    Mandate.objects.create(customer=customer, currency="EUR")
+    Mandate.objects.create(
+        customer=customer,
+        currency="EUR",
+        cap_charge_minor=10_000,
+        cap_period_minor=10_000,
+        earliest_next_at=timezone.now(),
+    )
     proof(order, f"{word} was changed again.")
     return Party(customer, there, ordered, preview, order, viewer, owner, member, text, token.key)
 
