@@ -122,7 +122,7 @@ def _source(kept: Kept, attached: datetime) -> load.Source:
 
 def _order(kept: Kept, host: Host, at: datetime) -> Order:
     volume, plan = kept.volume, kept.plan
-    member = Member.objects.select_related("user").get(customer=volume.customer)
+    member = Member.objects.select_related("user", "customer").get(customer=volume.customer)
     job = Job.objects.create(
         kind=Kind.ADD_CACHE, host=host, volume=volume, wish=Wish(SIZE_BYTES).to_json(),
         state=State.SUCCEEDED, actor=member.user, door=Door.PORTAL, cache_plan=plan,
@@ -131,7 +131,7 @@ def _order(kept: Kept, host: Host, at: datetime) -> Order:
     )  # fmt: skip
     money = quote(at, 0, plan.price_minor, plan.currency)
     return Order.objects.create(
-        customer=volume.customer, volume=volume, job=job, intent=Intent.UPGRADE,
+        customer=member.customer, volume=volume, job=job, intent=Intent.UPGRADE,
         state=OrderState.COMPLETED, actor=member.user, to_plan=plan, currency=money.currency,
         price_minor=money.price_minor, charge_minor=money.charge_minor,
         next_invoice_minor=money.next_invoice_minor, next_invoice_at=money.next_invoice_at,
