@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from jobs.clock import database_now
 from jobs.models import OVER
@@ -28,7 +28,7 @@ def sweep() -> None:
     """End the orders whose jobs are over; decide what nobody decided in time; begin what is due;
     take back the trials that are over. One order that fails the program stops no other."""
     now = database_now()
-    running = Order.objects.open().select_related("volume")
+    running = Order.objects.open().select_related("volume").order_by("id")
     _each(settle, running.filter(job__state__in=OVER))
     _each(overdue, running.filter(state__in=decide.ASKED, authorise_by__lte=now))
     _each(schedule.begin, schedule.due(now))
@@ -55,7 +55,7 @@ def _each(act: Callable[[Order], bool], orders: Iterable[Order]) -> None:
     for order in orders:
         try:
             act(order)
-        except DatabaseError:
+        except (OperationalError, InterfaceError):
             raise
         except Exception:
             log.exception("order %s", order.key)

@@ -6,6 +6,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -115,7 +116,10 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
     assert told == ["completed"]
 
 
-def test_one_order_that_breaks_the_program_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ValueError, IntegrityError])
+def test_one_order_that_breaks_the_program_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     acme, zebra, fast = shop(), shop("Zebra"), plan()
     first, second = buy(acme, fast), buy(zebra, fast)
     end(job_of(first))
@@ -123,14 +127,25 @@ def test_one_order_that_breaks_the_program_stops_no_other(monkeypatch: pytest.Mo
     said = settle.settle
 
     def broken(order: Order) -> bool:
-        if order.pk == second.pk:
-            raise ValueError
+        if order.pk == first.pk:
+            raise error
         return said(order)
 
     monkeypatch.setattr(settle, "settle", broken)
     settle.sweep()
-    first.refresh_from_db()
-    assert first.state == OrderState.COMPLETED
+    second.refresh_from_db()
+    assert second.state == OrderState.COMPLETED
+
+
+def test_without_a_database_the_round_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    end(job_of(buy(shop(), plan())))
+
+    def gone(order: Order) -> bool:
+        raise OperationalError
+
+    monkeypatch.setattr(settle, "settle", gone)
+    with pytest.raises(OperationalError):
+        settle.sweep()
 
 
 def test_a_move_that_no_order_makes_is_an_error_and_a_late_one_is_none() -> None:
