@@ -43,7 +43,8 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     job = order.job
     if not has_proof(order) or job is None or job.started_at is None or job.ended_at is None:
         return None
-    window = window_seconds or settings.TIERCEL_PROOF_SECONDS
+    window, patience = _lengths(order, job.ended_at)
+    window = window_seconds or window
     step = block_seconds(window, settings.TIERCEL_SAMPLE_SECONDS)
     limit = _nothing_before(order, job.started_at)
     start, end = before_window(limit, job.started_at, window, step)
@@ -56,7 +57,7 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
             "before_end": end,
             "before": [block.to_json() for block in found],
             "block_seconds": step,
-            "warm_by": job.ended_at + timedelta(seconds=settings.TIERCEL_PROOF_WARM_SECONDS),
+            "warm_by": job.ended_at + timedelta(seconds=patience),
         },
     )
     return proof
@@ -136,6 +137,16 @@ def _compare(proof: Proof, now: datetime) -> bool:
 def _give_up(proof: Proof, reason: Reason) -> bool:
     said = {"reason_code": reason.value, "reason": reason.sentence}
     return move(proof, ProofState(proof.state), ProofState.IMPOSSIBLE, **said)
+
+
+def _lengths(order: Order, done: datetime) -> tuple[int, int]:
+    """How long a window is at most, and the wait for a warm cache, in seconds. Of a trial half and
+    a quarter, so that its report is there before its customer must choose."""
+    window, patience = settings.TIERCEL_PROOF_SECONDS, settings.TIERCEL_PROOF_WARM_SECONDS
+    if order.intent == Intent.TRIAL and order.trial_until is not None:
+        length = int((order.trial_until - done).total_seconds())
+        window, patience = min(window, max(1, length // 2)), min(patience, length // 4)
+    return window, patience
 
 
 def _nothing_before(order: Order, until: datetime) -> datetime:

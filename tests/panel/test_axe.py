@@ -24,6 +24,7 @@ from storage.models import Volume
 from tests import fleet
 from tests.panel.axe import refreshed, too_wide, violations
 from tests.panel.chromium import browser as browser
+from tests.panel.proof.told import ready
 from tests.panel.walk import links
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -41,6 +42,7 @@ BETWEEN = (768, 1024)
 OF_A_KIND = 1
 """So many pages of one route: what differs between them is mostly names and figures."""
 ACCOUNT = ("account_change_password", "mfa_index", "sessions", "account_email", "account_logout")
+ORDER = ("my-order", "my-report", "my-order-revert")
 ENTRANCE = ("account_login", "account_reset_password", "account_signup")
 MOST_SHIFT = 0.01
 """Of a page whose figures renew themselves; 0.1 is what the web calls good."""
@@ -131,17 +133,17 @@ def test_every_page_of_a_customer(browser: Browser, served: str, settings: Setti
     made = fleet.build(2, 10, hours=0.1)
     order, client = order_of(made.owner), signed_in(made.owner)
     with_search = [*pages(client), *map(reverse, ACCOUNT), f"{reverse('search')}?q=e"]
-    with_search += [reverse(name, args=[order.key]) for name in ("my-order", "my-order-revert")]
+    with_search += [reverse(name, args=[order.key]) for name in ORDER]
     with_search.append(reverse("my-volume", args=[order.volume.key]))
     assert len(with_search) > 8
     assert Visitor(browser, served, client).look(dict.fromkeys(with_search)) == ""
 
 
 def order_of(person: User) -> Order:
-    """An order of the person's customer that is done and may be taken back."""
+    """An order of the person's customer that is done, has its report and may be taken back."""
     found = Volume.objects.filter(customer__members__user=person, cache_plan__isnull=False)[0]
     now = timezone.now()
-    return Order.objects.create(
+    order = Order.objects.create(
         customer=found.customer,
         volume=found,
         intent=Intent.UPGRADE,
@@ -155,6 +157,8 @@ def order_of(person: User) -> Order:
         ended_at=now,
         revert_until=now + timedelta(days=14),
     )
+    ready(order)
+    return order
 
 
 def test_pages_for_anybody(browser: Browser, served: str) -> None:

@@ -189,6 +189,16 @@ def test_samples_that_end_after_the_change_are_told_as_missing() -> None:
     assert (proof.state, proof.reason_code) == (ProofState.IMPOSSIBLE, "gaps")
 
 
+def test_a_trial_is_measured_while_it_lasts(settings: Any) -> None:
+    past = ordered(intent=Intent.TRIAL, trial_until=at(310 + 120))
+    sampled(past.volume, 0, 300)
+    sampled(past.volume, 310, 430, hit_rate=0.7, read_ms=0.5)
+    settings.TIERCEL_PROOF_SECONDS = 7 * 86_400
+    proof = proved(past, seconds=425)
+    assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
+    assert proof.after_end is not None and proof.after_end <= at(405)
+
+
 def test_an_order_that_only_took_another_back_has_no_proof() -> None:
     assert begin(ordered(intent=Intent.REVERT).order) is None
     sweep()

@@ -8,24 +8,7 @@ import pytest
 
 from panel.models import Order, Proof, ProofState
 from panel.proof import words
-
-TOLD: dict[str, Any] = {
-    "verdict": "gain",
-    "confidence": 0.9876,
-    "hit_rate_before": 0.4,
-    "hit_rate_after": 0.62,
-    "read_ms_before": 8.0,
-    "read_ms_after": 2.0,
-    "read_times_low": 0.2,
-    "read_times_high": 0.3,
-    "read_ms_p50_before": 7.0,
-    "read_ms_p50_after": 0.2,
-    "read_ms_p95_before": 20.0,
-    "read_ms_p95_after": 12.0,
-    "read_iops_before": 100.0,
-    "read_iops_after": 110.0,
-    "has_percentiles": True,
-}
+from tests.panel.proof.told import TOLD
 
 
 def proof(verdict: str = "gain", **told: Any) -> Proof:
