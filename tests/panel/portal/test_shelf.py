@@ -11,8 +11,10 @@ from pytest_django import Settings
 
 from jobs import nudge
 from panel.models import Mandate, Order
+from panel.portal import ordering
 from panel.portal.shelf import trial_words
 from storage.models import Customer, Volume
+from storage.outlook import Expectation
 from tests import make
 from tests.panel.portal.shop import buyer, plan, seen, shop
 
@@ -110,6 +112,26 @@ def test_a_trial_can_be_kept_from_its_own_card(settings: Settings) -> None:
     assert path in page
     assert client.post(path, {"price_minor": 490, "currency": "EUR"}).status_code == 302
     assert Order.objects.filter(intent="upgrade", price_minor=490).exists()
+
+
+def test_where_nothing_would_help_the_page_says_so_and_still_sells(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    acme, fast = shop(), plan()
+    useless = Expectation(kind="no_help", text="A cache would not help you: all is fast.", basis="")
+    monkeypatch.setattr(
+        ordering,
+        "expectations",
+        lambda use, offers: {offer.key: useless for offer in offers if offer.plan is not None},
+    )
+    client = buyer(acme.owner)
+    page = seen(client, "my-plan", acme.volume.key)
+    assert page.count("A cache would not help you") == 1
+    assert "Choose all the same" in page
+    confirmation = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
+    assert "By our figures this would not help you" in confirmation
+    assert "Change for 4.90 EUR a month" in confirmation
 
 
 @pytest.mark.parametrize(
