@@ -119,8 +119,10 @@ WantedBy=multi-user.target
 UNIT
     chmod 644 "$boot_unit.new"
     mv -f "$boot_unit.new" "$boot_unit"
+    # One reload serves both: enable would make one of its own.
+    systemctl enable --quiet --no-reload tiercel-boot.service ||
+        say "warning: tiercel-boot is not enabled"
     systemctl daemon-reload
-    systemctl enable --quiet tiercel-boot.service || say "warning: tiercel-boot is not enabled"
     if systemctl restart tiercel-boot.service; then
         say "bcache volumes and their settings come back after a restart of this host"
     else

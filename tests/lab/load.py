@@ -143,7 +143,7 @@ def _start(lab: Lab, unit: str, output: str, command: list[str]) -> Load:
         [
             "systemd-run", "--quiet", f"--unit={unit}", "--collect", "--service-type=exec",
             # A load is a guest's, not the host's: what the host does must not wait behind it.
-            "--property=Nice=5", "--property=KillSignal=SIGINT", "--property=TimeoutStopSec=60",
+            "--property=Nice=19", "--property=KillSignal=SIGINT", "--property=TimeoutStopSec=60",
             "--", *command,
         ]
     )  # fmt: skip
