@@ -62,3 +62,18 @@ def test_words_are_split_at_commas(tmp_path: Path) -> None:
         "a.example",
         "b.example",
     ]
+
+
+def test_a_number_may_be_a_fraction_but_neither_negative_nor_none(tmp_path: Path) -> None:
+    assert Environment(tmp_path, {"N": "0.001"}).number("N", 7) == 0.001
+    assert Environment(tmp_path, {}).number("N", 7) == 7
+    for said in ("-1", "nan", "inf", "soon"):
+        with pytest.raises(ImproperlyConfigured, match="number from 0"):
+            Environment(tmp_path, {"N": said}).number("N", 7)
+
+
+def test_of_known_words_one_is_said_or_the_first_is_meant(tmp_path: Path) -> None:
+    assert Environment(tmp_path, {"W": "approve"}).choice("W", "refuse", "approve") == "approve"
+    assert Environment(tmp_path, {}).choice("W", "refuse", "approve") == "refuse"
+    with pytest.raises(ImproperlyConfigured, match="refuse or approve"):
+        Environment(tmp_path, {"W": "perhaps"}).choice("W", "refuse", "approve")
