@@ -325,7 +325,7 @@ def test_the_boot_unit_is_installed_and_run_at_once(
     for guests in ("libvirtd", "libvirt-guests", "xendomains", "pve-guests"):
         assert f"{guests}.service" in before
     assert asked.read_text().splitlines() == [
+        "enable --quiet --no-reload tiercel-boot.service",
         "daemon-reload",
-        "enable --quiet tiercel-boot.service",
         "restart tiercel-boot.service",
     ]
