@@ -66,7 +66,8 @@ def scene(
 
 def job(scene: Scene, **fields: Any) -> Job:
     """A queued job on the scene's volume, asking for what is there already."""
-    wish = Wish(scene.volume.size_bytes, layout=scene.volume.layout)
+    is_bcache = scene.volume.layout == "bcache"
+    wish = Wish(scene.volume.size_bytes, layout="bcache" if is_bcache else "plain")
     defaults = {
         "kind": "add-cache",
         "host": scene.host,

@@ -9,7 +9,7 @@ from django.db.models import Q, Sum
 
 from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
 from panel.models.order import OPEN
-from panel.orders.quote import period
+from panel.orders.quote import Quote, period
 from panel.orders.refusal import OrderRefused
 from storage.models import Customer
 from storage.templatetags.money import amount
@@ -45,41 +45,44 @@ def left_minor(mandate: Mandate, now: datetime) -> int | None:
 
 
 def refusal(
-    mandate: Mandate | None, left: int | None, charge_minor: int, currency: str, now: datetime
+    mandate: Mandate | None, left: int | None, asked: Quote, now: datetime
 ) -> OrderRefused | None:
-    """Why the charge may not be made; None where it may. `left` is what the mandate leaves in this
-    period, `left_minor`. A charge of 0 with a higher price is asked about too: the next invoice has
-    it."""
+    """Why what is asked may not be charged; None where it may. `left` is what the mandate leaves in
+    this period, `left_minor`. The price a month is weighed too, however little is due today: the
+    next invoice has it."""
     if mandate is None:
         return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
-    caps = (mandate.cap_charge_minor, mandate.cap_period_minor)
-    if mandate.currency != currency or None in (*caps, mandate.earliest_next_at):
+    once, month = mandate.cap_charge_minor, mandate.cap_period_minor
+    earliest = mandate.earliest_next_at
+    if mandate.currency != asked.currency or once is None or month is None or earliest is None:
         return _unknown()
-    if mandate.earliest_next_at is not None and mandate.earliest_next_at > now:
+    if earliest > now:
         return OrderRefused(
             "too_soon",
-            "Your payment authorisation allows no charge until "
-            f"{mandate.earliest_next_at:%Y-%m-%d %H:%M} UTC.",
+            f"Your payment authorisation allows no charge until {earliest:%Y-%m-%d %H:%M} UTC.",
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
-    return _over(mandate, left or 0, charge_minor)
+    today = (asked.charge_minor, "due today", once, left or 0, "are left of it this month")
+    monthly = (asked.price_minor, "a month", once, month, "are all it allows in a month")
+    return _over(*today, asked.currency) or _over(*monthly, asked.currency)
 
 
-def _over(mandate: Mandate, left: int, charge_minor: int) -> OrderRefused | None:
-    once = mandate.cap_charge_minor or 0
-    over = charge_minor - min(once, left)
+def _over(
+    minor: int, what: str, once: int, in_all: int, whole: str, currency: str
+) -> OrderRefused | None:
+    over = minor - min(once, in_all)
     if over <= 0:
         return None
     which = (
-        f"it allows {amount(once, mandate.currency)} for one charge"
-        if once < left
-        else f"{amount(left, mandate.currency)} are left of it this month"
+        f"it allows {amount(once, currency)} for one charge"
+        if once < in_all
+        else f"{amount(in_all, currency)} {whole}"
     )
     return OrderRefused(
         "over_cap",
-        f"{amount(charge_minor, mandate.currency)} due today exceed your payment authorisation by "
-        f"{amount(over, mandate.currency)}: {which}.",
+        f"{amount(minor, currency)} {what} exceed your payment authorisation by "
+        f"{amount(over, currency)}: {which}.",
         f"Choose a smaller plan. {RAISE}",
         url=settings.TIERCEL_REAUTHORISE_URL,
     )

@@ -102,8 +102,7 @@ def _refusal(
     asked = found.quote
     if asked is None:
         return None
-    left = account.left_minor
-    return mandates.refusal(account.mandate, left, asked.charge_minor, asked.currency, now)
+    return mandates.refusal(account.mandate, account.left_minor, asked, now)
 
 
 def no_offer(reason: str) -> OrderRefused:

@@ -95,7 +95,7 @@ def _volume(random: Random, role: Role, host: int, n: int) -> Invented:
     key = base64.b32encode(random.randbytes(10)).decode().lower()
     guest = f"{random.choice(WORDS)}{host + 1}{n:02d}"
     size_bytes = random.choice(SIZES_GIB) * GIB
-    technology: Technology = ("lvmcache", "", "lvmcache", "bcache", "lvmcache", "", "bcache")[n % 7]  # type: ignore[assignment]
+    technology: Technology = ("lvmcache", "", "lvmcache", "bcache", "lvmcache", "", "bcache")[n % 7]
     if role == "bcache":
         technology = "bcache" if n % 3 else ""
     if role == "observe":

@@ -256,7 +256,7 @@ class _Maker:
         )  # fmt: skip
         if at is None:
             return step
-        common = {
+        common: dict[str, Any] = {
             "op_id": op_id, "job_key": job.key, "kind": job.kind, "actor": self.admin.email,
             "address": job.address, "door": job.door, "host": there.host.name,
             "host_key": there.host.key, "machine_id": there.host.machine_id,

@@ -44,7 +44,8 @@ def test_one_charge_over_its_cap_is_refused_and_by_how_much_is_said() -> None:
 
 def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     acme = shop()
-    allowed = mandate(acme.customer, cap_period_minor=1400, earliest_next_at=FIRST)
+    caps = {"cap_charge_minor": 1400, "cap_period_minor": 1400}
+    allowed = mandate(acme.customer, **caps, earliest_next_at=FIRST)
     done = buy(acme, plan())
     assert mandates.left_minor(allowed, FIRST) == 910
     finish(done)
@@ -56,7 +57,26 @@ def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     assert "by 0.90 EUR: 9.10 EUR are left of it this month" in refused.message
     Order.objects.update(ended_at=FIRST - timedelta(seconds=1))
     assert mandates.left_minor(allowed, FIRST) == 1400
-    assert buy(acme, plan("Vast", price_minor=1490)).charge_minor == 1000
+    assert buy(acme, plan("Vast", price_minor=1390)).charge_minor == 900
+
+
+@pytest.mark.parametrize(
+    ("caps", "which"),
+    [
+        ({"cap_charge_minor": 400}, "by 0.90 EUR: it allows 4.00 EUR for one charge"),
+        ({"cap_period_minor": 400}, "by 0.90 EUR: 4.00 EUR are all it allows in a month"),
+    ],
+)
+def test_on_the_months_last_day_the_next_invoice_has_to_fit_too(
+    monkeypatch: pytest.MonkeyPatch, caps: dict[str, int], which: str
+) -> None:
+    last_day = FIRST - timedelta(days=1)
+    monkeypatch.setattr(place, "database_now", lambda: last_day)
+    acme = shop()
+    mandate(acme.customer, **caps, earliest_next_at=last_day)
+    refused = refusal(acme, plan())
+    assert refused.code == "over_cap"
+    assert f"4.90 EUR a month exceed your payment authorisation {which}" in refused.message
 
 
 def test_two_volumes_of_a_customer_share_the_months_cap() -> None:
