@@ -26,6 +26,7 @@ STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
+NOTHING_MORE = "It would cost more and bring nothing: your cache is as large already."
 NOT_NOW = "Plans of this volume cannot be changed now. Please ask support."
 REASONS = {
     "no_space": "Sold out for this volume at the moment. Choose a smaller plan or ask support.",
@@ -118,7 +119,7 @@ def _offer(row: VolumeRow, plan: CachePlan) -> Offer:
     wish, reason = None, ""
     if not is_current:
         wish, reason = _wish(row, plan, size_bytes)
-        reason = reason or _reason(row, wish)
+        reason = reason or _nothing_more(row, plan, change) or _reason(row, wish)
     return Offer(plan, size_bytes, is_current, reason, change, None if reason else wish)
 
 
@@ -137,6 +138,15 @@ def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None
     if "mode" in form.errors:
         return None, REASONS["not_redundant"]
     return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
+
+
+def _nothing_more(row: VolumeRow, plan: CachePlan, change: Change) -> str:
+    """A step of size between two plans may be none on this volume: shares of it are rounded."""
+    own = row.volume.cache_plan
+    if change != "set" or own is None or row.cache is None or row.cache.mode != plan.mode:
+        return ""
+    is_dearer = own.currency == plan.currency and plan.price_minor > own.price_minor
+    return NOTHING_MORE if is_dearer else ""
 
 
 def _is_same_size(row: VolumeRow, size_bytes: int) -> bool:

@@ -114,6 +114,26 @@ def test_the_same_size_in_another_mode_changes_the_cache_that_is_there() -> None
     assert (offer.wish.cache.name, offer.wish.cache.mode) == ("c-aaaaaaaa", "writeback")
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_sold"),
+    [
+        ({"price_minor": 790}, False),
+        ({"price_minor": 290}, True),
+        ({"price_minor": 790, "mode": "writeback"}, True),
+    ],
+)
+def test_more_money_for_a_cache_of_the_same_size_is_not_taken(
+    fields: dict[str, Any], is_sold: bool
+) -> None:
+    own = plan()
+    plan("Twin", size_bytes=2 * GIB + 32 * MIB, **fields)
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaa_cpool")))
+    Volume.objects.filter(pk=there.volume.pk).update(cache_plan=own)
+    twin = offered(there)["Twin"]
+    assert (twin.reason == "") is is_sold
+    assert is_sold or "bring nothing" in twin.reason
+
+
 def test_a_cache_larger_than_the_volume_is_not_sold() -> None:
     plan("Huge", size_bytes=9 * GIB)
     assert "Larger than the volume" in offered(scene())["Huge"].reason
