@@ -161,6 +161,13 @@ def test_whoever_is_deactivated_sees_nothing(people: Cast, no_first_wall: None) 
     people.acme.owner.is_active = True
 
 
+def test_who_asked_is_looked_at_after_the_answer_without_a_trace(people: Cast) -> None:
+    before = wall.standing()
+    response: Any = people.clients["owner"].get(reverse("health"))
+    assert response.wsgi_request.user == people.acme.owner
+    assert wall.standing() == before
+
+
 def test_a_process_that_says_nothing_sees_nothing_and_a_worker_sees_all(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from threading import Barrier
 
 import pytest
 from django.db import connection
-from django.utils import timezone
 
 from jobs.models import Job
 from panel.models import Order, User
+from panel.orders import place as placing
 from panel.orders.place import place
-from panel.orders.quote import quote
 from panel.orders.refusal import OrderRefused
 from storage import wall
 from storage.models import CachePlan, Volume
@@ -71,13 +71,14 @@ def test_a_form_that_is_sent_twice_is_one_order() -> None:
     assert (Order.objects.count(), Job.objects.count()) == (1, 1)
 
 
-def test_two_orders_for_two_volumes_do_not_both_slip_under_the_months_cap() -> None:
-    acme, other, fast = shop(), shop("Zebra"), plan(price_minor=100_000)
+def test_two_orders_for_two_volumes_do_not_both_slip_under_the_months_cap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first_day = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    monkeypatch.setattr(placing, "database_now", lambda: first_day)
+    acme, other, fast = shop(), shop("Zebra"), plan()
     Volume.objects.filter(pk=other.volume.pk).update(customer=acme.customer)
-    first = mandate(acme.customer, cap_charge_minor=100_000, cap_period_minor=100_000)
-    price = quote(timezone.now(), 0, fast.price_minor, "EUR").charge_minor
-    first.cap_period_minor = price + price // 2
-    first.save()
+    mandate(acme.customer, cap_charge_minor=490, cap_period_minor=735, earliest_next_at=first_day)
     acts = [
         (acme.owner, ordered(acme.volume, fast)),
         (partner(acme), ordered(other.volume, fast)),
