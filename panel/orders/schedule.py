@@ -16,7 +16,8 @@ from panel.orders.moves import move
 from panel.orders.place import begin as begin_job
 from panel.orders.place import demand_free, lock
 from panel.orders.refusal import OrderRefused
-from panel.orders.weigh import KINDS, Weighed
+from panel.orders.weigh import KINDS, Weighed, no_offer
+from storage.models import Customer, Volume
 from storage.rows import rows_of
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,7 @@ def _begin(order: Order) -> bool:
     now = held.filter(pk=order.pk, state=OrderState.SCHEDULED).first()
     if now is None:
         return False
-    if customer.pk != now.customer_id:
-        told = {"reason_code": "not_allowed", "reason": "The volume is not yours any more."}
+    if (told := _groundless(now, customer, volume)) is not None:
         if move(now, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
             events.cancelled.send(sender=Order, order=now)
         return False
@@ -59,6 +59,8 @@ def _begin(order: Order) -> bool:
     offer = next((each for each in offered if each.plan == now.to_plan), None)
     if offer is None:
         raise OrderRefused("plan_retired", "The plan is there no more.", "Choose another plan.")
+    if offer.reason:
+        raise no_offer(offer.reason)
     found = Weighed(
         None,
         None,
@@ -67,7 +69,19 @@ def _begin(order: Order) -> bool:
         kind=KINDS[offer.change],
     )
     job = begin_job(now, found)
-    return move(now, OrderState.SCHEDULED, OrderState.RUNNING, job=job, from_plan=volume.cache_plan)
+    return move(now, OrderState.SCHEDULED, OrderState.RUNNING, job=job)
+
+
+def _groundless(order: Order, customer: Customer, volume: Volume) -> dict[str, str] | None:
+    """Why there is nothing left to change, as fields of the order; None where there is."""
+    if customer.pk != order.customer_id:
+        return {"reason_code": "not_allowed", "reason": "The volume is not yours any more."}
+    # A wish for a cache is one for a volume in service: it would switch this one on again.
+    if volume.retired_at is not None or volume.destroyed_at is not None:
+        return {"reason_code": "not_allowed", "reason": "The volume was switched off."}
+    if volume.cache_plan_id != order.from_plan_id:
+        return {"reason_code": "changed_since", "reason": "The plan was changed since then."}
+    return None
 
 
 def _give_up(order: Order, refused: OrderRefused) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -11,7 +12,8 @@ from jobs.models import Job, Kind, State
 from panel.models import Intent, Order, OrderState
 from panel.orders import decide, events, settle
 from panel.orders.quote import period
-from storage.models import CachePlan, Customer, Host
+from storage.models import CachePlan, Customer, Host, Volume
+from storage.offers import NOT_NOW
 from tests.panel.orders.till import buy, finish, has_cache, refusal
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import job
@@ -92,7 +94,7 @@ def test_until_then_the_customer_may_cancel_it(acme: Shop) -> None:
 
 
 def test_a_new_order_takes_its_place(acme: Shop) -> None:
-    first, second = leave(acme), buy(acme, plan("Big", price_minor=990))
+    first, second = leave(acme), buy(acme, plan("Big", price_minor=990, size_bytes=3 * 2**30))
     first.refresh_from_db()
     assert (first.state, first.reason_code) == (OrderState.CANCELLED, "replaced")
     assert second.state == OrderState.RUNNING
@@ -126,6 +128,24 @@ def test_a_suspended_customer_still_gets_out(acme: Shop) -> None:
     assert come(made).state == OrderState.RUNNING
 
 
+@pytest.mark.parametrize(
+    ("since", "code"),
+    [
+        ({"retired_at": timezone.now(), "cache_plan": None}, "not_allowed"),
+        ({"destroyed_at": timezone.now()}, "not_allowed"),
+        ({"cache_plan": None}, "changed_since"),
+    ],
+)
+def test_a_volume_that_was_switched_off_since_is_not_switched_on_by_it(
+    acme: Shop, since: dict[str, Any], code: str
+) -> None:
+    made, jobs = buy(acme, plan("Small", price_minor=290), when=None), Job.objects.count()
+    Volume.objects.filter(pk=acme.volume.pk).update(**since)
+    made = come(made)
+    assert (made.state, made.reason_code) == (OrderState.CANCELLED, code)
+    assert Job.objects.count() == jobs
+
+
 def test_a_plan_retired_since_is_still_the_one_agreed_on(acme: Shop) -> None:
     small = plan("Small", price_minor=290, size_bytes=3 * 2**30)
     made = buy(acme, small, when=None)
@@ -144,4 +164,5 @@ def test_a_host_out_of_reach_is_waited_for_a_day_and_then_it_has_failed(
     assert come(made).state == OrderState.SCHEDULED
     made = come(made, timedelta(days=1, seconds=1))
     assert (made.state, made.reason_code) == (OrderState.FAILED, "unavailable")
+    assert made.reason == NOT_NOW
     assert failed == [made]
