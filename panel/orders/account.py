@@ -16,13 +16,15 @@ from storage.rows import VolumeRow
 class Account:
     """`paid` is the price now (None without a plan), `on_trial` the trial that the plan is from,
     `untried` why the volume gets none. `mandate` is what the customer authorised and `left_minor`
-    what it leaves in this period; None where nobody knows."""
+    what it leaves in this period; None where nobody knows. `others_minor` is what the customer's
+    other volumes cost a month (0 without a mandate: nobody asks)."""
 
     paid: Price | None
     on_trial: Order | None
     untried: OrderRefused | None
     mandate: Mandate | None
     left_minor: int | None
+    others_minor: int
 
 
 def account_of(row: VolumeRow, now: datetime) -> Account:
@@ -35,4 +37,5 @@ def account_of(row: VolumeRow, now: datetime) -> Account:
         untried=trial.refusal(row),
         mandate=mandate,
         left_minor=mandates.left_minor(mandate, now) if mandate is not None else None,
+        others_minor=mandates.others_minor(mandate, row.volume) if mandate is not None else 0,
     )

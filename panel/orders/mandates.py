@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Q, Sum
+from django.db.models import OuterRef, Q, Subquery, Sum
 
 from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
 from panel.models.order import OPEN
 from panel.orders.quote import Quote, period
 from panel.orders.refusal import OrderRefused
-from storage.models import Customer
+from storage.models import Customer, Volume
 from storage.templatetags.money import amount
 
 RAISE = "Give a payment authorisation that allows more, or ask your provider."
@@ -44,12 +44,34 @@ def left_minor(mandate: Mandate, now: datetime) -> int | None:
     return max(0, mandate.cap_period_minor - spent)
 
 
+def others_minor(mandate: Mandate, volume: Volume) -> int:
+    """Minor units a month of the customer's other volumes: for each the price that was agreed on
+    for the plan it has or, where that is more, for the one that an open order brings."""
+    orders = Order.objects.filter(customer=mandate.customer).exclude(volume=volume)
+    done = orders.filter(volume=OuterRef("pk"), state=OrderState.COMPLETED)
+    last = done.order_by("-ended_at", "-id")
+    planned = Volume.objects.filter(customer=mandate.customer, cache_plan__isnull=False)
+    agreed = planned.exclude(pk=volume.pk).values_list(
+        *("pk", "cache_plan", "cache_plan__price_minor", "cache_plan__currency"),
+        *(Subquery(last.values(name)[:1]) for name in ("to_plan", "price_minor", "currency")),
+    )
+    months = dict(
+        orders.open().filter(currency=mandate.currency).values_list("volume", "price_minor")
+    )
+    for pk, plan, price, currency, last_plan, last_price, last_currency in agreed:
+        minor, its = (last_price, last_currency) if last_plan == plan else (price, currency)
+        if its == mandate.currency:
+            months[pk] = max(minor, months.get(pk, 0))
+    return sum(months.values())
+
+
 def refusal(
-    mandate: Mandate | None, left: int | None, asked: Quote, now: datetime
+    mandate: Mandate | None, left: int | None, others: int, asked: Quote, now: datetime
 ) -> OrderRefused | None:
     """Why what is asked may not be charged; None where it may. `left` is what the mandate leaves in
-    this period, `left_minor`. The price a month is weighed too, however little is due today: the
-    next invoice has it."""
+    this period (`left_minor`), `others` what the customer's other volumes cost a month
+    (`others_minor`). The price a month is weighed too, however little is due today: the next
+    invoice has it."""
     if mandate is None:
         return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
     once, month = mandate.cap_charge_minor, mandate.cap_period_minor
@@ -64,7 +86,9 @@ def refusal(
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
     today = (asked.charge_minor, "due today", once, left or 0, "are left of it this month")
-    monthly = (asked.price_minor, "a month", once, month, "are all it allows in a month")
+    all_of_it = "are left of it a month beside your other volumes"
+    whole = all_of_it if others else "are all it allows in a month"
+    monthly = (asked.price_minor, "a month", once, max(0, month - others), whole)
     return _over(*today, asked.currency) or _over(*monthly, asked.currency)
 
 

@@ -45,6 +45,19 @@ def running(volume: Volume) -> Order | None:
     return last
 
 
+def ending(order: Order, now: datetime) -> OrderRefused | None:
+    """Why nothing can be bought while the trial `order`, whose time is up, is taken back: an order
+    that waits for its payment would keep it meanwhile, and one after the other for ever."""
+    if order.trial_until is None or order.trial_until > now:
+        return None
+    return OrderRefused(
+        "trial",
+        "Your free trial is over and is just being taken back.",
+        "Order the plan again in a few minutes.",
+        order=order,
+    )
+
+
 def due(now: datetime) -> list[Order]:
     """Trials whose time is up and that nobody ordered for money, of those who have the volume
     still; one whose way back failed is tried again after a while."""

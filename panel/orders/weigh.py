@@ -99,10 +99,13 @@ def _refusal(
             return _price_changed()
     if not found.costs_more or ask.by != "person" or row.volume.customer is None:
         return None
+    if account.on_trial is not None and (ending := trial.ending(account.on_trial, now)):
+        return ending
     asked = found.quote
     if asked is None:
         return None
-    return mandates.refusal(account.mandate, account.left_minor, asked, now)
+    left, others = account.left_minor, account.others_minor
+    return mandates.refusal(account.mandate, left, others, asked, now)
 
 
 def no_offer(reason: str) -> OrderRefused:

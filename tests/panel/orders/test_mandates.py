@@ -11,6 +11,7 @@ from pytest_django import Settings
 from jobs.models import State
 from panel.models import Mandate, Order
 from panel.orders import mandates, place
+from storage.models import CachePlan
 from tests.panel.orders.till import buy, finish, has_cache, mandate, refusal
 from tests.panel.portal.shop import plan, shop
 
@@ -52,12 +53,12 @@ def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     Order.objects.update(ended_at=FIRST)
     assert mandates.left_minor(allowed, FIRST) == 910
     has_cache(acme)
-    refused = refusal(acme, plan("Huge", price_minor=1490))
+    refused = refusal(acme, plan("Huge", price_minor=1490, size_bytes=3 * 2**30))
     assert refused.code == "over_cap"
     assert "by 0.90 EUR: 9.10 EUR are left of it this month" in refused.message
     Order.objects.update(ended_at=FIRST - timedelta(seconds=1))
     assert mandates.left_minor(allowed, FIRST) == 1400
-    assert buy(acme, plan("Vast", price_minor=1390)).charge_minor == 900
+    assert buy(acme, plan("Vast", price_minor=1390, size_bytes=3 * 2**30)).charge_minor == 900
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,38 @@ def test_two_volumes_of_a_customer_share_the_months_cap() -> None:
     fast = plan()
     buy(acme, fast)
     assert refusal(acme, fast, volume=volume).code == "over_cap"
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_the_months_of_all_volumes_have_to_fit_too_however_little_is_due_today(
+    monkeypatch: pytest.MonkeyPatch, is_over: bool
+) -> None:
+    last_day = (FIRST + timedelta(days=32)).replace(day=1) - timedelta(days=1)
+    monkeypatch.setattr(place, "database_now", lambda: last_day)
+    acme, zebra, fast = shop(), shop("Zebra"), plan()
+    volume = zebra.volume
+    volume.customer = acme.customer
+    volume.save()
+    mandate(acme.customer, cap_period_minor=900, earliest_next_at=FIRST)
+    first = buy(acme, fast)
+    if is_over:
+        finish(first)
+    refused = refusal(acme, fast, volume=volume)
+    assert refused.code == "over_cap"
+    assert "by 0.80 EUR: 4.10 EUR are left of it a month" in refused.message
+    Mandate.objects.update(cap_period_minor=980)
+    assert buy(acme, fast, volume=volume).charge_minor < 20
+
+
+def test_what_was_agreed_on_counts_and_not_what_the_plan_costs_by_now() -> None:
+    acme, zebra, fast = shop(), shop("Zebra"), plan(price_minor=100)
+    volume = zebra.volume
+    volume.customer = acme.customer
+    volume.save()
+    mandate(acme.customer, cap_period_minor=700, earliest_next_at=FIRST)
+    finish(buy(acme, fast))
+    CachePlan.objects.filter(pk=fast.pk).update(price_minor=690)
+    assert buy(acme, plan("Faster"), volume=volume).charge_minor == 490
 
 
 def test_an_order_that_failed_counts_nothing() -> None:

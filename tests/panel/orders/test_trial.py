@@ -147,6 +147,18 @@ def test_a_keeping_order_that_fails_does_not_keep_it(
     assert Order.objects.filter(reverts=tried, state=OrderState.RUNNING).exists()
 
 
+def test_when_its_time_is_over_no_order_holds_it_open(
+    acme: Shop, tried: Order, fast: CachePlan, settings: Settings
+) -> None:
+    """One that is refused for want of money again and again would make it last for ever."""
+    settings.TIERCEL_BILLING_URL = "https://billing.example"
+    Order.objects.filter(pk=tried.pk).update(trial_until=timezone.now() - timedelta(seconds=1))
+    for wanted in (fast, plan("Big", price_minor=990, size_bytes=3 * 2**30)):
+        refused = refusal(acme, wanted)
+        assert (refused.code, "is over" in refused.message) == ("trial", True)
+    assert buy(acme, None).state == OrderState.RUNNING
+
+
 def test_a_trial_is_ended_early_without_a_credit(acme: Shop, tried: Order) -> None:
     made = buy(acme, None, when=None)
     assert (made.state, made.credit_minor) == (OrderState.RUNNING, 0)
