@@ -33,10 +33,11 @@ def write_usage() -> None:
 
 
 @shared_task
-def prune_billing() -> None:
+def prune_told() -> None:
     now = database_now()
     outbox.prune(now)
     callbook.prune(now)
+    delivery.prune(now)
 
 
 @shared_task

@@ -14,8 +14,8 @@ def timetable(shards: int, sample_seconds: int, proof_seconds: int) -> dict[str,
         "proofs": every(min(60, max(5, proof_seconds // 12)), "panel.tasks.sweep_proofs"),
         "notices": every(30, "panel.tasks.send_notices"),
         "messages": every(5, "panel.tasks.send_messages"),
-        "usage": every(60, "panel.tasks.write_usage"),
-        "prune-billing": every(3600, "panel.tasks.prune_billing"),
+        "usage": every(300, "panel.tasks.write_usage"),
+        "prune-told": every(3600, "panel.tasks.prune_told"),
         "prune-previews": every(3600, "jobs.tasks.prune_previews"),
     } | {
         f"collect-{shard}": every(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -24,6 +24,7 @@ HELD = timedelta(minutes=5)
 PAUSES = (1, 5, 15, 60, 240, 720)
 """Minutes after each failed try; after the last one it is given up."""
 ERROR_LENGTH = 300
+KEPT = timedelta(days=90)
 
 
 def sweep() -> None:
@@ -46,10 +47,15 @@ def send(pk: int) -> None:
         return
     try:
         mail(notice).send()
-    except OSError as error:  # smtplib's errors are OSErrors
+    except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
         _failed(notice, error)
     else:
         _end(notice, Notice.Outcome.SENT)
+
+
+def prune(now: datetime) -> None:
+    """Forget what was sent, dropped or given up long ago."""
+    Notice.objects.filter(ended_at__lt=now - KEPT).delete()
 
 
 def mail(notice: Notice) -> EmailMessage:
@@ -84,7 +90,7 @@ def _end(notice: Notice, outcome: Notice.Outcome) -> None:
     open_.update(outcome=outcome, ended_at=Now(), error="")
 
 
-def _failed(notice: Notice, error: OSError) -> None:
+def _failed(notice: Notice, error: OSError | ValueError) -> None:
     text = str(error)[:ERROR_LENGTH]
     log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, text)
     open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)

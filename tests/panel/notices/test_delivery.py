@@ -122,10 +122,31 @@ def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> No
     assert not mail.outbox
 
 
+def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
+    User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
+    Mute.objects.all().delete()
+    record.tell(there.order, NoticeKind.DONE)
+    delivery.sweep()
+    assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
+    bad = Notice.objects.get(user=there.viewer)
+    assert (bad.outcome, bad.tries) == ("", 1)
+    assert "newlines" in bad.error
+
+
 def test_every_try_has_the_same_name_for_mail_servers(there: Case) -> None:
     first, second = delivery.mail(notice()), delivery.mail(notice())
     assert first.extra_headers["Message-ID"] == second.extra_headers["Message-ID"]
     assert notice().key in first.extra_headers["Message-ID"]
+
+
+def test_what_was_sent_is_forgotten_after_months_and_what_waits_is_not(there: Case) -> None:
+    tasks.send_notices()
+    record.tell(there.order, NoticeKind.PROOF)
+    long_ago = Now() - delivery.KEPT - timedelta(hours=1)
+    Notice.objects.update(created_at=long_ago)
+    Notice.objects.filter(outcome="sent").update(ended_at=long_ago)
+    tasks.prune_told()
+    assert {each.outcome for each in Notice.objects.all()} == {""}
 
 
 @pytest.mark.parametrize("change", ["muted", "left", "deactivated"])
