@@ -44,7 +44,7 @@ def order_status(request: HttpRequest, key: str) -> HttpResponse:
 def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     """Stop an order before any work; later it is refused, and its page says why."""
     found = _found(request, key)
-    refused = rights.barred(request.user, found.volume)
+    refused = rights.outsider(request.user, found.volume)
     try:
         if refused is not None:
             raise refused
@@ -116,6 +116,7 @@ def _told(request: HttpRequest, found: Order) -> dict[str, object]:
         "progress": words.progress(found.job, steps) if found.job is not None else None,
         "poll_seconds": course.poll_seconds(found, proof),
         "report_url": reverse("my-report", args=[found.key]) if is_ready else "",
-        "may_cancel": may_order and found.state in EARLY,
+        # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
+        "may_cancel": rights.outsider(request.user, found.volume) is None and found.state in EARLY,
         "may_revert": may_order and can_go_back,
     }

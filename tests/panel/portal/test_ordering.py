@@ -234,6 +234,22 @@ def test_a_lower_price_begins_at_the_end_of_the_month_and_can_be_cancelled_until
     assert "Planned" not in seen(client, "my-volume", acme.volume.key)
 
 
+def test_an_order_that_has_not_begun_is_cancelled_also_where_nothing_is_sold_any_more(
+    settings: Settings,
+) -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
+    client = buyer(acme.owner)
+    assert order(client, acme.volume, None).status_code == 302
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
+    placed = Order.objects.get()
+    path = reverse("my-order-cancel", args=[placed.key])
+    assert path in seen(client, "my-order", placed.key)
+    client.post(path)
+    placed.refresh_from_db()
+    assert placed.state == OrderState.CANCELLED
+
+
 def test_a_bigger_plan_exchanges_the_cache_and_says_what_that_means() -> None:
     acme = shop(lv=make.lv("vm-101-disk-0", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")))
     bigger = plan("Faster", size_bytes=4 * GIB)
