@@ -201,7 +201,8 @@ EMAIL_HOST_USER = env.text("TIERCEL_SMTP_USER")
 EMAIL_HOST_PASSWORD = env.text("TIERCEL_SMTP_PASSWORD")
 EMAIL_USE_TLS = env.flag("TIERCEL_SMTP_STARTTLS", default=True)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM", f"tiercel@{public.hostname}")
+# Compose passes what is not set as an empty text.
+DEFAULT_FROM_EMAIL = env.text("TIERCEL_MAIL_FROM") or f"tiercel@{public.hostname}"
 
 # --- Orders -------------------------------------------------------------------------------------
 

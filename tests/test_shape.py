@@ -179,6 +179,14 @@ def test_compose_has_every_service_and_each_long_lived_one_a_health_check(
         assert compose["services"][name]["healthcheck"]["test"], name
 
 
+def test_compose_passes_every_setting_that_the_docs_name(compose: dict[str, Any]) -> None:
+    text = (ROOT / "docs" / "production.md").read_text()
+    told = set(re.findall(r"`(TIERCEL_[A-Z_]+)`", " ".join(re.findall(r"(?m)^\| (`.*?) \|", text))))
+    passed = {name for each in compose["services"].values() for name in each.get("environment", {})}
+    # Chosen in the command, for a command by hand, and never in production.
+    assert told - passed == {"TIERCEL_COLLECT_QUEUES", "TIERCEL_DB_ROLE", "TIERCEL_DEBUG"}
+
+
 def test_only_worker_and_collector_are_given_the_secret_half(compose: dict[str, Any]) -> None:
     given = {
         name

@@ -62,6 +62,11 @@ def test_the_proxys_header_is_trusted_only_when_told() -> None:
     assert settings_with({"TIERCEL_TRUST_PROXY": "1"}, name)[name][1] == "https"
 
 
+def test_mail_has_a_sender_also_where_the_variable_is_there_and_empty() -> None:
+    read = settings_with({"TIERCEL_MAIL_FROM": ""}, "DEFAULT_FROM_EMAIL")
+    assert read == {"DEFAULT_FROM_EMAIL": "tiercel@localhost"}
+
+
 def test_the_owners_role_is_used_only_when_asked_for() -> None:
     urls = {
         "DATABASE_URL": "postgresql://app@db/tiercel",
