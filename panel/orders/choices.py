@@ -17,8 +17,6 @@ from storage.models import CachePlan, Volume
 from storage.offers import Offer, offers
 from storage.rows import VolumeRow
 
-KEEP_TEXT = "Your free trial: order it to keep it."
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
