@@ -21,6 +21,7 @@ from storage.wall import beyond
 MOST_RESULTS: Final = 500
 """Of the newest first caches: the page must not grow with the years."""
 FIGURES: Final = (
+    "hit_rate_before",
     "volume_bytes",
     "cache_bytes",
     "read_iops_before",
@@ -38,7 +39,7 @@ def measured() -> list[Result]:
     customers': only quartiles of them may be shown (`storage.outlook.similar`)."""
     ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
     found = ready.filter(order__to_plan__isnull=False).order_by("-id")
-    rows = found.values_list("order__volume", *(f"result__{name}" for name in FIGURES))
+    rows = found.values_list("order__customer", *(f"result__{name}" for name in FIGURES))
     results = [_result(*row) for row in rows[:MOST_RESULTS]]
     return [result for result in results if result is not None]
 
@@ -74,13 +75,14 @@ def _choice(offer: Offer) -> Choice:
     return Choice(offer.size_bytes if offer.plan is not None else 0, offer.is_current)
 
 
-def _result(volume: int, *figures: Any) -> Result | None:
-    """None for a proof that lacks what a similar volume is known by."""
+def _result(customer: int, rate_before: float | None, *figures: Any) -> Result | None:
+    """None for a proof that lacks what a similar volume is known by, and for one of a volume that
+    had a cache without a plan: that was not its first."""
     volume_bytes, cache_bytes, read_iops, hit_rate, before, after = figures
-    if not volume_bytes or not cache_bytes or not read_iops or hit_rate is None:
+    if rate_before or not volume_bytes or not cache_bytes or not read_iops or hit_rate is None:
         return None
     return Result(
-        volume=volume,
+        customer=customer,
         volume_bytes=volume_bytes,
         cache_bytes=cache_bytes,
         read_iops=read_iops,

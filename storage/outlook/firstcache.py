@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from storage.outlook.expectation import Choice, Expectation, rates, savings, unknown, warm_up
 from storage.outlook.similar import LEAST_ALIKE, Quartiles, Result, alike, quartiles_of
-from storage.outlook.today import HARDLY_SECONDS, reckoned
+from storage.outlook.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
 from storage.outlook.use import Use
 from storage.outlook.words import a_day, counted, shares, spans
 
@@ -25,8 +25,16 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
             basis="Where your volume lies.",
         )
     waited = use.waited_seconds_per_day
-    if waited < HARDLY_SECONDS:
+    if waited < HARDLY_SECONDS and use.days >= SHORT_DAYS:
         return _hardly_waits(use)
+    if waited < HARDLY_SECONDS:
+        return unknown(
+            use,
+            choice,
+            f"Nobody can tell yet: {when(use)} you hardly waited for the slow disk.",
+            "It can be told after a day of figures.",
+            saved=(0.0, waited),
+        )
     found = alike(
         results,
         volume_bytes=use.volume_bytes,
@@ -59,8 +67,8 @@ def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
             f"For you that would be {_saved(*saved)} less waiting a day."
         ),
         basis=(
-            f"The middle half of {counted(middle.count, 'similar volume')}, measured before and "
-            f"after; your own waiting {reckoned(use)}."
+            f"The middle half of {counted(middle.count, 'similar volume')}, each of another "
+            f"customer, measured before and after; your own waiting {reckoned(use)}."
         ),
         **rates(low, high),
         **savings(saved),

@@ -8,7 +8,7 @@ from storage.outlook.expectation import Choice, Expectation, unknown
 from storage.outlook.firstcache import first_cache
 from storage.outlook.othercache import no_cache, other_cache
 from storage.outlook.similar import Result
-from storage.outlook.today import when
+from storage.outlook.today import SHORT_DAYS, when
 from storage.outlook.use import ENOUGH_SECONDS, Use
 from storage.outlook.words import counted, span
 
@@ -21,6 +21,13 @@ def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expect
     if use.seconds < ENOUGH_SECONDS:
         return _too_short(use, choice)
     if use.is_hardly_used:
+        if use.days >= SHORT_DAYS and choice.size_bytes > (use.cache_size_bytes or 0):
+            what = "An upgrade" if use.has_cache else "A cache"
+            return Expectation(
+                kind="no_help",
+                text=f"{what} would not help you: your volume was hardly read from.",
+                basis=f"It had {counted(use.reads, 'read')} {when(use)}.",
+            )
         return unknown(
             use,
             choice,

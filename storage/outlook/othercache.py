@@ -16,7 +16,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from storage.outlook.expectation import Choice, Expectation, rates, savings, warm_up
+from storage.outlook.expectation import (
+    Choice,
+    Expectation,
+    rates,
+    savings,
+    unknown,
+    warm_up,
+)
 from storage.outlook.today import ALL_FAST, HARDLY_SECONDS, reckoned, when
 from storage.outlook.use import SAME_CACHE, Use
 from storage.outlook.words import DAY, MINUTE, a_day, capital, share, shares
@@ -26,7 +33,8 @@ FULL: Final = 0.9
 FILLING: Final = 0.02
 """A cache that took in more than this part of its size since it is watched still fills."""
 LEAST_RATE: Final = 0.05
-"""Below this hit rate the factor of size says nothing: hits of so few reads are chance."""
+"""Below this hit rate the factor of size says nothing: hits of so few reads are chance, and what a
+larger cache would do is unknown."""
 LEAST_POINTS: Final = 0.01
 """A smaller difference of hit rate is none."""
 
@@ -64,7 +72,16 @@ def no_cache(use: Use, rate: float) -> Expectation:
 
 
 def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation:
-    most = 1.0 if rate < LEAST_RATE else min(1.0, rate * factor)
+    best = use.best_hit_rate or rate
+    if best < LEAST_RATE:
+        return unknown(
+            use,
+            choice,
+            f"Nobody can tell: only {share(rate)} of your reads hit the cache you have.",
+            f"Your cache's own figures {when(use)}. A larger one helps only where you read more "
+            "than fits now again and again; of reads that come once it serves none.",
+        )
+    most = min(1.0, best * factor)
     if most - rate < LEAST_POINTS:
         return _useless(use, rate, "too few of your reads hit for so little more to matter.")
     saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
@@ -76,7 +93,7 @@ def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation
         ),
         basis=(
             f"The reads your own cache missed {reckoned(use)}: which of them a larger one would "
-            "have served cannot be seen from here. This is the most it could be, not a promise."
+            "have served cannot be seen from here. This is the most to be expected, not a promise."
         ),
         **rates(rate, most),
         **savings((0.0, saved)),
@@ -95,8 +112,8 @@ def _useless(use: Use, rate: float, why: str) -> Expectation:
 
 def _no_help(use: Use, rate: float) -> str:
     """Why a larger cache would not help, "" where it may."""
-    if rate >= ALL_FAST:
-        return f"{share(rate)} of your reads are served from SSD already."
+    if (best := use.best_hit_rate or rate) >= ALL_FAST:
+        return f"{share(best)} of your reads are served from SSD already."
     size, used = use.cache_size_bytes or 0, use.used_bytes
     if used is not None and size and used < FULL * size:
         if use.grew_bytes > FILLING * size:

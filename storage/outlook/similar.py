@@ -1,8 +1,9 @@
 """What a first cache brought to volumes like this one, as measured. Pure.
 
 A volume is alike when its size and its reads a second are within a factor of `SIZE_FACTOR` and
-`RATE_FACTOR`, and its cache, as a part of the volume, within `RATIO_FACTOR`. Below `LEAST_ALIKE`
-results nothing is said: a quartile of fewer is the story of one customer, and tells of him.
+`RATE_FACTOR`, and its cache, as a part of the volume, within `RATIO_FACTOR`. Each customer counts
+once, and below `LEAST_ALIKE` of them nothing is said: a quartile of fewer, or of five volumes of
+one customer, is one customer's story and tells of him.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ RATIO_FACTOR: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What was measured of one order that gave a volume without a cache its first one. `volume`
-    names the volume and nothing else of it; `read_iops` and `read_ms_before` are of before."""
+    """What was measured of one order that gave a volume without a cache its first one. `customer`
+    is whose it is, only told apart; `read_iops` and `read_ms_before` are of before."""
 
-    volume: int
+    customer: int
     volume_bytes: int
     cache_bytes: int
     read_iops: float
@@ -42,8 +43,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Quartiles:
-    """The middle half of `count` volumes: hit rates, and the part of the waiting that was saved;
-    all 0 to 1."""
+    """The middle half of `count` volumes, each of another customer: hit rates, and the part of the
+    waiting that was saved; all 0 to 1."""
 
     count: int
     hit_rate_low: float
@@ -55,7 +56,7 @@ class Quartiles:
 def alike(
     results: Iterable[Result], *, volume_bytes: int, cache_bytes: int, read_iops: float
 ) -> list[Result]:
-    """The results of similar volumes, one of each volume: the first that `results` has."""
+    """The results of similar volumes, one of each customer: the first that `results` has."""
     found: dict[int, Result] = {}
     for each in results:
         if (
@@ -65,7 +66,7 @@ def alike(
                 each.cache_bytes * volume_bytes, cache_bytes * each.volume_bytes, RATIO_FACTOR
             )
         ):
-            found.setdefault(each.volume, each)
+            found.setdefault(each.customer, each)
     return list(found.values())
 
 

@@ -40,7 +40,8 @@ class Use:
     `seconds` long. `is_since_change`: before that the volume had another cache. `on_ssd`: all of
     it lies on SSD.
 
-    `hit_rate` (0 to 1) is of reads, None without a cache or with too few reads.
+    `hit_rate` (0 to 1) is of reads, None without a cache or with too few reads; `latest_hit_rate`
+    is that of the later half of the time, when a new cache is warmer than on the whole.
     `waited_seconds_per_day` is the time reads waited for the slow disk (`storage.outlook.waiting`).
     `missed_bytes_per_second` is what the slow disk had to read for the guest.
     """
@@ -58,12 +59,20 @@ class Use:
     used_bytes: int | None = None
     grew_bytes: int = 0
     hit_rate: float | None = None
+    latest_hit_rate: float | None = None
     waited_seconds_per_day: float = 0.0
     missed_bytes_per_second: float = 0.0
 
     @property
     def has_cache(self) -> bool:
         return self.cache_size_bytes is not None
+
+    @property
+    def best_hit_rate(self) -> float | None:
+        """What the cache has reached: its time of warming up says nothing of what it can."""
+        if self.hit_rate is None:
+            return None
+        return max(self.hit_rate, self.latest_hit_rate or 0.0)
 
     @property
     def waited_seconds(self) -> float:
@@ -94,6 +103,7 @@ def use(
     length = max((end - min(each.begun_at for each in now)).total_seconds(), seconds)
     has_cache = last.technology != Technology.NONE
     hit_rate = read_hit_rate(sums) if has_cache else None
+    later = sum((each.sums for each in now[: (len(now) + 1) // 2]), Sums())
     waited = sum(waited_seconds(each.sums) for each in now)
     missed = 1.0 if not has_cache else 1 - (hit_rate or 0.0)
     fill = [each.used_bytes for each in now if each.used_bytes is not None]
@@ -111,6 +121,7 @@ def use(
         used_bytes=last.used_bytes if has_cache else None,
         grew_bytes=max(0, fill[0] - fill[-1]) if len(fill) > 1 else 0,
         hit_rate=hit_rate,
+        latest_hit_rate=read_hit_rate(later) if has_cache else None,
         waited_seconds_per_day=waited / seconds * DAY if seconds else 0.0,
         missed_bytes_per_second=(
             sums.read_sectors * SECTOR_BYTES * missed / seconds if seconds else 0.0

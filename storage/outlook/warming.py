@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from storage.outlook.words import DAY, spans
+from storage.outlook.words import DAY, MINUTE, spans
 
 SLOW_FACTOR: Final = 3
 LONG_AGO: Final = 30 * DAY
@@ -35,5 +35,6 @@ def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
     if low > LONG_AGO:
         text = "At your present use it takes more than a month to fill: you read little new data."
         return Warming(low, high, text)
-    text = f"It warms up in about {spans(low, high)} at your present use."
+    about = "" if low < MINUTE else "about "
+    text = f"It warms up in {about}{spans(low, high)} at your present use."
     return Warming(low, high, text)

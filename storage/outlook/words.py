@@ -37,10 +37,13 @@ def a_day(seconds: float) -> str:
 
 
 def spans(low: float, high: float) -> str:
-    """A range of durations: "2 to 6 hours", "18 minutes to 2.5 hours"; one where both read alike"""
+    """A range of durations: "2 to 6 hours", "18 minutes to 2.5 hours", "up to
+    9 minutes"; one where both read alike"""
     first, last = span(low), span(high)
     if first == last:
         return last
+    if low < MINUTE:
+        return f"up to {last}"
     number, _, unit = first.partition(" ")
     same = unit.rstrip("s") == last.partition(" ")[2].rstrip("s")
     return f"{number} to {last}" if same else f"{first} to {last}"

@@ -92,7 +92,8 @@ def test_five_proofs_of_similar_volumes_are_what_to_expect() -> None:
 
 def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     first, second = make.volume(), make.volume()
-    proven(first)
+    told = proven(first)
+    proven(make.volume(), hit_rate_before=0.3)  # a cache without a plan
     proven(second, hit_rate_after=None)
     bigger = proven(make.volume())
     Order.objects.filter(pk=bigger.order_id).update(from_plan=bigger.order.to_plan)
@@ -100,7 +101,7 @@ def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     Proof.objects.filter(pk=waiting.pk).update(state=ProofState.MEASURING, verdict="")
     assert measured() == [
         Result(
-            volume=first.pk,
+            customer=told.order.customer_id,
             volume_bytes=8 * GIB,
             cache_bytes=GIB,
             read_iops=2.0,

@@ -76,6 +76,13 @@ def test_who_hardly_waits_needs_no_cache() -> None:
     assert (found.kind, saved(found)) == ("no_help", (0, 20))
 
 
+def test_a_quiet_hour_does_not_show_that_a_cache_is_of_no_use() -> None:
+    quiet = uncached(waited_seconds_per_day=20, days=1 / 24, seconds=3600)
+    found = expected(quiet, 10)
+    assert (found.kind, saved(found)) == ("unknown", (0, 20))
+    assert "in the last 60 minutes you hardly waited" in found.text
+
+
 def test_a_volume_on_ssd_needs_no_cache() -> None:
     assert expected(uncached(on_ssd=True), 10).kind == "no_help"
 
@@ -100,14 +107,23 @@ def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
     assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
 
 
-def test_hits_too_few_to_multiply_leave_all_reads_possible() -> None:
-    assert rates(expected(cached(0.01), 20)) == (0.01, 1)
+def test_of_a_cache_that_hardly_serves_nobody_can_tell_what_a_larger_one_would_do() -> None:
+    found = expected(cached(0.02), 20)
+    assert (found.kind, rates(found), saved(found)) == ("unknown", (None, None), (None, None))
+    assert found.text == "Nobody can tell: only 2 % of your reads hit the cache you have."
+
+
+def test_the_time_of_warming_up_does_not_lower_what_a_larger_cache_could_do() -> None:
+    found = expected(cached(0.4, latest_hit_rate=0.6), 15)
+    assert rates(found) == (0.4, pytest.approx(0.9))
 
 
 @pytest.mark.parametrize(
     ("use", "words"),
     [
         (cached(0.985), "98 % of your reads are served from SSD already"),
+        (cached(0.7, latest_hit_rate=0.99), "99 % of your reads are served from SSD already"),
+        (cached(reads=7), "your volume was hardly read from"),
         (cached(used_bytes=4 * GIB), "your cache is not full, only 40 % of it are in use"),
         (cached(used_bytes=4 * GIB, grew_bytes=GIB), "your cache still fills, 40 %"),
         (cached(waited_seconds_per_day=30), "less than a minute a day"),
@@ -184,9 +200,16 @@ def test_a_volume_watched_for_minutes_is_not_judged(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [uncached, cached])
 def test_a_volume_that_is_hardly_used_is_not_judged(make: Any) -> None:
-    found = expected(make(reads=7), 20)
+    found = expected(make(reads=7, days=0.5), 20)
     assert found.kind == "unknown"
-    assert "It had 7 reads last week." in found.basis
+    assert "It had 7 reads in the last 12 hours." in found.basis
+
+
+def test_who_hardly_reads_for_days_needs_no_cache() -> None:
+    found = expected(uncached(reads=7), 20)
+    assert found.kind == "no_help"
+    assert found.text == "A cache would not help you: your volume was hardly read from."
+    assert expected(cached(reads=7), 5).kind == "unknown"
 
 
 def test_a_cache_with_too_few_reads_is_not_judged() -> None:

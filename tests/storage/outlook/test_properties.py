@@ -24,13 +24,14 @@ USES = st.builds(
     used_bytes=st.none() | BYTES,
     grew_bytes=st.integers(0, 2**40),
     hit_rate=st.none() | RATES,
+    latest_hit_rate=st.none() | RATES,
     waited_seconds_per_day=st.floats(0, DAY),
     missed_bytes_per_second=st.floats(0, 10**10),
 )
 RESULTS = st.lists(
     st.builds(
         Result,
-        volume=st.integers(1, 9),
+        customer=st.integers(1, 9),
         volume_bytes=BYTES,
         cache_bytes=BYTES,
         read_iops=st.floats(0, 10**5),

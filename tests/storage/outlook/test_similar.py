@@ -29,7 +29,7 @@ def test_another_size_another_ratio_or_another_use_is_not_alike(other: dict[str,
     assert alike([result(1)], **LIKE) == [result(1)]
 
 
-def test_a_volume_counts_once_with_its_newest_result() -> None:
+def test_a_customer_counts_once_with_the_newest_result() -> None:
     newest, older = result(1, hit_rate_after=0.9), result(1, hit_rate_after=0.1)
     assert alike([newest, older, result(2)], **LIKE) == [newest, result(2)]
 

@@ -41,6 +41,15 @@ def test_hours_of_one_state_are_added_up() -> None:
     assert not found.is_since_change
 
 
+def test_a_cache_that_has_warmed_up_is_known_by_the_later_half_of_its_time() -> None:
+    rates = (0, 100, 600, 700)
+    hours = [stretch(n, 4, read_hits=r, read_misses=1000 - r) for n, r in enumerate(rates)]
+    found = use(100 * GIB, hours, START + 4 * HOUR)
+    assert (found.hit_rate, found.latest_hit_rate) == (pytest.approx(0.35), pytest.approx(0.65))
+    assert found.best_hit_rate == found.latest_hit_rate
+    assert use(GIB, [stretch(0)], START + HOUR).best_hit_rate is None
+
+
 def test_what_another_cache_did_is_not_counted() -> None:
     before, between, now = stretch(0, 4, read_hits=999), stretch(1), stretch(2, 8, read_misses=999)
     found = use(100 * GIB, [before, between, now], START + 3 * HOUR)

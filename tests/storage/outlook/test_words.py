@@ -44,7 +44,7 @@ def test_a_wait_without_a_break_is_nearly_all_day() -> None:
         (60, 180, "1 to 3 minutes"),
         (1800, 3 * 3600, "30 minutes to 3 hours"),
         (601, 602, "10 minutes"),
-        (10, 600, "less than a minute to 10 minutes"),
+        (10, 600, "up to 10 minutes"),
     ],
 )
 def test_a_range_of_times_names_its_unit_once(low: float, high: float, said: str) -> None:

@@ -32,7 +32,7 @@ def cached(hit_rate: float | None = 0.41, **fields: Any) -> Use:
     return replace(WEEK, **{**full, **fields})
 
 
-def result(volume: int, **fields: Any) -> Result:
-    """A volume like those above, to which a cache of 10 GiB brought a hit rate of 80 %."""
+def result(customer: int, **fields: Any) -> Result:
+    """A customer's volume like those above; a cache of 10 GiB brought it a hit rate of 80 %."""
     like = {"volume_bytes": 100 * GIB, "cache_bytes": 10 * GIB, "read_iops": 1.7}
-    return Result(volume=volume, **{**like, "hit_rate_after": 0.8, **fields})
+    return Result(customer=customer, **{**like, "hit_rate_after": 0.8, **fields})
