@@ -155,9 +155,8 @@ def _done(order: Order, proof: Proof | None) -> str:
         )
     if proof.state == ProofState.MEASURING:
         when = f" at about {moment(proof.after_end)}" if proof.after_end is not None else " soon"
-        return (
-            f"{said} The cache is warm; we are measuring what it brought. The report comes{when}."
-        )
+        warm = "The cache is warm; we" if proof.was_warm else "We"
+        return f"{said} {warm} are measuring what it brought. The report comes{when}."
     if proof.state == ProofState.IMPOSSIBLE:
         return f"{said} What it brought cannot be told: {_lowered(proof.reason)}"
     return f"{said} What it brought is measured: see the report."

@@ -62,6 +62,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "headroom": headroom(row.volume.customer, now),
         "barred": rights.barred(request.user, row.volume),
         "has_cache": row.cache is not None,
+        "on_ssd": use.on_ssd,
         "trial_words": trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),

@@ -28,6 +28,7 @@ from storage.gain import (
 )
 from storage.gain.change import LEAST
 from storage.gain.windows import DAY, HOUR
+from storage.models import Volume
 from storage.ownership import theirs_since
 from storage.samples.blocks import blocks
 
@@ -46,7 +47,7 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     window, patience = _lengths(order, job.ended_at)
     window = window_seconds or window
     step = block_seconds(window, settings.TIERCEL_SAMPLE_SECONDS)
-    limit = _nothing_before(order, job.started_at)
+    limit = _nothing_before(order, job.started_at, step)
     start, end = before_window(limit, job.started_at, window, step)
     since = max(limit, start - timedelta(seconds=step))
     found = blocks(order.volume, start, end, step, since=since) if start < end else []
@@ -149,9 +150,9 @@ def _lengths(order: Order, done: datetime) -> tuple[int, int]:
     return window, patience
 
 
-def _nothing_before(order: Order, until: datetime) -> datetime:
-    """Since when the volume was theirs and as it was when the order came: an earlier change and,
-    where that is known, the time its cache took to warm up are no part of the time before."""
+def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
+    """Since when the volume was theirs and as it was when the order came: an earlier change and the
+    time its cache took to warm up are no part of the time before."""
     volume = order.volume
     earlier = _touching(order).filter(ended_at__lte=until).aggregate(last=Max("ended_at"))["last"]
     warm = Proof.objects.filter(order__volume=volume, after_start__lte=until).exclude(order=order)
@@ -161,7 +162,20 @@ def _nothing_before(order: Order, until: datetime) -> datetime:
         earlier,
         warm.aggregate(last=Max("after_start"))["last"],
     )
-    return max(each for each in times if each is not None)
+    limit = max(each for each in times if each is not None)
+    return limit if limit != earlier else _warmed(volume, limit, until, step)
+
+
+def _warmed(volume: Volume, changed: datetime, until: datetime, step: int) -> datetime:
+    """When the volume's cache was warm again after an earlier change: a cache that still learns
+    makes whatever comes after it look like a gain. Never is `until`; without a cache, at once."""
+    found = blocks(volume, changed, until, step) if changed < until else []
+    if not any(block.hits for block in found):
+        return changed
+    count = warm_from(found)
+    if count is None:
+        return until
+    return datetime.fromtimestamp(found[count - 1].at + step, tz=until.tzinfo)
 
 
 def _changed_at(order: Order, since: datetime) -> datetime | None:

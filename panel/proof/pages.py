@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.clock import database_now
-from panel.models import Order, OrderState, Proof, ProofState
+from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import rights, takeback
 from panel.portal import course
 from panel.portal.rows import member_view, orders_of
@@ -84,7 +84,9 @@ def _told(order: Order, proof: Proof) -> dict[str, object]:
         "told": proof.result,
         "expected": words.expected(order),
         "held": words.held(order, proof.result),
-        "suggests_revert": proof.verdict in (Verdict.NONE, Verdict.LOSS),
+        "suggests_revert": order.intent != Intent.DOWNGRADE
+        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or words.is_dearly_won(proof)),
+        "is_told": proof.verdict in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
     }
 

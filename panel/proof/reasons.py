@@ -20,7 +20,10 @@ class Reason(StrEnum):
 
 
 SENTENCES: Final = {
-    Reason.NO_BEFORE: "The volume was watched for too short a time before the change.",
+    Reason.NO_BEFORE: (
+        "The volume was watched for too short a time before the change, or its cache was still "
+        "warming up then."
+    ),
     Reason.CHANGED: "The volume was changed again before this one could be measured.",
     Reason.TOO_LITTLE_LOAD: "The volume was read too little before or after the change to compare.",
     Reason.GAPS: "Too many figures are missing from the time before or after the change.",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from panel.models import Order, Proof, ProofState
+from panel.models import Intent, Order, Proof, ProofState
 from panel.portal.glance import of_hundred
 from panel.portal.words import Outcome
-from storage.gain import Verdict
+from storage.gain import Verdict, notable
 from storage.templatetags.units import iops, ms, percent
 
 OTHER_LOAD: Final = 1.5
@@ -26,6 +26,10 @@ CHIPS: Final = {
     Verdict.NONE: Outcome("quiet", "info", "no gain"),
     Verdict.UNCLEAR: Outcome("quiet", "wait", "unclear"),
 }
+SLOWER: Final = Outcome("warning", "warning", "gain, but slower")
+KEPT: Final = Outcome("ok", "ok", "no loss")
+ABOUT: Final = 1.25
+"""Within this factor two times are "about" the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,9 @@ def brief(proof: Proof) -> Brief:
 def chip(proof: Proof) -> Outcome:
     """The proof in a word, for lists."""
     if proof.state == ProofState.READY:
-        return CHIPS[Verdict(proof.verdict)]
+        if is_dearly_won(proof):
+            return SLOWER
+        return KEPT if is_kept(proof) else CHIPS[Verdict(proof.verdict)]
     if proof.state == ProofState.IMPOSSIBLE:
         return Outcome("quiet", "cut", "cannot be told")
     is_warming = proof.state == ProofState.WAITING
@@ -67,10 +73,33 @@ def chip(proof: Proof) -> Outcome:
 def headline(proof: Proof) -> str:
     """The verdict in a few words."""
     if proof.state == ProofState.READY:
+        if is_dearly_won(proof):
+            return "More reads come from SSD, but a read takes longer"
+        if is_kept(proof):
+            return "No loss seen"
         return HEADLINES[Verdict(proof.verdict)]
     if proof.state == ProofState.IMPOSSIBLE:
         return "What it brought cannot be told"
     return "The report is being prepared"
+
+
+def is_dearly_won(proof: Proof) -> bool:
+    """Whether more reads come from SSD, and yet a read surely takes longer: no customer would call
+    that help."""
+    least = proof.result.get("read_times_low")
+    return proof.verdict == Verdict.GAIN and least is not None and least > 1
+
+
+def is_kept(proof: Proof) -> bool:
+    """Whether a cheaper plan does as well: what its customer hoped for."""
+    if proof.verdict != Verdict.NONE or not _is_alike(proof.result):
+        return False
+    return proof.order.intent == Intent.DOWNGRADE
+
+
+def _is_alike(told: Mapping[str, Any]) -> bool:
+    """Whether a notable loss is ruled out too, not only a gain."""
+    return bool(told["hit_rate_change_low"] > -notable(told["hit_rate_before"]))
 
 
 def verdict(proof: Proof) -> str:
@@ -89,7 +118,9 @@ def verdict(proof: Proof) -> str:
                 "is more than chance."
             )
         case Verdict.NONE:
-            said = f"{rates} That is no difference you would notice."
+            alike = "That is no difference you would notice."
+            other = "A gain you would notice is ruled out."
+            said = f"{rates} {alike if _is_alike(told) else other}"
         case _:
             said = rates
     return " ".join(part for part in (said, _times(told)) if part)
@@ -108,7 +139,9 @@ def notes(proof: Proof) -> list[str]:
         return []
     told, found = proof.result, []
     if proof.was_warm is False:
-        found.append("The cache was still filling when this was measured: it may bring more yet.")
+        found.append(
+            "The cache may still have been filling when this was measured: it may bring more yet."
+        )
     before, after = told["read_iops_before"], told["read_iops_after"]
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:
         times, word = (after / before, "more") if after > before else (before / after, "less")
@@ -168,7 +201,12 @@ def _times(told: Mapping[str, Any]) -> str:
         return f"A read took {ms(after)} on average instead of {ms(before)}."
     if low > 1:
         return f"But a read took longer: {ms(after)} on average instead of {ms(before)}."
-    return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
+    if low > 1 / ABOUT and high < ABOUT:
+        return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
+    return (
+        f"A read took {ms(after)} on average, before {ms(before)}; from one time to the next that "
+        "differed too much to say whether it is more than chance."
+    )
 
 
 def _count(rate: float) -> str:

@@ -70,6 +70,19 @@ def percent(value: object) -> str:
     return NOTHING if number is None else f"{number * 100:.1f} %"
 
 
+@register.filter
+def points(value: object) -> str:
+    """A difference of two ratios in percentage points: "+12.5", "-0.4"."""
+    number = _number(value)
+    return NOTHING if number is None else f"{number * 100:+.1f}"
+
+
+@register.filter
+def unbroken(text: object) -> str:
+    """A sentence in which no line ends between a number and its percent sign."""
+    return str(text).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun: "1 disk", "2 disks"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -102,3 +102,11 @@ def test_a_span_without_end_lasts_until_now() -> None:
 )
 def test_a_noun_follows_its_number(number: int, shown: str) -> None:
     assert units.counted(number, "disk") == shown
+
+
+def test_a_difference_of_shares_is_told_in_points() -> None:
+    assert [units.points(each) for each in (0.125, -0.004, None)] == ["+12.5", "-0.4", "-"]
+
+
+def test_no_line_ends_before_a_percent_sign() -> None:
+    assert units.unbroken("97 % of your reads") == "97\N{NO-BREAK SPACE}% of your reads"

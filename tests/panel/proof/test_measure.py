@@ -165,6 +165,28 @@ def test_an_earlier_change_is_no_part_of_the_time_before() -> None:
     assert proof.after_end - proof.after_start == timedelta(seconds=40)
 
 
+def test_a_cache_that_was_warming_up_before_is_no_baseline() -> None:
+    """Two upgrades one after another: what the second one adds is not what the first one began."""
+    past = ordered()
+    end(job(past.shop.there), started_at=at(140), ended_at=at(150))
+    for n in range(15):
+        sampled(past.volume, 150 + 10 * n, 160 + 10 * n, hit_rate=min(0.1 * n, 0.4))
+    sampled(past.volume, 310, 900, hit_rate=0.4)
+    proof = proved(past)
+    assert proof.before_start == at(250)
+    assert proof.verdict == "none"
+
+
+def test_a_cache_that_never_was_warm_before_has_no_proof() -> None:
+    past = ordered()
+    end(job(past.shop.there), started_at=at(190), ended_at=at(200))
+    for n in range(10):
+        sampled(past.volume, 200 + 10 * n, 210 + 10 * n, hit_rate=0.05 * n)
+    sampled(past.volume, 310, 900, hit_rate=0.6)
+    proof = proved(past)
+    assert (proof.state, proof.reason_code) == (ProofState.IMPOSSIBLE, "no_before")
+
+
 def test_a_volume_that_was_hardly_watched_before_has_no_proof() -> None:
     past = faster()
     end(job(past.shop.there), started_at=at(260), ended_at=at(275))

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from panel.models import Order, OrderState, Proof, ProofState
+from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.proof.measure import advance, begin
 from panel.tokens import issue
 from storage.models import CachePlan, Volume
@@ -52,6 +52,9 @@ def test_a_report_begins_with_its_verdict() -> None:
     assert "It helped" in text
     assert "70 of 100 reads came from SSD, before 20." in text
     assert "99.9 % sure" in text
+    assert "at other hours it may differ" in text
+    assert "percentage points. Neighbouring" in text
+    assert "The slow disk was spared" in text
     assert text.index("It helped") < text.index("Before and after") < text.index("How this was")
     assert "data-charts" in text
     assert 'http-equiv="refresh"' not in text
@@ -62,10 +65,21 @@ def test_a_report_without_gain_offers_the_way_back_first() -> None:
     sold(past)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "No gain seen" in text
+    assert "The slow disk" not in text
     assert (
         f'class="btn btn-primary" href="{reverse("my-order-revert", args=[past.order.key])}"'
         in text
     )
+
+
+def test_who_chose_less_is_not_urged_to_buy_it_back() -> None:
+    past = told(after=0.05, intent=Intent.DOWNGRADE)
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "Fewer reads come from SSD" in text
+    assert "Not worth its price" not in text
+    revert = reverse("my-order-revert", args=[past.order.key])
+    assert f'class="btn" href="{revert}"' in text
 
 
 def test_a_viewer_reads_the_report_but_takes_nothing_back() -> None:
@@ -119,7 +133,7 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     expected = {"text": "At most 50 %.", "hit_rate_low": 0.2, "hit_rate_high": 0.5}
     Order.objects.filter(pk=past.order.pk).update(expected=expected)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
-    assert "At most 50 %. What was measured is better than that." in text
+    assert "At most 50\N{NO-BREAK SPACE}%. What was measured is better than that." in text
 
 
 def test_a_stranger_finds_no_report() -> None:

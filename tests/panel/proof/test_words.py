@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from panel.models import Order, Proof, ProofState
+from panel.models import Intent, Order, Proof, ProofState
 from panel.proof import words
 from tests.panel.proof.told import TOLD
 
 
 def proof(verdict: str = "gain", **told: Any) -> Proof:
     result = {**TOLD, "verdict": verdict, **told}
-    return Proof(state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
+    order = Order(intent=Intent.UPGRADE)
+    return Proof(order=order, state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
 
 
 def test_a_gain_is_told_with_shares_times_and_confidence() -> None:
@@ -34,6 +35,24 @@ def test_a_gain_of_which_reads_got_slower_says_so() -> None:
     assert "But a read took longer: 9.00 ms" in words.verdict(slower)
 
 
+def test_a_gain_of_which_reads_got_slower_is_not_called_a_help() -> None:
+    slower = proof(read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert words.headline(slower) == "More reads come from SSD, but a read takes longer"
+    assert words.chip(slower).text == "gain, but slower"
+
+
+def test_times_that_scatter_are_not_called_the_same() -> None:
+    wide = words.verdict(proof(read_times_low=0.04, read_times_high=1.2))
+    assert "A read took 2.00 ms on average, before 8.00 ms;" in wide
+    assert "about as long" not in wide
+
+
+def test_where_a_loss_is_not_ruled_out_it_is_not_called_the_same() -> None:
+    said = words.verdict(proof("none", hit_rate_after=0.2, hit_rate_change_low=-0.4))
+    assert "A gain you would notice is ruled out." in said
+    assert "no difference" not in said
+
+
 def test_times_that_may_be_chance_are_about_the_same() -> None:
     same = proof(read_times_low=0.9, read_times_high=1.1)
     assert "about as long as before" in words.verdict(same)
@@ -46,6 +65,14 @@ def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
     assert words.confidence(proof("unclear")) == ""
 
 
+def test_a_cheaper_plan_that_does_as_well_is_told_as_no_loss() -> None:
+    kept = proof("none")
+    kept.order.intent = Intent.DOWNGRADE
+    assert (words.headline(kept), words.chip(kept).text) == ("No loss seen", "no loss")
+    kept.result["hit_rate_change_low"] = -0.4
+    assert words.headline(kept) == "No gain seen"
+
+
 def test_other_use_than_before_is_said() -> None:
     assert "2.0 times more" in words.notes(proof(read_iops_after=200.0))[0]
     assert "2.0 times less" in words.notes(proof(read_iops_after=50.0))[0]
@@ -56,7 +83,7 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
     cold = proof(has_percentiles=False)
     cold.was_warm = False
     assert [note.split(" ")[0:4] for note in words.notes(cold)] == [
-        ["The", "cache", "was", "still"],
+        ["The", "cache", "may", "still"],
         ["For", "this", "volume", "only"],
     ]
     assert [row.label for row in words.rows(cold.result)] == [
