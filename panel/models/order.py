@@ -111,6 +111,14 @@ class Order(models.Model):
 
     class Meta:
         ordering = ("-id",)
+        indexes = (
+            # Asked every few seconds: whose trial is over?
+            models.Index(
+                fields=("trial_until",),
+                condition=models.Q(intent=Intent.TRIAL, state=OrderState.COMPLETED),
+                name="order_trial_over",
+            ),
+        )
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(state__in=OrderState.values), name="order_state_known"
