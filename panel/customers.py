@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from panel.models import Mandate, Order
 from storage.access import Right, staff_view
 from storage.customer_form import CustomerForm
+from storage.history import LAST, Edit, edits
 from storage.models import Customer, Member, Volume
 from storage.rows import rows_of
 
@@ -41,15 +42,23 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
     volumes = Volume.objects.visible_to(request.user).existing().filter(customer=found)
     volumes = volumes.select_related("cache_plan")
     page = Paginator(volumes, PAGE_ROWS).get_page(request.GET.get("page"))
+    mandate = Mandate.objects.visible_to(request.user).filter(customer=found).first()
     context = {
         "customer": found,
         "page": page,
         "rows": rows_of(page.object_list),
         "members": found.members.select_related("user").order_by("user__email"),
-        "mandate": Mandate.objects.visible_to(request.user).filter(customer=found).first(),
+        "mandate": mandate,
+        "edits": _edits(found, mandate),
         "orders": _orders(request, found)[:ORDER_ROWS],
     }
     return render(request, "panel/customer.html", context)
+
+
+def _edits(found: Customer, mandate: Mandate | None) -> list[Edit]:
+    """The last changes of the customer and of its mandate, newest first."""
+    theirs = edits(mandate, "payment authorisation") if mandate is not None else []
+    return sorted([*edits(found), *theirs], key=lambda edit: edit.at, reverse=True)[:LAST]
 
 
 def _orders(request: HttpRequest, found: Customer) -> QuerySet[Order]:

@@ -1,4 +1,5 @@
-"""Changes of a record in the books: who changed which field of a host or a volume, and when.
+"""Changes of a record in the books: who changed which field of a host, a volume, a customer or its
+mandate, and when.
 
 django-pghistory's triggers write an event for each change of a tracked field, whoever makes it and
 however. An update's event holds the row as it was before; what it became is in the next event, or
@@ -13,8 +14,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Model
-
-from storage.models import Host, Volume
 
 LAST = 20
 NOBODY = "Tiercel"
@@ -33,23 +32,25 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Edit:
     """What one statement changed: nothing but the label "created" for the first one. `who` is the
-    address of an account, "Tiercel" for what no person asked for; `how` an API token or a job."""
+    address of an account, "Tiercel" for what no person asked for; `how` an API token or a job; `of`
+    what was changed where that is not the page's own record."""
 
     at: datetime
     who: str
     how: str
     is_creation: bool
     changes: tuple[Change, ...]
+    of: str = ""
 
 
-def edits(record: Host | Volume, most: int = LAST) -> list[Edit]:
-    """The last changes of a record, newest first."""
+def edits(record: Model, of: str = "", most: int = LAST) -> list[Edit]:
+    """The last changes of a tracked record, newest first."""
     kept: Any = record  # the tracker gives it `events`, which no type knows
     events: list[Any] = list(kept.events.order_by("-pgh_id")[:most])
-    return list(_edits(record, events))
+    return list(_edits(record, events, of))
 
 
-def _edits(record: Model, events: list[Any]) -> Iterator[Edit]:
+def _edits(record: Model, events: list[Any], of: str) -> Iterator[Edit]:
     later: Any = record
     for event in events:
         is_creation = event.pgh_label == "insert"
@@ -61,6 +62,7 @@ def _edits(record: Model, events: list[Any]) -> Iterator[Edit]:
             how=_how(context),
             is_creation=is_creation,
             changes=changes,
+            of=of,
         )
         later = event
 

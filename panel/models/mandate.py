@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.db import models
 
 from storage.access import Person
@@ -16,6 +17,15 @@ class MandateQuerySet(models.QuerySet["Mandate"]):
         return self.filter(customer__in=Customer.objects.visible_to(user))
 
 
+@pghistory.track(
+    pghistory.InsertEvent(),
+    pghistory.UpdateEvent(row=pghistory.Old),
+    pghistory.DeleteEvent(),
+    # The event says when.
+    exclude=["changed_at"],
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class Mandate(models.Model):
     """The payment authorisation a customer gave, as the billing system last told it: amounts in
     minor units of `currency`, `cap_charge_minor` for one charge, `cap_period_minor` for all charges

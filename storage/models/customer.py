@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.conf import settings
 from django.db import models
 
@@ -17,6 +18,13 @@ class CustomerQuerySet(models.QuerySet["Customer"]):
         return self if is_staff(user) else self.filter(member(user, "members"))
 
 
+@pghistory.track(
+    pghistory.InsertEvent(),
+    pghistory.UpdateEvent(row=pghistory.Old),
+    pghistory.DeleteEvent(),
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class Customer(models.Model):
     """`external_id` is the billing system's name for it, "" where it has none. `suspended_at` is
     since when nothing may be ordered (null = it may); its data and its caches stay."""

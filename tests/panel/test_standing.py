@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from panel.models import Mandate, Order
 from storage.access import StaffRole
+from storage.history import Change, edits
 from storage.models import Customer
 from tests import make
 from tests.panel.portal.shop import Shop, browser, plan, shop
@@ -74,6 +75,26 @@ def test_a_customer_is_suspended_and_let_in_again() -> None:
     client.post(reverse("customer-unsuspend", args=[acme.key]))
     acme.refresh_from_db()
     assert acme.suspended_at is None
+
+
+def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
+    acme, client = make.customer(), browser(make.staff_user("ada@example.org"))
+    client.post(reverse("customer-suspend", args=[acme.key]))
+    assert save(client, acme, currency="EUR", cap_charge="5.00") == 302
+    assert save(client, acme, currency="EUR", cap_charge="900.00") == 302
+    acme.refresh_from_db()
+    [suspended, _] = edits(acme)
+    assert (suspended.who, [each.field for each in suspended.changes]) == (
+        "ada@example.org",
+        ["suspended at"],
+    )
+    [raised, given] = edits(Mandate.objects.get())
+    assert (raised.who, given.is_creation) == ("ada@example.org", True)
+    assert raised.changes == (Change("cap charge minor", "500", "90000"),)
+    text = page(client, acme)
+    assert "Changes of the record" in text
+    assert "cap charge minor: 500 → 90000" in text
+    assert "suspended at: -" in text
 
 
 def test_orders_are_listed_with_their_state_and_money() -> None:

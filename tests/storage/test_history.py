@@ -17,6 +17,7 @@ from tests import make
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
+OF_STORAGE = ("storage_hostevent", "storage_volumeevent", "storage_customerevent")
 
 
 def told(edit: Edit) -> list[tuple[str, str, str]]:
@@ -86,7 +87,7 @@ def test_events_cannot_be_changed_or_deleted() -> None:
             tamper()
 
 
-@pytest.mark.parametrize("table", ["storage_hostevent", "storage_volumeevent"])
+@pytest.mark.parametrize("table", [*OF_STORAGE, "panel_mandateevent"])
 def test_the_app_has_no_right_to_rewrite_history(table: str) -> None:
     with connection.cursor() as cursor:
         for right in ("UPDATE", "DELETE"):
