@@ -3,10 +3,12 @@ one sender at a time, told twice never. `panel.billing.sending` posts them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -19,6 +21,8 @@ TASK = "panel.tasks.send_messages"
 LEASE = timedelta(seconds=60)
 """Longer than a try lasts: a message whose sender died is due again then."""
 KEPT = timedelta(days=90)
+SENDERS = 4
+"""So many at once: where the billing system is slow, the other workers go on with their work."""
 
 
 def is_on() -> bool:
@@ -61,6 +65,24 @@ def claim() -> Message | None:
     return found
 
 
+@contextmanager
+def turn() -> Iterator[bool]:
+    """Whether there may be one more sender now; its turn lasts until the end of the block."""
+    mine = None
+    with connection.cursor() as cursor:
+        for each in range(1, SENDERS + 1):
+            cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", [TASK, each])
+            if cursor.fetchone()[0]:
+                mine = each
+                break
+    try:
+        yield mine is not None
+    finally:
+        if mine is not None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", [TASK, mine])
+
+
 def delivered(message: Message, status: int) -> None:
     """It was taken."""
     _end(message, status, "", delivered_at=Now())
@@ -86,8 +108,10 @@ def again(message: Message) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Forget what was delivered long ago. What was given up stays: somebody may still want it."""
+    """Forget what was delivered long ago, and questions that nobody waited for any more. What else
+    was given up stays: somebody may still want it."""
     Message.objects.filter(delivered_at__lt=now - KEPT).delete()
+    Message.objects.filter(type=MessageType.AUTHORISE, given_up_at__lt=now - KEPT).delete()
 
 
 def _end(message: Message, status: int | None, error: str, **fields: object) -> None:

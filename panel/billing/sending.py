@@ -38,11 +38,16 @@ def send_due(send: Send | None = None) -> int:
     that gets no answer at all: the others would wait as long for the same nothing."""
     if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
         return 0
+    with outbox.turn() as is_ours:
+        return _send_due(send or _posted) if is_ours else 0
+
+
+def _send_due(send: Send) -> int:
     for tried in range(AT_ONCE):
         message = outbox.claim()
         if message is None:
             return tried
-        if not _try(message, send or _posted):
+        if not _try(message, send):
             return tried + 1
     outbox.announce()
     return AT_ONCE

@@ -12,6 +12,8 @@ from panel.billing import outbox
 from panel.billing.payload import line_json
 from panel.models import Intent, LineKind, MessageType, Order, OrderState, UsageLine
 from panel.models.order import OPEN
+from panel.orders import trial
+from panel.orders.prices import paid
 from panel.orders.quote import period
 from storage.models import CachePlan, Volume
 
@@ -81,7 +83,10 @@ def _then(volume: Volume, begin: datetime) -> tuple[CachePlan | None, int, str]:
     done = Order.objects.filter(volume=volume, state=OrderState.COMPLETED)
     done = done.select_related("from_plan", "to_plan")
     first = done.filter(created_at__gte=begin).order_by("id").first()
-    plan = volume.cache_plan if first is None else first.from_plan
+    if first is None:
+        price = paid(volume) if trial.running(volume) is None else None
+        return volume.cache_plan, price.minor if price else 0, price.currency if price else ""
+    plan = first.from_plan
     before = done.filter(created_at__lt=begin).order_by("-id").first()
     if plan is None:
         return None, 0, ""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 from jobs.clock import database_now
 from jobs.models import OVER
@@ -56,6 +56,9 @@ def _each(act: Callable[[Order], bool], orders: Iterable[Order]) -> None:
         try:
             act(order)
         except (OperationalError, InterfaceError):
-            raise
+            # A deadlock or a time-out is one order's trouble, a lost database that of all.
+            if not connection.is_usable():
+                raise
+            log.exception("order %s", order.key)
         except Exception:
             log.exception("order %s", order.key)

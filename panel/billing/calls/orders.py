@@ -40,13 +40,12 @@ def decide_order(said: Json, _: Caller) -> Result:
     """Approve or refuse an order that waits for it."""
     order = _order(said["order"])
     if said["decision"] == "approve":
-        is_done = decide.approve(order)
-        is_so = order.state in (OrderState.RUNNING, OrderState.COMPLETED)
+        is_done, same = decide.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
     else:
-        is_done = decide.refuse(order, plain(said.get("reason", "")))
-        is_so = order.state == OrderState.REFUSED
+        reason = plain(said.get("reason", ""))
+        is_done, same = decide.refuse(order, reason), (OrderState.REFUSED,)
     order.refresh_from_db()
-    if not (is_done or is_so):
+    if not is_done and order.state not in same:
         raise Problem(
             409,
             "decided",

@@ -349,6 +349,20 @@ def test_a_pending_order_is_approved_later_and_its_job_let_go(pending: Order) ->
     problem(call("decide-order", refuse), 409, "decided")
 
 
+def test_an_answer_that_comes_by_two_ways_at_once_is_no_conflict(
+    pending: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve = decide.approve
+
+    def second(order: Order) -> bool:
+        assert approve(Order.objects.get(pk=order.pk))
+        return approve(order)
+
+    monkeypatch.setattr(decide, "approve", second)
+    said = {"order": pending.key, "decision": "approve"}
+    assert ok(call("decide-order", said))["state"] == "running"
+
+
 def test_a_pending_order_is_refused_later_and_nothing_is_done(pending: Order) -> None:
     said = {"order": pending.key, "decision": "refuse", "reason": "No\nfunds."}
     assert ok(call("decide-order", said))["state"] == "refused"

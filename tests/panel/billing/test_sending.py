@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -225,6 +226,30 @@ def test_after_days_in_vain_a_message_is_given_up_and_can_be_sent_again(order: O
     send_due(desk)
     assert desk.types == ["order.cancelled"]
     assert desk.got[0].name == cancelled.name
+
+
+def test_a_slow_billing_system_holds_up_a_few_workers_and_no_more(order: Order) -> None:
+    busy = connection.copy()
+    try:
+        with busy.cursor() as cursor:
+            every = "SELECT pg_advisory_lock(hashtext(%s), n) FROM generate_series(1, %s) AS n"
+            cursor.execute(every, [outbox.TASK, outbox.SENDERS])
+            assert send_due(Desk(APPROVE)) == 0
+            cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), 1)", [outbox.TASK])
+            assert send_due(Desk(APPROVE)) == 1
+            cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), 1)", [outbox.TASK])
+            assert cursor.fetchone() == (True,)
+    finally:
+        busy.close()
+
+
+def test_questions_that_nobody_waits_for_are_forgotten_and_what_was_given_up_is_not(
+    order: Order,
+) -> None:
+    decide.cancel(order, None)
+    Message.objects.update(given_up_at=timezone.now() - timedelta(days=91))
+    outbox.prune(timezone.now())
+    assert Message.objects.get().type == MessageType.CANCELLED
 
 
 def test_questions_go_first() -> None:

@@ -14,6 +14,7 @@ from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLi
 from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import Shop, plan, shop
+from tests.scene import end, job
 
 pytestmark = pytest.mark.django_db
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -77,6 +78,14 @@ def test_the_price_is_the_one_that_was_agreed_on() -> None:
 def test_a_plan_that_staff_gave_costs_what_it_costs() -> None:
     Volume.objects.filter(pk=shop().volume.pk).update(cache_plan=plan())
     assert months() == [("Fast", 490)]
+
+
+def test_what_was_sold_before_there_were_orders_keeps_its_price() -> None:
+    acme, fast = shop(), plan()
+    sold = job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", door="portal")
+    end(sold)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
+    assert months() == [("Fast", 390)]
 
 
 def test_what_was_bought_within_the_month_is_not_charged_for_all_of_it() -> None:

@@ -6,7 +6,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, OperationalError, connections
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -116,7 +116,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
     assert told == ["completed"]
 
 
-@pytest.mark.parametrize("error", [ValueError, IntegrityError])
+@pytest.mark.parametrize("error", [ValueError, IntegrityError, OperationalError])
 def test_one_order_that_breaks_the_program_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
@@ -144,6 +144,7 @@ def test_without_a_database_the_round_ends(monkeypatch: pytest.MonkeyPatch) -> N
         raise OperationalError
 
     monkeypatch.setattr(settle, "settle", gone)
+    monkeypatch.setattr(connections["default"], "is_usable", lambda: False)
     with pytest.raises(OperationalError):
         settle.sweep()
 
