@@ -10,7 +10,7 @@ from typing import Any
 
 from panel.models import Order, Proof, ProofState
 from panel.models.proof import ProofQuerySet
-from panel.portal.words import Outcome
+from panel.orders.words import Outcome
 from panel.proof import words
 from storage.access import Person
 from storage.gain import Verdict

@@ -27,7 +27,7 @@ from storage.gain import (
     warm_from,
 )
 from storage.gain.change import LEAST
-from storage.gain.windows import DAY, HOUR
+from storage.gain.windows import DAY, HOUR, WEEK
 from storage.models import Volume
 from storage.ownership import theirs_since
 from storage.samples.blocks import blocks
@@ -117,7 +117,7 @@ def _compare(proof: Proof, now: datetime) -> bool:
     after = _after(proof, proof.after_start, proof.after_end)
     length = proof.before_end - proof.before_start
     found = pairs(before, after, period_seconds(length.total_seconds()))
-    judged = judge(found)
+    judged = judge(found, is_short=length < timedelta(seconds=WEEK))
     if judged is None:
         return _give_up(proof, _lack(min(before, after, key=_covered), length))
     told = result(

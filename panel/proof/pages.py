@@ -31,7 +31,7 @@ POLLS: tuple[int, int] = (5, 60)
 def my_report(request: HttpRequest, key: str) -> HttpResponse:
     """What an order brought; `print` leaves out all but the report."""
     order = get_object_or_404(orders_of(request.user), key=key, state=OrderState.COMPLETED)
-    proof = Proof.objects.visible_to(request.user).filter(order=order).first()
+    proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
     return _report(request, order, proof, plain=True)
 
 
@@ -39,8 +39,12 @@ def my_report(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 def report(request: HttpRequest, key: str) -> HttpResponse:
     """The same as its customer reads it, from the ledger."""
-    found = Proof.objects.visible_to(request.user).select_related(
-        "order__volume__customer", "order__from_plan", "order__to_plan", "order__job"
+    found = (
+        Proof.objects.visible_to(request.user)
+        .defer("before")
+        .select_related(
+            "order__volume__customer", "order__from_plan", "order__to_plan", "order__job"
+        )
     )
     proof = get_object_or_404(found, order__key=key)
     return _report(request, proof.order, proof, plain=False)

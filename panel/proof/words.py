@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from panel.models import Intent, Order, Proof, ProofState
+from panel.orders.words import Outcome
 from panel.portal.glance import of_hundred
-from panel.portal.words import Outcome
 from storage.gain import Verdict, notable
 from storage.templatetags.units import iops, ms, percent
 

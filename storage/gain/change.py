@@ -50,10 +50,16 @@ class Change:
 
 
 def change(
-    differences: Sequence[float], weights: Sequence[float], *, least_error: float
+    differences: Sequence[float],
+    weights: Sequence[float],
+    *,
+    least_error: float,
+    least_alike: float = 0.0,
 ) -> Change | None:
     """The weighted mean of `differences`, which are in the order of time; None for fewer than
-    `LEAST`. `least_error` is what is never undercut, however alike the differences are."""
+    `LEAST`. `least_error` is what is never undercut, however alike the differences are, and
+    `least_alike` the correlation of neighbours that is taken for granted: few of them cannot show
+    their own."""
     if len(differences) < LEAST:
         return None
     batches = _batches(differences, capped(weights))
@@ -63,7 +69,7 @@ def change(
     residuals = [(value - mean) * weight / whole for value, weight in batches]
     count = len(residuals)
     squares = sum(residual * residual for residual in residuals)
-    alike = _likeness(residuals, squares)
+    alike = max(least_alike, _likeness(residuals, squares))
     error = sqrt(squares * count / (count - 1) * (1 + alike) / (1 - alike))
     error = max(error, least_error)
     freedom = max(2.0, count * (1 - alike) / (1 + alike) - 1)

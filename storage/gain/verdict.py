@@ -20,6 +20,9 @@ LEAST_NOTABLE: Final = 0.01
 LEAST_ERROR: Final = 0.003
 """Samples cut off the ends of a window, and reads in flight are counted twice or not at all."""
 LEAST_ERROR_LOG: Final = 0.02
+SHORT_ALIKE: Final = 0.5
+"""What neighbouring parts of a short window have in common at least: what drifts within an hour or
+a day looks calm within a minute. Without it one in five gains claimed of minutes would be noise."""
 SUREST: Final = 0.999
 
 
@@ -60,16 +63,19 @@ def notable(before: float) -> float:
     return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - before)))
 
 
-def judge(found: Sequence[Pair]) -> Judged | None:
+def judge(found: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
-    two numbers of reads, so that an hour that is busy in one window alone cannot decide."""
+    two numbers of reads, so that an hour that is busy in one window alone cannot decide. In windows
+    that are short, of less than a week, more has to be seen before anything is claimed."""
     if len(found) < LEAST:
         return None
     weights = capped([_weight(before.accesses, after.accesses) for before, after in found])
+    alike = SHORT_ALIKE if is_short else 0.0
     shift = change(
         [after.hit_rate - before.hit_rate for before, after in found],
         weights,
         least_error=LEAST_ERROR,
+        least_alike=alike,
     )
     if shift is None:
         return None
@@ -82,7 +88,7 @@ def judge(found: Sequence[Pair]) -> Judged | None:
         before=before,
         after=min(1.0, max(0.0, before + shift.mean)),
         hit_rate=shift,
-        read_time=_read_time(found),
+        read_time=_read_time(found, alike),
     )
 
 
@@ -97,7 +103,7 @@ def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
     return Verdict.UNCLEAR, max(chance, 1 - chance)
 
 
-def _read_time(found: Sequence[Pair]) -> Change | None:
+def _read_time(found: Sequence[Pair], alike: float) -> Change | None:
     timed = [
         (before, after)
         for before, after in found
@@ -112,6 +118,7 @@ def _read_time(found: Sequence[Pair]) -> Change | None:
         ],
         [_weight(before.reads, after.reads) for before, after in timed],
         least_error=LEAST_ERROR_LOG,
+        least_alike=alike,
     )
 
 

@@ -7,7 +7,9 @@ import io
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from panel.models import Intent, Order, OrderState, Proof, ProofState
@@ -134,6 +136,17 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     Order.objects.filter(pk=past.order.pk).update(expected=expected)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "At most 50\N{NO-BREAK SPACE}%. What was measured is better than that." in text
+
+
+def test_no_page_reads_the_blocks_that_only_comparing_needs() -> None:
+    past = told()
+    sold(past)
+    client = browser(past.shop.owner)
+    with CaptureQueriesContext(connection) as asked:
+        seen(client, "my-volume", past.volume.key)
+        seen(client, "my-order", past.order.key)
+        seen(client, "my-report", past.order.key)
+    assert not [each for each in asked.captured_queries if '"panel_proof"."before"' in each["sql"]]
 
 
 def test_a_stranger_finds_no_report() -> None:

@@ -43,8 +43,29 @@ def test_where_hours_are_most_alike_and_scatter_most_gains_are_claimed_no_more_o
 
 
 def test_ten_points_more_are_found_in_nineteen_of_twenty_orders() -> None:
-    found = verdicts(300, 0.1, noise=(0.02, 0.1), likeness=(0.0, 0.9))
-    assert found[Verdict.GAIN] >= 285
+    found = verdicts(1000, 0.1, noise=(0.02, 0.1), likeness=(0.0, 0.9))
+    assert found[Verdict.GAIN] >= 950
+
+
+@pytest.mark.parametrize("count", [6, 24])
+def test_in_short_windows_too_at_most_one_in_twenty_is_called_a_gain(count: int) -> None:
+    """Minutes, and a day: the hit rate drifts, and so short a window sees but a part of it."""
+    random, gains = Random(20261122), 0
+    for _ in range(400):
+        base, noise = random.uniform(0.2, 0.6), random.uniform(0.02, 0.1)
+        kind = {"noise": noise, "likeness": random.uniform(0, 0.9), "load": 2000, "count": count}
+        before, after = (hours(random, base=base, **kind, start=at) for at in (0, 10 * DAY))
+        judged = judge(pairs(before, after, None), is_short=True)
+        gains += judged is not None and judged.verdict == Verdict.GAIN
+    assert gains <= 20
+
+
+def test_a_first_cache_is_found_in_a_minute_though_it_still_warms_up() -> None:
+    rates = (0.45, 0.55, 0.62, 0.68, 0.72, 0.75)
+    after = [block(100 + 10 * n, 1000, rate) for n, rate in enumerate(rates)]
+    judged = judge(pairs([block(10 * n, 1000, 0.0) for n in range(6)], after, None), is_short=True)
+    assert judged is not None
+    assert judged.verdict == Verdict.GAIN
 
 
 def test_ten_points_less_are_told_as_a_loss() -> None:
