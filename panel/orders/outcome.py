@@ -10,10 +10,9 @@ from django.db.models.functions import Now
 
 from jobs.models import Job, State
 from panel.models import Intent, Order, OrderState
-from panel.orders import events
+from panel.orders import events, words
 from panel.orders.moves import move
 from panel.orders.trial import length
-from panel.portal import words
 
 
 @transaction.atomic

@@ -16,11 +16,11 @@ from panel.orders import events, rights
 from panel.orders.account import account_of
 from panel.orders.asking import Ask, By, When
 from panel.orders.choices import offers_of
+from panel.orders.expected import expected_of
 from panel.orders.moves import move
 from panel.orders.outcome import settle
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed, no_offer, weigh
-from panel.portal.expected import expected_of
 from storage.models import CachePlan, Customer, Volume
 from storage.offers import NOT_NOW, REASONS
 from storage.plan import Refused

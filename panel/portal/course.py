@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from jobs.models import Job, State, Step
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.portal import words
-from panel.portal.words import Outcome, Phase, phases, sentence
+from panel.orders import words
+from panel.orders.words import Outcome, Phase, phases, sentence
 
 NOTHING_CHARGED: Final = "Nothing was charged."
 Mark = Literal["done", "now", "next", "failed"]

@@ -28,17 +28,17 @@ from panel.orders import prices, rights, trial
 from panel.orders.asking import When
 from panel.orders.choices import Choice, choices, offers_of
 from panel.orders.choices import choice as weighed
+from panel.orders.expected import expectations
 from panel.orders.place import place
 from panel.orders.refusal import OrderRefused
 from panel.portal import course
-from panel.portal.expected import expectations
 from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
 from panel.portal.shelf import headroom, no_help, shelf, trial_words
 from panel.portal.standing import standing
-from panel.portal.today import use_of
 from storage.models import CachePlan, Volume
 from storage.outlook import Expectation, today
 from storage.rows import VolumeRow
+from storage.samples.use import use_of
 
 UNPROCESSABLE: Final = 422
 STATUS: Final = {"over_cap": 402, "too_soon": 402, "cap_unknown": 402, "order_running": 409}

@@ -15,10 +15,10 @@ from jobs.address import address_of
 from jobs.clock import database_now
 from panel import stepup
 from panel.models import Order, OrderState, ProofState, User
-from panel.orders import decide, prices, rights, takeback
+from panel.orders import decide, prices, rights, takeback, words
 from panel.orders.refusal import OrderRefused
 from panel.orders.revert import preview_revert, revert
-from panel.portal import course, words
+from panel.portal import course
 from panel.portal.ordering import STATUS, UNPROCESSABLE
 from panel.portal.rows import member_view, orders_of
 

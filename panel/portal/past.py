@@ -10,9 +10,10 @@ from django.urls import reverse
 
 from jobs.models import Job
 from panel.models import Order, OrderState, ProofState
-from panel.portal import course, words
+from panel.orders import words
+from panel.orders.words import Outcome
+from panel.portal import course
 from panel.portal.rows import changes_of, orders_of
-from panel.portal.words import Outcome
 from storage.access import Person
 from storage.models import Volume
 
@@ -36,12 +37,15 @@ class Entry:
     report_url: str
 
 
-def past(user: Person, volume: Volume) -> list[Entry]:
-    """The newest `ROWS` changes, newest first. Two queries."""
-    orders = orders_of(user).filter(volume=volume)[:ROWS]
-    changes = changes_of(user).filter(volume=volume, order=None)[:ROWS]
+def past(user: Person, volume: Volume, most: int | None = ROWS) -> tuple[list[Entry], bool]:
+    """The newest `most` changes (None = all), newest first, and whether there are more. Two
+    queries."""
+    look = most + 1 if most is not None else None
+    orders = orders_of(user).filter(volume=volume)[:look]
+    changes = changes_of(user).filter(volume=volume, order=None)[:look]
     found = [*map(of_order, orders), *map(of_change, changes)]
-    return sorted(found, key=lambda entry: entry.at, reverse=True)[:ROWS]
+    newest = sorted(found, key=lambda entry: entry.at, reverse=True)
+    return newest[:most], most is not None and len(newest) > most
 
 
 def of_order(order: Order) -> Entry:

@@ -62,7 +62,7 @@ def orders_of(user: Person) -> OrderQuerySet:
     found = Order.objects.visible_to(user).filter(volume__in=own, customer=F("volume__customer"))
     return found.select_related(
         "volume", "actor", "job__cache_plan", "from_plan", "to_plan", "proof", "reverts"
-    ).defer("job__wish", "job__fallback")
+    ).defer("job__wish", "job__fallback", "proof__before")  # nobody reads these large ones here
 
 
 def several_customers(user: Person) -> bool:

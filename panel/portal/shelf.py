@@ -14,8 +14,8 @@ from django.conf import settings
 from panel.models import Intent, Order
 from panel.orders import mandates
 from panel.orders.choices import Choice
+from panel.orders.expected import trial_offered
 from panel.orders.quote import Quote
-from panel.portal.expected import trial_offered
 from storage.models import Customer
 from storage.offers import Offer
 from storage.outlook import Expectation

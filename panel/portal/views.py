@@ -12,12 +12,12 @@ from django_htmx.http import HttpResponseClientRefresh
 from jobs.clock import database_now
 from jobs.models import Job, State
 from panel.models import Proof, ProofState
-from panel.orders import rights, takeback
+from panel.orders import rights, takeback, words
 from panel.orders.prices import last_completed
-from panel.portal import course, words
+from panel.portal import course
 from panel.portal.cards import LARGE, Card, cards_of
 from panel.portal.effect import effect
-from panel.portal.past import past
+from panel.portal.past import ROWS, past
 from panel.portal.rows import (
     changes_of,
     member_view,
@@ -61,12 +61,15 @@ def volumes(request: HttpRequest) -> HttpResponse:
 @require_safe
 @member_view
 def volume(request: HttpRequest, key: str) -> HttpResponse:
-    """One volume: is it fast, what runs, its plan, what the last change did, and all changes."""
+    """One volume: is it fast, what runs, its plan, what the last change did, and the newest
+    changes; `changes=all` shows every one."""
     found = get_object_or_404(volumes_of(request.user), key=key)
     changes = changes_of(request.user).filter(volume=found)
     running = changes.unfinished().first()
     card, last = _card(found, running), _last(request, found)
     done = changes.filter(state=State.SUCCEEDED).first()
+    is_all = request.GET.get("changes") == "all"
+    history, has_older = past(request.user, found, None if is_all else ROWS)
     context = {
         "card": card,
         "row": card.row,
@@ -74,7 +77,8 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "paid": paid_for(request.user, found),
         **course.running(running),
         "effect": effect(found, done, timezone.now()) if last is None else None,
-        "history": past(request.user, found),
+        "history": history,
+        "has_older": has_older,
         "last": last,
         "several_customers": several_customers(request.user),
         **standing(request.user, found),
@@ -87,7 +91,7 @@ def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
     order = last_completed(found)
     if order is None or order.to_plan_id != found.cache_plan_id:
         return None
-    proof = Proof.objects.visible_to(request.user).filter(order=order).first()
+    proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
     is_open = takeback.refusal(order, found, database_now()) is None
     return {
         "order": order,

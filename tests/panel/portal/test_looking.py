@@ -12,7 +12,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from jobs.models import Door, Job, State
-from panel.portal.words import phases, sentence
+from panel.models import Order
+from panel.orders.words import phases, sentence
+from panel.portal.past import ROWS
 from storage.models import Host, Volume
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
@@ -142,6 +144,29 @@ def test_an_order_of_the_former_customer_stays_hidden_whoever_made_it(is_gone: b
                 assert ("Secret plan" in page) == is_seen
                 assert bool(marks["marks"]) == is_seen
     seen(browser(zebra.owner), "my-change", old.key, status=404)
+
+
+def test_the_newest_changes_are_shown_and_all_of_them_to_who_asks() -> None:
+    acme, now = shop(), timezone.now()
+    Order.objects.bulk_create(
+        Order(
+            customer=acme.customer,
+            volume=acme.volume,
+            intent="upgrade",
+            state="cancelled",
+            currency="EUR",
+            price_minor=100 + n,
+            charge_minor=0,
+            next_invoice_minor=0,
+            next_invoice_at=now,
+        )
+        for n in range(ROWS + 1)
+    )
+    client = browser(acme.owner)
+    page = seen(client, "my-volume", acme.volume.key)
+    assert ("1.01 EUR" in page, "1.00 EUR" in page, "?changes=all" in page) == (True, False, True)
+    page = seen(client, "my-volume", acme.volume.key, changes="all")
+    assert ("1.00 EUR" in page, "?changes=all" in page) == (True, False)
 
 
 def test_figures_of_before_are_not_told_to_the_new_customer() -> None:

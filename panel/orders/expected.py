@@ -10,12 +10,12 @@ from typing import Any, Final
 from django.conf import settings
 
 from panel.models.proof import Proof, ProofState
-from panel.portal.today import use_of
 from storage.models import CachePlan, Volume
 from storage.offers import Offer, size_of
 from storage.outlook import Choice, Expectation, Result, Use, forecast
 from storage.outlook import trial_offered as is_unknown_enough
 from storage.rows import rows_of
+from storage.samples.use import use_of
 from storage.wall import beyond
 
 MOST_RESULTS: Final = 500

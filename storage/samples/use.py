@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import connection
 
-from storage.outlook import Stretch, Today, Use, today, use
+from storage.outlook import Stretch, Use, use
 from storage.ownership import theirs_since
 from storage.rates import Technology
 from storage.rows import VolumeRow
@@ -23,11 +23,6 @@ QUERY: Final = (
     " GROUP BY date_trunc('hour', ts - interval '1 microsecond', 'UTC'),"
     " technology, cache_size_bytes"
 )
-
-
-def today_of(row: VolumeRow, now: datetime) -> Today:
-    """The sentence of a volume's page, by itself. Two queries."""
-    return today(use_of(row, now))
 
 
 def use_of(row: VolumeRow, now: datetime) -> Use:

@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from panel.portal.today import today_of, use_of
 from storage.models import Host, Volume
+from storage.outlook import today
 from storage.ownership import give
 from storage.ownership import take as take_away
 from storage.rows import VolumeRow, rows_of
+from storage.samples.use import use_of
 from storage.wish import GIB
 from tests import make
 from tests.storage import wire
@@ -56,7 +57,7 @@ def test_an_uncached_volume_waits_for_each_of_its_reads(
     assert (found.reads, found.seconds, found.has_cache) == (36_000, 3600, False)
     assert found.waited_seconds == pytest.approx(360)
     assert found.volume_bytes == volume.size_bytes
-    assert today_of(row, NOW).sentence == (
+    assert today(found).sentence == (
         "We have watched your volume for 60 minutes only: none of your reads were served from SSD, "
         "and in that time you waited 6 minutes for the slow disk."
     )
@@ -83,5 +84,5 @@ def test_what_a_former_customer_did_is_not_told(host: Host) -> None:
     for name in ("Before", "Now"):
         take_away(volume)
         give(volume, make.customer(name), NOW)
-    found = today_of(row_of(volume), NOW)
+    found = today(use_of(row_of(volume), NOW))
     assert found.sentence.startswith("We have no figures of your volume yet")
