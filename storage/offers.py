@@ -82,7 +82,7 @@ def offers(
         row = dataclasses.replace(row, facts=facts)
     theirs = (row.volume.cache_plan_id, agreed_id)
     listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
-    return [_no_cache(row), *(_offer(row, plan) for plan in listed)]
+    return [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
 
 
 def _is_offered(plan: CachePlan, row: VolumeRow) -> bool:
@@ -109,7 +109,7 @@ def _no_cache(row: VolumeRow) -> Offer:
     return Offer(None, 0, is_current, reason, "remove", None if reason else wish)
 
 
-def _offer(row: VolumeRow, plan: CachePlan) -> Offer:
+def _offer(row: VolumeRow, plan: CachePlan, is_agreed: bool) -> Offer:
     size_bytes = size_of(plan, row.volume.size_bytes, row.technology)
     has_cache = row.cache is not None
     is_current = has_cache and row.volume.cache_plan_id == plan.pk
@@ -119,7 +119,9 @@ def _offer(row: VolumeRow, plan: CachePlan) -> Offer:
     wish, reason = None, ""
     if not is_current:
         wish, reason = _wish(row, plan, size_bytes)
-        reason = reason or _nothing_more(row, plan, change) or _reason(row, wish)
+        # The way back has the price of before, whatever the plan costs by now.
+        nothing_more = "" if is_agreed else _nothing_more(row, plan, change)
+        reason = reason or nothing_more or _reason(row, wish)
     return Offer(plan, size_bytes, is_current, reason, change, None if reason else wish)
 
 

@@ -39,6 +39,7 @@ def change_plan(said: Json, caller: Caller) -> Result:
 def decide_order(said: Json, _: Caller) -> Result:
     """Approve or refuse an order that waits for it."""
     order = _order(said["order"])
+    same: tuple[OrderState, ...]
     if said["decision"] == "approve":
         is_done, same = decide.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
     else:

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.django_db
 
 def test_taking_back_an_order_made_in_a_trial_gives_no_plan_for_nothing(settings: Settings) -> None:
     settings.TIERCEL_TRIAL_DAYS = 7
-    acme, fast, faster = shop(), plan(), plan("Faster", price_minor=990)
+    faster = plan("Faster", price_minor=990, size_bytes=4 * 2**30)
+    acme, fast = shop(), plan()
     finish(buy(acme, fast, trial=True, when=None))
     has_cache(acme)
     bought = buy(acme, faster)

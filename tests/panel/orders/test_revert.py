@@ -86,7 +86,7 @@ def test_a_revert_is_not_taken_back_and_the_first_order_not_twice(
 
 
 def test_only_the_last_order_is_taken_back(acme: Shop, bought: Order) -> None:
-    finish(buy(acme, plan("Big", price_minor=990)))
+    finish(buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30)))
     assert refused(bought, acme) == "changed_since"
 
 
