@@ -127,8 +127,8 @@ def verdict(proof: Proof) -> str:
 
 
 def confidence(proof: Proof) -> str:
-    """How sure the verdict is, "" where nothing is claimed."""
-    if proof.state != ProofState.READY or proof.verdict == Verdict.UNCLEAR:
+    """How sure the verdict is, "" where nothing is claimed, or another thing than that."""
+    if proof.state != ProofState.READY or proof.verdict == Verdict.UNCLEAR or is_kept(proof):
         return ""
     return f"{int(proof.result['confidence'] * 1000) / 10:.1f} % sure"
 

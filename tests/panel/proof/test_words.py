@@ -69,6 +69,7 @@ def test_a_cheaper_plan_that_does_as_well_is_told_as_no_loss() -> None:
     kept = proof("none")
     kept.order.intent = Intent.DOWNGRADE
     assert (words.headline(kept), words.chip(kept).text) == ("No loss seen", "no loss")
+    assert words.confidence(kept) == ""  # it is that of there being no gain
     kept.result["hit_rate_change_low"] = -0.4
     assert words.headline(kept) == "No gain seen"
 
