@@ -13,7 +13,7 @@ from storage.ownership import give
 from storage.ownership import take as take_away
 from tests import make
 from tests.storage import wire
-from tests.storage.samples.rounds import NOON, placed, reading, take
+from tests.storage.samples.rounds import NOON, noon_gone, placed, reading, take
 
 pytestmark = pytest.mark.django_db
 NOW = NOON + timedelta(hours=1)
@@ -46,13 +46,14 @@ def test_what_was_before_the_hour_and_what_comes_after_it_does_not_count(host: H
 
 def test_what_a_former_customer_did_does_not_count(host: Host) -> None:
     (handed_over, first), (kept, second) = placed(host), placed(host)
+    noon = noon_gone()
     for seconds in (0, 60):
-        take(host, seconds, reading(first, seconds), reading(second, seconds))
+        take(host, seconds, reading(first, seconds), reading(second, seconds), start=noon)
     give(kept, make.customer("Kept"), NOW)
     give(handed_over, make.customer("Before"), NOW)
     take_away(handed_over)
     give(handed_over, make.customer("After"), NOW)
-    assert set(hours_of([handed_over, kept], NOW)) == {kept.pk}
+    assert set(hours_of([handed_over, kept], noon + timedelta(hours=1))) == {kept.pk}
 
 
 def test_a_volume_without_a_sample_is_missing(host: Host) -> None:

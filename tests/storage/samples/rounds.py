@@ -7,11 +7,20 @@ from typing import Any
 
 from storage.models import Host, Volume
 from storage.samples import Recorded, record
+from storage.samples.partitions import make_partition
 from tests import make
 from tests.storage import wire
 
 # The database's own clock guards young partitions, so tests live today.
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+
+
+def noon_gone() -> datetime:
+    """Yesterday's noon with room for its samples: for what must lie before now, also in tests that
+    run in the morning."""
+    gone = NOON - timedelta(days=1)
+    make_partition(gone.date())
+    return gone
 
 
 def placed(host: Host) -> tuple[Volume, str]:

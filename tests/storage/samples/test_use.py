@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -16,7 +16,7 @@ from storage.samples.use import use_of
 from storage.wish import GIB
 from tests import make
 from tests.storage import wire
-from tests.storage.samples.rounds import NOON, placed, take
+from tests.storage.samples.rounds import NOON, noon_gone, placed, take
 
 pytestmark = pytest.mark.django_db
 NOW = NOON + timedelta(hours=1)
@@ -31,7 +31,9 @@ def row_of(volume: Volume) -> VolumeRow:
     return rows_of([volume])[0]
 
 
-def read(host: Host, lv_uuid: str, minutes: range, *, cached_from: int = 10**6) -> None:
+def read(
+    host: Host, lv_uuid: str, minutes: range, *, cached_from: int = 10**6, start: datetime = NOON
+) -> None:
     """600 reads a minute of 10 ms, one after the other; half of them hit a cache of 4 GiB once
     there is one."""
     for minute in minutes:
@@ -43,7 +45,7 @@ def read(host: Host, lv_uuid: str, minutes: range, *, cached_from: int = 10**6) 
         if minute >= cached_from:
             hits = 300 * (minute - cached_from)
             cache = wire.cache(read_hits=hits, read_misses=hits, chunk_sectors=128, total=65_536)
-        take(host, 60 * minute, wire.volume(lv_uuid, disk=disk, cache=cache))
+        take(host, 60 * minute, wire.volume(lv_uuid, disk=disk, cache=cache), start=start)
 
 
 def test_an_uncached_volume_waits_for_each_of_its_reads(
@@ -80,9 +82,11 @@ def test_what_is_older_than_a_week_is_not_counted(host: Host) -> None:
 
 def test_what_a_former_customer_did_is_not_told(host: Host) -> None:
     volume, lv_uuid = placed(host)
-    read(host, lv_uuid, range(0, 11))
+    noon = noon_gone()
+    read(host, lv_uuid, range(0, 11), start=noon)
+    assert use_of(row_of(volume), noon + timedelta(hours=1)).reads == 6000
     for name in ("Before", "Now"):
         take_away(volume)
         give(volume, make.customer(name), NOW)
-    found = today(use_of(row_of(volume), NOW))
+    found = today(use_of(row_of(volume), noon + timedelta(hours=1)))
     assert found.sentence.startswith("We have no figures of your volume yet")
