@@ -200,7 +200,8 @@ def _times(told: Mapping[str, Any]) -> str:
     if high < 1:
         return f"A read took {ms(after)} on average instead of {ms(before)}."
     if low > 1:
-        return f"But a read took longer: {ms(after)} on average instead of {ms(before)}."
+        but = "But a" if told["verdict"] == Verdict.GAIN else "A"
+        return f"{but} read took longer: {ms(after)} on average instead of {ms(before)}."
     if low > 1 / ABOUT and high < ABOUT:
         return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
     return (

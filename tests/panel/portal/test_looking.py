@@ -46,6 +46,16 @@ def test_every_page_of_a_strangers_volume_or_change_is_not_there() -> None:
     assert client.get(path).status_code == client.post(path).status_code == 404
 
 
+def test_a_volume_that_lies_on_ssd_is_not_told_that_it_waits_for_slow_disks() -> None:
+    acme = shop(lv=make.lv("vm-101-disk-0", kname="dm-4", pvs=("md0",)))
+    plan()
+    text = seen(browser(acme.owner), "my-volume", acme.volume.key)
+    assert "No cache needed" in text
+    assert "slow disks" not in text
+    plans = seen(browser(acme.owner), "my-plan", acme.volume.key)
+    assert "All of your volume lies on SSD: it needs no cache." in plans
+
+
 def test_staff_who_are_no_members_find_nothing_here() -> None:
     acme = shop()
     client = browser(make.staff_user())

@@ -33,6 +33,8 @@ def test_a_first_cache_is_compared_with_none() -> None:
 def test_a_gain_of_which_reads_got_slower_says_so() -> None:
     slower = proof(read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
     assert "But a read took longer: 9.00 ms" in words.verdict(slower)
+    lost = proof("loss", read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert ". A read took longer: 9.00 ms" in words.verdict(lost)
 
 
 def test_a_gain_of_which_reads_got_slower_is_not_called_a_help() -> None:
