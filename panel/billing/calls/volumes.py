@@ -58,6 +58,8 @@ def terminate(said: Json, caller: Caller) -> Result:
         volumes = [volume_of(said)]
     else:
         customer = customer_of(said)
+        # As an order does: the customer's row before the volumes', or each would wait for the other.
+        Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
         volumes = list(Volume.objects.existing().filter(customer=customer).order_by("id"))
         ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
         ending.update(suspended_at=database_now())
