@@ -58,7 +58,7 @@ def terminate(said: Json, caller: Caller) -> Result:
         volumes = [volume_of(said)]
     else:
         customer = customer_of(said)
-        # As an order does: the customer's row before the volumes', or each would wait for the other.
+        # The customer's row before the volumes', as an order does: else each waits for the other.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
         volumes = list(Volume.objects.existing().filter(customer=customer).order_by("id"))
         ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
