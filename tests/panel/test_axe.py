@@ -115,6 +115,7 @@ def signed_in(user: User) -> Client:
 
 def test_every_page_of_an_admin(browser: Browser, served: str) -> None:
     made = fleet.build(6, 24, hours=0.1)
+    order_of(made.owner)  # so that the ledger has a row, and the customer's page an order
     client = signed_in(made.admin)
     paths = [*pages(client), *map(reverse, ACCOUNT), f"{reverse('search')}?q=a"]
     paths += [reverse("job", args=[key]) for key in one_job_of_each_state()]
