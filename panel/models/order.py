@@ -157,5 +157,11 @@ class Order(models.Model):
         return f"{self.get_intent_display()} of {self.volume}, {self.get_state_display()}"
 
     @property
+    def plan_back(self) -> CachePlan | None:
+        """What taking it back leads to. A trial that was kept was for nothing: before it there was
+        no cache."""
+        return self.from_plan if self.from_plan_id != self.to_plan_id else None
+
+    @property
     def is_open(self) -> bool:
         return self.state in OPEN

@@ -22,4 +22,4 @@ def preview_revert(order: Order, actor: User | None) -> Weighed:
 
 
 def _ask(order: Order, actor: User | None, asked: dict[str, Any]) -> Ask:
-    return Ask(order.volume, order.from_plan, actor, when="now", takes_back=order, **asked)
+    return Ask(order.volume, order.plan_back, actor, when="now", takes_back=order, **asked)

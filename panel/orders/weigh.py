@@ -117,7 +117,7 @@ def no_offer(reason: str) -> OrderRefused:
 def _price(ask: Ask, offer: Offer) -> Price:
     if ask.trial:
         return Price(0, offer.currency)
-    if ask.takes_back is not None:
+    if ask.takes_back is not None and ask.plan is not None:
         before = paid_before(ask.takes_back)
         return before or Price(0, offer.currency)
     return Price(offer.price_minor, offer.currency)

@@ -11,9 +11,10 @@ from pytest_django import Settings
 from jobs.models import Job, Kind, State
 from panel.models import Intent, Order, OrderState
 from panel.orders import settle
+from panel.orders.revert import revert
 from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish, has_cache, refusal
-from tests.panel.portal.shop import Shop, plan, shop
+from tests.panel.portal.shop import Shop, buyer, plan, seen, shop
 
 pytestmark = pytest.mark.django_db
 
@@ -137,6 +138,20 @@ def test_ordered_for_money_it_stays_and_the_host_is_asked_for_nothing_new(
     settle.sweep()
     assert Order.objects.count() == 2
     assert refusal(acme, fast).code == "same_plan"
+
+
+def test_a_trial_that_was_kept_is_taken_back_to_no_cache_for_a_credit(
+    acme: Shop, tried: Order, fast: CachePlan
+) -> None:
+    kept = buy(acme, fast)
+    finish(kept)
+    page = seen(buyer(acme.owner), "my-order-revert", kept.key)
+    assert "Go back to" in page and "no cache" in page
+    back = revert(kept, actor=acme.owner)
+    assert (back.intent, back.to_plan, back.price_minor) == (Intent.REVERT, None, 0)
+    assert back.charge_minor == 0
+    finish(back)
+    assert acme.volume.cache_plan is None
 
 
 def test_a_keeping_order_that_fails_does_not_keep_it(
