@@ -17,6 +17,7 @@ def volume_of(agent: Agent, uuid: str) -> Any:
     return next(v for v in agent.data("sample")["volumes"] if v["lv_uuid"] == uuid)
 
 
+@pytest.mark.thorough
 def test_a_volume_is_counted_before_with_and_after_its_cache(agent: Agent, world: World) -> None:
     volume = agent.volume()
     uuid = agent.lv(volume)["uuid"]

@@ -9,6 +9,7 @@ from tests.contract.client import VOLUME_BYTES, Agent, argvs
 from tests.contract.world import World
 
 
+@pytest.mark.thorough
 def test_a_new_volume_reads_as_zeros_where_another_tenant_wrote(agent: Agent, world: World) -> None:
     world.add_lv("earlier", VOLUME_BYTES)
     world.scribble("earlier")

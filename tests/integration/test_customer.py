@@ -19,7 +19,7 @@ from tests.integration.running import Running
 from tests.integration.tab import chromium, follow, sign_in, tab
 
 __all__ = ["chromium", "tab"]
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 PASSWORD = "a customer's own long password"
 CHANGE_MS = 180_000

@@ -25,6 +25,7 @@ def explained(person: Person, job: Job, code: str) -> str:
     return str(job.error["correction"])
 
 
+@pytest.mark.thorough
 def test_a_host_with_another_key_is_quarantined_and_nothing_is_sent_to_it(
     machine: Machine, host: Host, person: Person, found: Volume
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_host_with_another_key_is_quarantined_and_nothing_is_sent_to_it(
     assert (host.state, host.host_key.split()[:2]) == ("active", pinned.split()[:2])
 
 
+@pytest.mark.thorough
 def test_a_host_that_cannot_be_reached_fails_the_job_after_some_tries(
     machine: Machine, host: Host, person: Person, found: Volume
 ) -> None:

@@ -15,9 +15,11 @@ SETTLED = """async () => {
   );
   await Promise.allSettled(ending.map((each) => each.finished));
 }"""
+# Only the rule of a screen's orientation needs the style sheets, which are parsed anew each time.
 RUN = """async ([grave, rules]) => {
   const {violations} = await axe.run(document, {
     resultTypes: ["violations"],
+    preload: !rules.length && innerWidth < 768,
     ...(rules.length ? {runOnly: {type: "rule", values: rules}} : {}),
   });
   return violations.filter(({impact}) => grave.includes(impact)).map(({id, help, nodes}) =>

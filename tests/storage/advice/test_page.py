@@ -5,15 +5,22 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from storage.facts import VolumeUser
 from storage.models import Sample
 from storage.wish import GIB
 from tests import make
 from tests.scene import HOSTILE
-from tests.storage.advice.load import known, sampled
+from tests.storage.advice.load import NOW, known, sampled
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _at_the_time_of_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are of when this module was loaded: a long run gets here much later."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 @pytest.fixture

@@ -142,7 +142,7 @@ def _inventory(draw: st.DrawFn) -> tuple[HostFacts, Target]:
 inventories = st.composite(_inventory)()
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(inventories, wishes)
 def test_a_plan_is_refused_or_ends_and_touches_nothing_that_is_not_ours(
     case: tuple[HostFacts, Target], wish: Wish
