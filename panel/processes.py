@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ POLL_SECONDS: Final = 0.25
 WATCH_SECONDS: Final = 2.0
 MOST_PAUSE_SECONDS: Final = 32.0
 """Between two starts of what ends again and again."""
+MARK: Final = "TIERCEL_STARTED_BY"
+"""A variable that all we start has, and hands on to what it starts itself."""
 
 
 class ProcessesError(Exception):
@@ -104,11 +107,12 @@ class Processes:
         self.environment = {
             **environment,
             "PORT": str(port),
+            MARK: uuid.uuid4().hex,
             "PATH": f"{programs}{os.pathsep}{environment.get('PATH', os.defpath)}",
         }
         self._output_path = output
         self._output: IO[bytes] | None = None
-        self._running: list[Process] = []
+        self.processes: list[Process] = []
 
     def __enter__(self) -> "Processes":
         """Start them."""
@@ -118,16 +122,22 @@ class Processes:
             self._output = self._output_path.open("ab", buffering=0)
         for line in PROCFILE.read_text().splitlines():
             name = line.partition(":")[0]
-            self._running.append(Process(name, self.environment, self._output))
+            self.processes.append(Process(name, self.environment, self._output))
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Ask every process to stop, and wait."""
-        for process in self._running:
+        for process in self.processes:
             process.stop()
         end = time.monotonic() + STOP_SECONDS
-        for process in self._running:
+        for process in self.processes:
             process.wait(max(0.0, end - time.monotonic()))
+        # A honcho that was told to stop while it began, or was killed, leaves what it had started.
+        while lost := marked(self.environment[MARK]):
+            for pid in lost:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM if time.monotonic() < end else signal.SIGKILL)
+            time.sleep(POLL_SECONDS)
         if self._output:
             self._output.close()
 
@@ -135,7 +145,7 @@ class Processes:
         """Return when the web process answers; raise when one ends or time is over."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            ended = [process.name for process in self._running if process.has_ended]
+            ended = [process.name for process in self.processes if process.has_ended]
             if ended:
                 raise ProcessesError(f"{', '.join(ended)} ended; the lines above say why")
             if answers(f"http://127.0.0.1:{self.port}/health"):
@@ -157,7 +167,7 @@ class Processes:
                 self._tell(f"{service.name} had ended and was started again")
         except embedded.ServiceError as error:
             self._tell(str(error))
-        for process in self._running:
+        for process in self.processes:
             self._tell(process.keep())
 
     def _tell(self, line: str) -> None:
@@ -165,6 +175,16 @@ class Processes:
             self._output.write(f"{line}\n".encode())
         elif line:
             print(line, flush=True)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes of our user that were started with this value of MARK, dead ones left out."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it ended meanwhile, or is somebody else's
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def answers(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from panel import processes
 from panel.embedded import Place
 from panel.embedded.redis import Redis
-from panel.processes import MOST_PAUSE_SECONDS, Process, Processes
+from panel.processes import MARK, MOST_PAUSE_SECONDS, Process, Processes, marked
 
 
 class Clock:
@@ -87,3 +88,26 @@ def test_a_service_that_was_killed_is_started_again(
     finally:
         redis.stop()
         redis.place.sockets.rmdir()
+
+
+def test_what_a_killed_honcho_leaves_is_stopped_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    procfile = tmp_path / "Procfile"
+    procfile.write_text("clock: exec sleep 300\n")
+    monkeypatch.setattr(processes, "PROCFILE", procfile)
+    monkeypatch.setattr(processes, "STOP_SECONDS", 5)
+    with Processes(os.environ, 1, output=tmp_path / "log") as running:
+        mark, honcho = running.environment[MARK], running.processes[0].honcho
+        end = time.monotonic() + 30
+        while not any(is_asleep(pid) for pid in marked(mark)):
+            assert time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        honcho.kill()
+        honcho.wait()
+        assert any(is_asleep(pid) for pid in marked(mark))
+    assert marked(mark) == []
+
+
+def is_asleep(pid: int) -> bool:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep")
