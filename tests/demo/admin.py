@@ -47,16 +47,16 @@ class Admin:
             group=f"{host.key}/{vg_uuid}",
             layout=layout,
         )
-        return self._confirm(page).volume
+        return self.confirm(finished(_job_of(page))).volume
 
-    def add_cache(self, volume: Volume, *, size_mib: int, mode: str) -> Job:
+    def preview_cache(self, volume: Volume, *, size_mib: int, mode: str) -> Job:
+        """Fill in the form of a cache, and wait until the preview is filled."""
         page = self.visitor.get(f"/volumes/{volume.key}/cache")
         page = self.visitor.send(page, "/cache", size_bytes=str(size_mib * MIB), mode=mode)
-        return self._confirm(page)
+        return finished(_job_of(page))
 
-    def _confirm(self, page: Page) -> Job:
-        """The preview's page: wait until it is filled, confirm, and wait for the real job."""
-        preview = finished(_job_of(page))
+    def confirm(self, preview: Job) -> Job:
+        """Do what the preview showed, and wait for the real job."""
         page = self.visitor.get(f"/jobs/{preview.key}/")
         return finished(_job_of(self.visitor.send(page, "/apply")))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ import psycopg
 from panel.embedded import CHECKOUT, Place
 from tests.demo.settings import DATABASE
 
+GATHERED = CHECKOUT / "var" / "static" / ".gathered"
+OTHERS = ("node_modules/.package-lock.json", "panel/settings.py", "panel/apps.py")
 OWNER, APP = "tiercel_owner", "tiercel_app"
 
 
@@ -22,9 +25,22 @@ def fresh(place: Place, name: str = DATABASE) -> None:
 
 
 def migrate(environment: Mapping[str, str]) -> None:
-    """Tables and static files, as `make up` does it."""
-    for command in (["migrate", "--verbosity=0"], ["collectstatic", "--no-input", "-v0"]):
-        manage(environment, *command)
+    """Tables and static files, as `make up` does it; files that are gathered already are left."""
+    manage(environment, "migrate", "--verbosity=0")
+    now = _sources()
+    if not GATHERED.is_file() or GATHERED.read_text() != now:
+        manage(environment, "collectstatic", "--no-input", "-v0")
+        GATHERED.write_text(now)
+
+
+def _sources() -> str:
+    """A digest of what is gathered: our files, the installed packages, the settings."""
+    found = hashlib.sha256()
+    ours = sorted(path for path in (CHECKOUT / "static").rglob("*") if path.is_file())
+    for path in (*ours, *(CHECKOUT / name for name in OTHERS)):
+        about = path.stat()
+        found.update(f"{path} {about.st_mtime_ns} {about.st_size}\n".encode())
+    return found.hexdigest()
 
 
 def manage(environment: Mapping[str, str], *command: str) -> str:

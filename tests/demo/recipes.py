@@ -74,15 +74,20 @@ def _device(record: Host, volume: Volume) -> tuple[str, str]:
 
 def caches(admin: Admin, volumes: list[tuple[Recipe, Volume]]) -> dict[str, Any]:
     """Add both caches as a person would, and measure before and after with both loads running."""
-    with stage("Measure both volumes on the slow disks"):
-        start = timezone.now()
-        before = [covered(volume, start) for _, volume in volumes]
-    with stage("Add both caches"), ThreadPoolExecutor(len(volumes)) as pool:
-        asked = [
-            pool.submit(admin.add_cache, volume, size_mib=recipe.cache_mib, mode="writethrough")
-            for recipe, volume in volumes
-        ]
-        attached = max(job.result().ended_at or timezone.now() for job in asked)
+    with ThreadPoolExecutor(len(volumes)) as pool:
+        with stage("Measure both volumes on the slow disks; preview their caches meanwhile"):
+            start = timezone.now()
+            previews = [
+                pool.submit(
+                    admin.preview_cache, volume, size_mib=recipe.cache_mib, mode="writethrough"
+                )
+                for recipe, volume in volumes
+            ]
+            before = [covered(volume, start) for _, volume in volumes]
+            shown = [preview.result() for preview in previews]
+        with stage("Add both caches"):
+            jobs = list(pool.map(admin.confirm, shown))
+            attached = max(job.ended_at or timezone.now() for job in jobs)
     with stage("Let them warm up for a minute, then measure again"):
         after = [covered(volume, attached + WARM_UP) for _, volume in volumes]
     results = {}
