@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +12,6 @@ from allauth.account.internal.userkit import user_id_to_str
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
@@ -32,8 +32,11 @@ BACK = "/my/"
 
 
 @pytest.fixture(autouse=True)
-def no_limits_of_earlier_tests() -> None:
-    cache.clear()
+def _no_limits_of_other_tests(settings: Settings) -> None:
+    """Limits are counted in Redis, which all processes of the tests share: none of them is cleared
+    here, and nobody else clears ours."""
+    memory = "django.core.cache.backends.locmem.LocMemCache"
+    settings.CACHES = {"default": {"BACKEND": memory, "LOCATION": uuid.uuid4().hex}}
 
 
 @pytest.fixture
