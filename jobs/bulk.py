@@ -15,6 +15,7 @@ from jobs.models import Job, Kind
 from jobs.queue import Busy, submit
 from jobs.reservations import reserved
 from storage.bulk import Action, Draft
+from storage.locks import hold
 from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give, refusal_to_take, take
 from storage.plan import Refused
@@ -135,7 +136,7 @@ def _take(volume: Volume) -> Result:
 def _held(volume: Volume) -> tuple[Volume, bool]:
     """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
     lock or holds it off."""
-    held = Volume.objects.select_for_update().get(pk=volume.pk)
+    [held] = hold(volume, against_jobs=True)
     return held, Job.objects.unfinished().filter(volume=held, dry_run=False).exists()
 
 

@@ -16,6 +16,7 @@ from storage.access import Right, staff_view
 from storage.difference import differences_of, drift_of_row, repair_refusal
 from storage.drift import settle
 from storage.inventories import inventory_of
+from storage.locks import hold
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.reboot import after_restart, before_restart
@@ -59,7 +60,7 @@ def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
     """What the host has becomes the record. Nothing on the host changes."""
     with transaction.atomic():
         found = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-        Volume.objects.select_for_update(no_key=True).get(pk=found.pk)
+        hold(found)
         row = row_of(request, key)
         refusal = _accept_refusal(row)
         if refusal is None and row.wish is not None:

@@ -31,6 +31,7 @@ from jobs.trouble import TransportError
 from jobs.turns import Taken
 from storage import life
 from storage.facts import HostFacts
+from storage.locks import hold
 from storage.models import Placement, Volume
 from storage.plan import Refused, plan
 from storage.plan import Step as Planned
@@ -188,6 +189,7 @@ def _cancelled(job: Job, planned: Planned) -> bool:
 @durable("arrive")
 def _arrive(job: Job, facts: HostFacts, placement: Placement) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
+    hold(placement.volume)
     _record(job, facts, placement, fallback.aim(job))
     if job.falls_back:
         fallback.end_turned_back(job, facts)

@@ -27,6 +27,7 @@ from jobs.models import Job, Kind, State
 from jobs.queue import Busy, cancel, submit
 from storage.access import Right, may, require_proof, staff_view
 from storage.forms import CacheForm, VolumeForm
+from storage.locks import hold
 from storage.models import Customer, Host, Placement, Volume
 from storage.naming import volume_name
 from storage.plan import Refused
@@ -128,7 +129,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Forget a volume that was only ever previewed."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     with transaction.atomic():
-        Volume.objects.select_for_update().get(pk=volume.pk)
+        hold(volume, against_jobs=True)
         placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
         if placed or Job.objects.filter(volume=volume, dry_run=False).exists():
             refusal = Refused(

@@ -26,6 +26,7 @@ from panel.api.nouns import job_json, job_url, volume_json, wish_json
 from panel.api.resource import Resource, bad_parameter, truth
 from panel.api.shapes import STATES, JobShape, Json, VolumeShape, WishNow
 from storage.access import Right, is_staff
+from storage.locks import hold
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.ownership import refusal_to_give, refusal_to_take
@@ -104,7 +105,7 @@ class OneVolume(Resource):
         self.demand(Right.OPERATE)
         values = bodies.read(request, bodies.VolumeBody, partial=True)
         with transaction.atomic():
-            volume = Volume.objects.select_for_update().get(pk=found.pk)
+            [volume] = hold(found, against_jobs=True)
             if "customer" in values:
                 values["customer"] = bodies.customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])
@@ -175,8 +176,7 @@ class VolumeWish(Resource):
     @transaction.atomic
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
-        Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
-        row = rows_of([volume])[0]
+        row = rows_of(hold(volume))[0]
         holder = None if dry_run else _holder(volume)
         if holder is not None:
             wish = Wish.from_json(holder.wish)

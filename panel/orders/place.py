@@ -21,6 +21,7 @@ from panel.orders.moves import move
 from panel.orders.outcome import settle
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed, no_offer, weigh
+from storage.locks import hold
 from storage.models import CachePlan, Customer, Volume
 from storage.offers import NOT_NOW, REASONS
 from storage.plan import Refused
@@ -97,17 +98,17 @@ def take(ask: Ask) -> Order:
 
 
 def lock(asked: Volume) -> tuple[Customer, Volume]:
-    """The customer's row, then the volume's, as they are now, until the transaction ends. Raises
+    """The customer and the volume as they are now, locked until the transaction ends. Raises
     `OrderRefused` where the volume is nobody's."""
     # To the customer whose volume it was a moment ago, it is not there any more (`storage.wall`).
     volumes = Volume.objects.filter(pk=asked.pk)
     at_first = volumes.values_list("customer_id", flat=True).first()
-    held = Customer.objects.select_for_update(no_key=True)
-    customer = held.filter(pk=at_first or 0).first()
-    volume = volumes.select_for_update(no_key=True).first()
-    if customer is None or volume is None or volume.customer_id != customer.pk:
+    customers = Customer.objects.select_for_update(no_key=True)
+    customer = customers.filter(pk=at_first or 0).first()
+    held = hold(asked)
+    if customer is None or not held or held[0].customer_id != customer.pk:
         raise OrderRefused("not_allowed", "This volume is not yours.", "Ask your provider.")
-    return customer, volume
+    return customer, held[0]
 
 
 def preview(ask: Ask) -> Weighed:

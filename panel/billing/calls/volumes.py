@@ -16,6 +16,7 @@ from panel.billing.calls.found import customer_of, volume_of
 from panel.models import Order, OrderState
 from panel.orders import decide
 from storage.life_form import life_refusal, life_wish
+from storage.locks import hold
 from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give
 from storage.rows import rows_of
@@ -26,7 +27,7 @@ NOT_BEGUN = (OrderState.SCHEDULED, *decide.ASKED)
 def bind_volume(said: Json, _: Caller) -> Result:
     """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
     customer = customer_of(said)
-    volume = Volume.objects.select_for_update(no_key=True).get(pk=volume_of(said).pk)
+    [volume] = hold(volume_of(said))
     if volume.customer_id != customer.pk:
         if (holder := _holder(volume)) is not None:
             raise Busy(holder)
@@ -58,12 +59,13 @@ def terminate(said: Json, caller: Caller) -> Result:
         volumes = [volume_of(said)]
     else:
         customer = customer_of(said)
-        # The customer's row before the volumes', as an order does: else each waits for the other.
+        # The customer's row before the volumes', as `storage.locks` wants it.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
-        volumes = list(Volume.objects.existing().filter(customer=customer).order_by("id"))
+        volumes = list(Volume.objects.existing().filter(customer=customer))
         ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
         ending.update(suspended_at=database_now())
-    jobs = [job for volume in volumes if (job := _retire(volume, caller)) is not None]
+    held = hold(*volumes)
+    jobs = [job for volume in held if (job := _retire(volume, caller)) is not None]
     hours = {row.host.undo_hours for row in rows_of(volumes) if row.host is not None}
     told = {
         "jobs": [{"job": job.key, "volume": job.volume.key, "state": job.state} for job in jobs],
@@ -74,7 +76,6 @@ def terminate(said: Json, caller: Caller) -> Result:
 
 def _retire(volume: Volume, caller: Caller) -> Job | None:
     """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
-    Volume.objects.select_for_update(no_key=True).get(pk=volume.pk)
     for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
         decide.cancel(order, None)
     if (holder := _holder(volume)) is not None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -12,10 +17,13 @@ from panel.models import Order, OrderState
 from panel.orders import decide, events, place, settle
 from panel.orders.quote import period
 from panel.orders.refusal import OrderRefused
+from panel.orders.weigh import Weighed
 from storage.models import Volume
+from storage.records import apply_facts
+from tests import make
 from tests.jobs.test_moves import at_once
 from tests.panel.orders.till import buy, mandate
-from tests.panel.portal.shop import plan, shop
+from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,3 +80,47 @@ def test_one_word_is_taken_and_one_end_is_told(
         at_once(3, lambda n: settle.sweep())
     made.refresh_from_db()
     assert told == [made.state]
+
+
+def test_an_order_and_an_inventory_of_its_host_that_come_at_once_are_both_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    acme, fast = shop(), plan()
+    size_bytes = acme.volume.size_bytes
+    locked, read = Event(), Event()
+    consider = place.consider
+
+    def slowly(*args: Any) -> Weighed:
+        locked.set()
+        # Long enough for the inventory to take what it can get, and to wait for the rest.
+        read.wait(1)
+        return consider(*args)
+
+    def order() -> None:
+        try:
+            buy(acme, fast)
+        finally:
+            connection.close()
+
+    def inventory() -> None:
+        try:
+            locked.wait(30)
+            _says_twice_the_size(acme)
+            read.set()
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(place, "consider", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        for act in [pool.submit(order), pool.submit(inventory)]:
+            act.result()
+    assert Job.objects.get() == Order.objects.get().job
+    assert acme.volume.size_bytes == 2 * size_bytes
+
+
+def _says_twice_the_size(acme: Shop) -> None:
+    placement = acme.volume.placed
+    assert placement is not None
+    twice = 2 * acme.volume.size_bytes
+    lv = make.lv("vm-101-disk-0", uuid=placement.lv_uuid, size_bytes=twice)
+    apply_facts(placement.host, make.inventory(make.facts(lv)), timezone.now())
