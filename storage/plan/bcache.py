@@ -44,8 +44,8 @@ def shape(draft: Draft) -> None:
         )
     attached = current.cset_uuid if current is not None else None
     if wanted is None:
-        if attached is not None:
-            _detach(draft, attached)
+        if current is not None and attached is not None:
+            _detach(draft, current, attached)
         _remove_csets(draft, attached, keep=None)
         if not draft.steps:
             _no_residue(draft)
@@ -97,7 +97,7 @@ def _replace(draft: Draft, current: BcacheBacking, attached: str, wanted: Bcache
         if refused.code != "no_space":
             raise
         has_room = False
-    _detach(draft, attached, WINDOW if has_room else LONG_WINDOW)
+    _detach(draft, current, attached, WINDOW if has_room else LONG_WINDOW)
     if has_room:
         _attach(draft, current, wanted)
         _remove_csets(draft, attached, keep=wanted.cset_uuid)
@@ -180,13 +180,7 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
     if current.sequential_cutoff_bytes != wanted.sequential_cutoff_bytes:
         changes["sequential_cutoff_bytes"] = wanted.sequential_cutoff_bytes
     if draft.wish.flushed and current.dirty_bytes:
-        draft.add(
-            "bcache.flush",
-            "Write dirty data back to the slow disk, in writethrough meanwhile",
-            polled=True,
-            dirty_limit_bytes=0,
-            writeback_percent=wanted.writeback_percent,
-        )
+        _flush(draft, wanted.writeback_percent)
         if wanted.cache_mode != "writethrough":
             changes["cache_mode"] = wanted.cache_mode
     elif current.writeback_percent != wanted.writeback_percent:
@@ -200,10 +194,23 @@ def _tune(draft: Draft, changes: dict[str, Any]) -> None:
     draft.add("bcache.set", title_of_settings(changes), **changes)
 
 
-def _detach(draft: Draft, cset_uuid: str, window: str = "") -> None:
+def _flush(draft: Draft, writeback_percent: int) -> None:
+    draft.add(
+        "bcache.flush",
+        "Write dirty data back to the slow disk, in writethrough meanwhile",
+        polled=True,
+        dirty_limit_bytes=0,
+        writeback_percent=writeback_percent,
+    )
+
+
+def _detach(draft: Draft, current: BcacheBacking, cset_uuid: str, window: str = "") -> None:
+    """A detach cannot be called off: what takes long is done before it, by what can be."""
+    if current.dirty_bytes:
+        _flush(draft, current.writeback_percent)
     draft.add(
         "bcache.detach",
-        f"Detach the cache, writing dirty data back{window}",
+        f"Detach the cache{window}",
         polled=True,
         cset_uuid=cset_uuid,
     )

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Job, Kind, State
+from jobs import operation
+from jobs.models import Job, Kind, State, Step, StepState
+from jobs.queue import cancel
 from storage.models import Host
 from storage.naming import cache_device_name, new_key, pool_name
+from storage.plan.fingerprint import FLUSHES
 from storage.replacement_form import replaced
+from storage.rows import rows_of
 from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests.fake.host import FakeHost
 from tests.jobs.test_end_to_end import (
@@ -29,6 +33,7 @@ pytestmark = pytest.mark.django_db
 CSET = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c0aa"
 TIGHT = 3 * GIB
 """md0 has 4 GiB: two of these do not fit."""
+DRAINED = ["bcache.flush", "bcache.detach"]
 
 
 def cached(technology: str, size_bytes: int) -> Wish:
@@ -48,8 +53,8 @@ def verbs(job: Job) -> list[str]:
     [
         ("lvmcache", GIB, ["pool.create", "cache.flush", "cache.detach", "cache.attach"]),
         ("lvmcache", TIGHT, ["cache.flush", "cache.detach", "pool.create", "cache.attach"]),
-        ("bcache", GIB, ["cset.create", "bcache.detach", "bcache.attach", "cset.remove"]),
-        ("bcache", TIGHT, ["bcache.detach", "cset.remove", "cset.create", "bcache.attach"]),
+        ("bcache", GIB, ["cset.create", *DRAINED, "bcache.attach", "cset.remove"]),
+        ("bcache", TIGHT, [*DRAINED, "cset.remove", "cset.create", "bcache.attach"]),
     ],
 )
 def test_a_cache_is_replaced_by_what_the_preview_said(
@@ -94,3 +99,33 @@ def test_a_flush_leaves_the_cache_as_it_was(
     assert flush.progress["total_bytes"] > 64 * MIB
     assert flush.progress["left_s"] == 0
     assert volume.wish == wish.to_json()
+
+
+@pytest.mark.parametrize("technology", ["lvmcache", "bcache"])
+def test_who_cancels_a_removal_while_it_flushes_has_the_cache_as_it_was(
+    enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch, technology: str
+) -> None:
+    wish = cached(technology, GIB)
+    volume = new_volume(enrolled, wish.layout)
+    assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
+    fake_host.root.dirty(volume.placed.lv_name, 200 * MIB)  # type: ignore[union-attr]
+    with fake_host.changing() as machine:
+        machine.flush_bytes_per_second = 0
+    poll = operation.poll
+
+    def cancelled(job: Job, step: Step) -> None:
+        poll(job, step)
+        if step.verb in FLUSHES and step.state == StepState.RUNNING:
+            cancel(Job.objects.get(pk=job.pk), None)
+
+    monkeypatch.setattr(operation, "poll", cancelled)
+    job = done(Kind.REMOVE_CACHE, volume, dataclasses.replace(wish, cache=None))
+    assert (job.state, job.error) == (State.CANCELLED, {})
+    flush = job.step_set.get(n=1)
+    assert (flush.verb in FLUSHES, flush.state) == (True, StepState.FAILED)
+    assert flush.error["code"] == "aborted"
+    row = rows_of([volume])[0]
+    assert row.wish == volume.current_wish == wish
+    assert row.lv is not None
+    held = row.lv.cache or row.lv.bcache
+    assert held is not None and held.dirty_bytes > 0
