@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.lab.keys import Keys
 from tests.lab.packages import program
 
+CLOSE_SECONDS = 5
+
 
 class LabCommandFailed(AssertionError):
     """A command in the lab ended with a non-zero status."""
@@ -61,6 +63,7 @@ class Shell:
             if self._master.poll() is not None or time.monotonic() > deadline:
                 self._master.kill()
                 _, stderr = self._master.communicate()
+                self._master = None
                 raise LabCommandFailed(f"ssh to the lab failed: {stderr.decode().strip()}")
             time.sleep(0.05)
 
@@ -68,7 +71,14 @@ class Shell:
         """Stop the shared connection."""
         if self._master is not None:
             self._master.terminate()
-            self._master.communicate()
+            try:
+                self._master.wait(CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                # It waits for the far end now and then, which nobody needs.
+                self._master.kill()
+                self._master.wait()
+            if self._master.stderr is not None:
+                self._master.stderr.close()
             self._master = None
 
     def run(

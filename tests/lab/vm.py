@@ -1,7 +1,6 @@
 """Boots the lab and stops it again."""
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -15,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.lab import disks, image, keys, state
+from tests.lab import disks, image, keys, monitor, standby, state
 from tests.lab.packages import LabUnavailable, Say, program
-from tests.lab.shell import Shell
+from tests.lab.shell import LabCommandFailed, Shell
 
 BOOT_TIMEOUT_SECONDS = 400
 # Without KVM the kernel distrusts the TSC of two processors and reads the clock from the emulated
@@ -28,6 +27,13 @@ KERNEL_LINE = (
     "fsck.mode=skip systemd.show_status=0 "
     "tsc=reliable mitigations=off no5lvl nosmap nosmep init_on_alloc=0"
 )
+# What costs more emulated than it spares: string instructions of a byte a turn, vectors that glibc
+# would copy and compare with, a wider register file to save. A boot takes two thirds without.
+EMULATED = "max," + ",".join(
+    f"-{each}" for each in (
+        "erms", "fsrm", "avx", "avx2", "fma", "pku", "la57", "svm", "xsave", "mpx",
+    )
+)  # fmt: skip
 
 
 def quiet(_message: str) -> None:
@@ -71,12 +77,13 @@ class Lab:
 
     def start(self) -> None:
         """Begin to boot, and return at once; `wait_until_up` or `shutdown` must follow."""
-        found = image.ensure(self._say)
+        self._image = image.ensure(self._say)
+        self._standby = standby.of(self._image.root.parent)
         self._hold_name()
         # ssh's control socket must fit 108 bytes wherever the checkout lies.
         self._short = Path(tempfile.mkdtemp(prefix="tiercel-lab-"))
         try:
-            self._launch(found)
+            self._launch()
         except BaseException:
             self.shutdown()
             raise
@@ -84,10 +91,13 @@ class Lab:
     def wait_until_up(self) -> None:
         """Return once root's shell works and the disks are made; else stop the machine."""
         try:
-            self._wait_for_sshd(self._began + BOOT_TIMEOUT_SECONDS)
-            self.shell.open()
-            setup = disks.NAME_IN_ORDER + (disks.MAKE_VG0 if self._setup else "")
-            self.run(setup, timeout_seconds=300)
+            if not self._woken():
+                self._wait_for_sshd(BOOT_TIMEOUT_SECONDS)
+                self.shell.open()
+                self.run(disks.NAME_IN_ORDER, timeout_seconds=300)
+                self._keep()
+            if self._setup:
+                self.run(disks.MAKE_VG0, timeout_seconds=300)
         except BaseException:
             self.shutdown()
             raise
@@ -117,7 +127,7 @@ class Lab:
         was written; nothing but the root disk is mounted, assembled or named anew here."""
         self.shell.close()
         self._tell("system_reset")
-        self._wait_for_sshd(time.monotonic() + BOOT_TIMEOUT_SECONDS)
+        self._wait_for_sshd(BOOT_TIMEOUT_SECONDS)
         self.shell.open()
 
     def wait(self) -> None:
@@ -127,16 +137,7 @@ class Lab:
 
     def shutdown(self) -> None:
         """Stop at once. The disks are snapshots, so there is nothing to save."""
-        if hasattr(self, "shell"):
-            self.shell.close()
-        if self._qemu is not None:
-            self._qemu.terminate()
-            try:
-                self._qemu.wait(10)
-            except subprocess.TimeoutExpired:
-                self._qemu.kill()
-                self._qemu.wait()
-            self._qemu = None
+        self._stop()
         if self._lock is not None:
             state.forget(self.name)
             shutil.rmtree(self._short, ignore_errors=True)
@@ -156,15 +157,54 @@ class Lab:
             ) from None
         self._lock = lock
 
-    def _launch(self, found: image.Image) -> None:
+    def _woken(self) -> bool:
+        """Wake the machine that was kept, if that is what was launched. One that does not wake is
+        forgotten, and a boot begun instead."""
+        if not self._wakes:
+            return False
+        try:
+            self._standby.go_on(self._short / "qmp")
+            self._wait_for_sshd(standby.WAKE_SECONDS)
+            self._standby.wake(self.ssh_port, self._short)
+            self.shell.open()
+        except (LabUnavailable, LabCommandFailed, subprocess.TimeoutExpired, OSError) as problem:
+            self._say(f"The machine that was kept does not wake: {problem}\nBooting a new one")
+            self._standby.forget()
+            self._stop()
+            self._launch()
+            return False
+        return True
+
+    def _keep(self) -> None:
+        if uses_kvm():
+            return
+        try:
+            self._standby.keep(self._short / "qmp", self._image.root, self.keys)
+        except (LabUnavailable, OSError) as problem:
+            self._say(f"The next start has to boot again: {problem}")
+
+    def _stop(self) -> None:
+        if hasattr(self, "shell"):
+            self.shell.close()
+        if self._qemu is not None:
+            self._qemu.terminate()
+            try:
+                self._qemu.wait(10)
+            except subprocess.TimeoutExpired:
+                self._qemu.kill()
+                self._qemu.wait()
+            self._qemu = None
+
+    def _launch(self) -> None:
         self._began = time.monotonic()
+        self._wakes = self._standby.exists and not uses_kvm()
         self.ssh_port = free_port()
         self.keys = keys.make(self.folder, self.ssh_port)
         self.shell = Shell(self.ssh_port, self.keys, self._short / "ssh")
         with (self.folder / "qemu.log").open("wb") as log:
             self._qemu = subprocess.Popen(
                 # qemu ends with the process that started it, even when that is killed.
-                [program("setpriv"), "--pdeathsig", "TERM", *self._command(found)],
+                [program("setpriv"), "--pdeathsig", "TERM", *self._command()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -177,22 +217,22 @@ class Lab:
             )
         )
 
-    def _command(self, found: image.Image) -> list[str]:
-        # Never probe KVM: on some machines /dev/kvm exists and hangs the guest.
-        kvm = os.environ.get("LAB_ACCEL") == "kvm"
+    def _command(self) -> list[str]:
         command = [
             program("qemu-system-x86_64"),
             "-name", f"tiercel-lab-{self.name}",
             "-nodefaults", "-no-user-config", "-display", "none",
-            "-accel", "kvm" if kvm else "tcg,thread=multi",
-            "-cpu", "host" if kvm else "max",
+            "-accel", "kvm" if uses_kvm() else "tcg,thread=multi",
+            "-cpu", "host" if uses_kvm() else EMULATED,
             "-m", "1024", "-smp", "2",
-            "-kernel", str(found.kernel), "-initrd", str(found.initrd), "-append", KERNEL_LINE,
+            "-kernel", str(self._image.kernel), "-initrd", str(self._image.initrd),
+            "-append", KERNEL_LINE,
             "-serial", f"file:{self.folder / 'console.log'}",
             "-qmp", f"unix:{self._short / 'qmp'},server=on,wait=off",
-            "-drive", f"if=virtio,file={found.root},format=raw,snapshot=on",
+            "-drive", f"if=virtio,id={standby.ROOT_DEVICE},snapshot=on,{self._root()}",
             "-netdev", f"user,id=net0,hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22",
             "-device", "virtio-net-pci,netdev=net0,romfile=",
+            "-device", "vmgenid,guid=auto",
             "-fw_cfg", f"name=opt/tiercel/authorized_key,file={self.keys.client}.pub",
             "-fw_cfg", f"name=opt/tiercel/host_key,file={self.keys.host}",
             "-object", "iothread,id=io0", "-device", "virtio-scsi-pci,id=scsi0,iothread=io0",
@@ -201,24 +241,20 @@ class Lab:
             zip(disks.DISKS, disks.make_files(self.folder), strict=True)
         ):
             command += disk.arguments(scsi_id, file)
-        return command
+        return command + (self._standby.arguments() if self._wakes else [])
+
+    def _root(self) -> str:
+        if self._wakes:
+            return f"file={self._standby.root},format=qcow2"
+        return f"file={self._image.root},format=raw"
 
     def _tell(self, command: str) -> None:
-        """A command of qemu's monitor."""
-        with socket.socket(socket.AF_UNIX) as monitor:
-            monitor.settimeout(30)
-            monitor.connect(str(self._short / "qmp"))
-            lines = monitor.makefile("rw")
-            lines.readline()
-            for each in ("qmp_capabilities", command):
-                lines.write(json.dumps({"execute": each}) + "\n")
-                lines.flush()
-                while "return" not in (answer := json.loads(lines.readline())):
-                    if "error" in answer:
-                        raise LabUnavailable(f"qemu refuses {each}: {answer['error']}")
+        with monitor.connect(self._short / "qmp") as machine:
+            machine.tell(command)
 
-    def _wait_for_sshd(self, deadline: float) -> None:
+    def _wait_for_sshd(self, seconds: float) -> None:
         """Read sshd's banner: qemu accepts connections long before anything in the lab does."""
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self._qemu is None or self._qemu.poll() is not None:
                 log = (self.folder / "qemu.log").read_text(errors="replace")
@@ -232,8 +268,14 @@ class Lab:
                 pass
             time.sleep(0.1)
         raise LabUnavailable(
-            f"The lab did not boot in {BOOT_TIMEOUT_SECONDS} s; see {self.folder / 'console.log'}."
+            f"The lab did not answer in {seconds:.0f} s; see {self.folder / 'console.log'}."
         )
+
+
+def uses_kvm() -> bool:
+    """Whether the machine runs by KVM, where it boots so fast that none is kept."""
+    # Never probe KVM: on some machines /dev/kvm exists and hangs the guest.
+    return os.environ.get("LAB_ACCEL") == "kvm"
 
 
 def free_port() -> int:
