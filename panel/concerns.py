@@ -144,6 +144,10 @@ KINDS: Final = {
         "{count} volumes are switched off",
         "Their guests cannot start.",
     ),
+    "orphan_device": Kind(
+        "{count} devices without a volume are left in the kernel",
+        "Their blocks may be another volume's by now: what opens one could overwrite it.",
+    ),
     "drift": Kind(
         "{count} volumes are not as recorded",
         "A change by hand is not in the books: the next job may be refused, or undo it.",

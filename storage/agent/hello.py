@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import PROTOCOL, VERSION, boot, disks, inventory, links, policy, recovery
+from . import PROTOCOL, VERSION, boot, disks, inventory, links, orphans, policy, recovery
 from .dm import text
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
@@ -178,6 +178,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
     yield from recovery.of_facts(facts)
+    yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)
     guests = {lv["dev"] for lv in facts["lvs"] if lv["dev"] is not None}
     names = {f"dm-{dev.partition(':')[2]}" for dev in guests}

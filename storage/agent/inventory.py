@@ -7,6 +7,7 @@ from typing import Any
 
 from . import bcache, disks, dm, lvm, users
 from .host import Host
+from .orphans import orphans
 from .policy import Policy, tier
 from .volumes import Layout, cache_facts, lv_facts, pv_name
 
@@ -31,6 +32,7 @@ def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
 
 def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
     """What LVM and bcache know: what the checks of a verb need, without disks and users."""
+    before = host.list("/sys/block")
     report = lvm.read(host, allow_stale=allow_stale)
     layout = Layout(report.lvs, report.segments)
     devices = dm.devices(host)
@@ -49,6 +51,7 @@ def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
         "vgs": [_vg(policy, row) for row in report.vgs],
         "lvs": lvs,
         "csets": _cache_sets(host, lvs),
+        "orphans": orphans(report, devices, before),
     }
 
 

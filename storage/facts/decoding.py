@@ -69,16 +69,20 @@ def _decoder(hint: Any) -> Decoder:
 
 def _object(cls: Any) -> Decoder:
     hints = typing.get_type_hints(cls)
-    fields = tuple((each.name, _decoder(hints[each.name])) for each in dataclasses.fields(cls))
+    fields = tuple(
+        (each.name, _decoder(hints[each.name]), each.default is dataclasses.MISSING)
+        for each in dataclasses.fields(cls)
+    )
 
     def decode_object(data: object, where: str) -> Any:
         if not isinstance(data, Mapping):
             raise BadFacts(f"{where}: expected an object")
         values: dict[str, Any] = {}
-        for name, decoder in fields:
-            if name not in data:
+        for name, decoder, is_needed in fields:
+            if name in data:
+                values[name] = decoder(data[name], f"{where}.{name}")
+            elif is_needed:
                 raise BadFacts(f"{where}.{name} is missing")
-            values[name] = decoder(data[name], f"{where}.{name}")
         return cls(**values)
 
     return decode_object

@@ -207,10 +207,22 @@ class CacheSet:
     backing_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A device in the kernel that LVM made and has no volume for; `uuid` is the volume's that it
+    was."""
+
+    name: str
+    device: str
+    uuid: str
+    why: str
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
-    `stale` when a busy volume group forced a read without its lock."""
+    `stale` when a busy volume group forced a read without its lock. What has a default, an older
+    agent does not say."""
 
     consistent: bool
     stale: bool
@@ -220,6 +232,7 @@ class HostFacts:
     vgs: tuple[VolumeGroup, ...]
     lvs: tuple[LogicalVolume, ...]
     csets: tuple[CacheSet, ...]
+    orphans: tuple[Orphan, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):

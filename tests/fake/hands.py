@@ -66,6 +66,15 @@ class Hands:
             group.forget(_vg(machine, vg), self.lv(name, vg))
             _vg(machine, vg).seqno += 1
 
+    def lose_metadata(self, name: str, vg: str = "vg0") -> Lv:
+        """LVM knows the volume no more, the kernel keeps its device: a disk dropped what was
+        written."""
+        lost = self.lv(name, vg)
+        with self.host.changing() as machine:
+            group.forget(_vg(machine, vg), lost)
+            machine.left_devices.append(lost)
+        return lost
+
     def fill(self, pv: str, vg: str = "vg0") -> Lv:
         """Take all that is free on a PV."""
         found = _vg(self.host.machine, vg)

@@ -33,6 +33,7 @@ class Machine:
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     orphans: list[Pv] = field(default_factory=list)
+    left_devices: list[Lv] = field(default_factory=list)
     signed: dict[str, str] = field(default_factory=dict)
     mounts: list[tuple[str, str]] = field(default_factory=list)
     missing_tools: set[str] = field(default_factory=set)
@@ -95,7 +96,7 @@ class Machine:
         return above + mounted + len(self.openers(lv.path))
 
     def free_minor(self) -> int:
-        used = {lv.minor for lv in self.lvs()}
+        used = {lv.minor for lv in (*self.lvs(), *self.left_devices)}
         return next(minor for minor in range(len(used) + 1) if minor not in used)
 
     def changed(self, vg: Vg | None = None, commits: int = 1) -> None:

@@ -109,7 +109,7 @@ def disks(machine: Machine, tree: Tree) -> None:
 
 def volumes(machine: Machine, tree: Tree) -> None:
     active = [lv for lv in machine.lvs() if lv.minor is not None]
-    for lv in active:
+    for lv in (*active, *machine.left_devices):
         _volume(machine, tree, lv)
     for lv in active:
         real = f"{VIRTUAL}/{lv.kname}"

@@ -82,6 +82,8 @@ def _dropping(site: Site) -> Play:
                 played.problems.append("a volume that is not on the disks was called made")
             left = _left(stage)
             played.happened += f"; left in the kernel alone: {left or 'nothing'}"
+            if left and not _is_told(stage):
+                played.problems.append("the host's page does not tell of what is left")
 
         return _created(site, workers, ALL, "drop_writes", judge)
 
@@ -127,6 +129,15 @@ def _left(stage: LabStage) -> str:
         check=False,
     )
     return " ".join(told.stdout.split())
+
+
+def _is_told(stage: LabStage) -> bool:
+    """Whether the host's problems name the device of the new volume."""
+    stage.site.refresh()
+    stage.host.refresh_from_db()
+    device = stage.placement.lv_name.replace("-", "--")
+    orphans = [each for each in stage.host.problems if each["code"] == "orphan_device"]
+    return any(device in each["message"] for each in orphans)
 
 
 def _row(stage: LabStage) -> VolumeRow:
