@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,10 +22,16 @@ UNPROCESSABLE = 422
 def mandate(request: HttpRequest, key: str) -> HttpResponse:
     """The mandate of a customer: form, then the customer's page."""
     found = _customer(request, key)
-    before = Mandate.objects.visible_to(request.user).filter(customer=found).first()
-    form = MandateForm(request.POST or None, instance=before or Mandate(customer=found))
-    if request.method == "POST" and form.is_valid():
-        form.save()
+    with transaction.atomic():
+        if request.method == "POST":
+            # Of two who save the first one at once, the second one changes it.
+            Customer.objects.select_for_update(no_key=True).get(pk=found.pk)
+        before = Mandate.objects.visible_to(request.user).filter(customer=found).first()
+        form = MandateForm(request.POST or None, instance=before or Mandate(customer=found))
+        is_saved = request.method == "POST" and form.is_valid()
+        if is_saved:
+            form.save()
+    if is_saved:
         messages.success(request, f"The payment authorisation of {found.name} is saved.")
         return redirect("customer", found.key)
     code = UNPROCESSABLE if request.method == "POST" else 200

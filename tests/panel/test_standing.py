@@ -11,6 +11,7 @@ from storage.access import StaffRole
 from storage.history import Change, edits
 from storage.models import Customer
 from tests import make
+from tests.jobs.test_moves import at_once
 from tests.panel.portal.shop import Shop, browser, plan, shop
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +54,15 @@ def test_an_empty_cap_is_unknown_and_said_to_be() -> None:
     found = Mandate.objects.get(customer=acme)
     assert (found.cap_charge_minor, found.cap_period_minor, found.earliest_next_at) == (None,) * 3
     assert "an order that costs is refused" in page(client, acme)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_save_the_first_one_at_once_are_both_answered() -> None:
+    acme = make.customer()
+    clients = [operator() for _ in range(4)]
+    typed = [{"currency": "EUR", "cap_charge": f"{n}.00"} for n in range(4)]
+    assert at_once(4, lambda n: save(clients[n], acme, **typed[n])) == [302] * 4
+    assert Mandate.objects.get(customer=acme).cap_charge_minor in (0, 100, 200, 300)
 
 
 @pytest.mark.parametrize("typed", [{"currency": "euro"}, {"currency": "EUR", "cap_charge": "-1"}])
