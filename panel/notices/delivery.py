@@ -39,7 +39,8 @@ def send(pk: int) -> None:
     if not Notice.objects.due().filter(pk=pk).update(next_at=Now() + HELD, tries=F("tries") + 1):
         return
     with_all = Notice.objects.select_related(
-        "user", "order__volume", "order__customer", "order__from_plan", "order__to_plan"
+        *("user", "order__volume", "order__customer", "order__job"),
+        *("order__from_plan", "order__to_plan"),
     )
     notice = with_all.get(pk=pk)
     if not _is_wanted(notice):

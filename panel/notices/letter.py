@@ -9,6 +9,7 @@ from datetime import datetime
 from django.utils.dateformat import format as formatted
 
 from panel.models import Intent, Notice, NoticeKind, Order, OrderState
+from panel.orders.words import unplanned
 from storage.models import CachePlan
 from storage.money import major_of
 
@@ -65,7 +66,7 @@ def _failed(order: Order, places: Places) -> tuple[str, list[str]]:
     reason = order.reason.strip() or "The reason is not known; ask your provider."
     kept = (
         "Nothing was charged. Your volume keeps what it had: "
-        f"{_plan(order.from_plan)}. You wanted: {_plan(order.to_plan)}."
+        f"{_before(order)}. You wanted: {_plan(order.to_plan)}."
     )
     return f"Your order for {label} {what}", [
         f"Your order for {label} {what}.",
@@ -88,7 +89,7 @@ WRITERS = {NoticeKind.DONE: _done, NoticeKind.FAILED: _failed, NoticeKind.PROOF:
 
 
 def _change(order: Order) -> Iterator[str]:
-    yield f"Before: {_plan(order.from_plan)}"
+    yield f"Before: {_before(order)}"
     yield f"Now: {_plan(order.to_plan)}, {_money(order.price_minor, order)} a month"
     yield f"Charged: {_money(order.charge_minor, order)}"
     if order.credit_minor:
@@ -96,6 +97,10 @@ def _change(order: Order) -> Iterator[str]:
     yield f"Next invoice, {_day(order.next_invoice_at, 'j F Y')}: " + _money(
         order.next_invoice_minor, order
     )
+
+
+def _before(order: Order) -> str:
+    return _plan(order.from_plan) if order.from_plan is not None else unplanned(order)
 
 
 def _plan(plan: CachePlan | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jobs.models import Job, Kind, State, Step, StepState
+from panel.models import Order
 
 SWITCHING = frozenset(
     {"cache.attach", "bcache.attach", "cache.set", "bcache.set", "cache.detach", "bcache.detach"}
@@ -114,6 +115,12 @@ def outcome(job: Job) -> Outcome:
 def plan_name(job: Job) -> str:
     """What a change leads to."""
     return job.cache_plan.name if job.cache_plan is not None else "No cache"
+
+
+def unplanned(order: Order) -> str:
+    """What a volume without a plan had before an order: nothing, or a cache for nothing."""
+    was = order.job.fallback if order.job is not None else None
+    return "a cache set up by your provider" if was and was.get("cache") else "no cache"
 
 
 def _became(job: Job) -> str:

@@ -29,20 +29,23 @@ class Plans:
 
 def plans_of(order: Order) -> Plans:
     """What the order leads from and to."""
-    before, after = order.from_plan, order.to_plan
+    before = order.from_plan
     return Plans(
-        before.name if before is not None else "No cache",
-        after.name if after is not None else "No cache",
+        before.name if before is not None else words.unplanned(order).capitalize(), _after(order)
     )
 
 
 def title(order: Order) -> str:
     """The heading of the order's page."""
-    after = plans_of(order).after
+    after = _after(order)
     if order.intent == Intent.TRIAL:
         return f"Trial of {after}"
     back = "Back to" if order.intent == Intent.REVERT or order.to_plan is None else "Change to"
     return f"{back} {after if order.to_plan is not None else 'no cache'}"
+
+
+def _after(order: Order) -> str:
+    return order.to_plan.name if order.to_plan is not None else "No cache"
 
 
 def course(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[Phase, ...]:
@@ -91,9 +94,9 @@ def _report(order: Order, proof: Proof | None) -> list[Phase]:
 
 def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
     """Where the order stands, in a few sentences."""
-    names = plans_of(order)
     match order.state:
         case OrderState.SCHEDULED:
+            names = plans_of(order)
             goes = f"changes to {names.after}" if order.to_plan else "goes back to no cache"
             return (
                 f"Your volume {goes} on {day(order.due_at)}. Until then you keep {names.before}, "
@@ -109,7 +112,9 @@ def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
         case OrderState.REFUSED:
             return f"{_because(order)} Nothing was charged, and nothing was changed."
         case OrderState.CANCELLED:
-            return f"This was cancelled. {NOTHING_CHARGED} Your plan stays {names.before}."
+            return (
+                f"This was cancelled. {NOTHING_CHARGED} Your plan stays {plans_of(order).before}."
+            )
         case OrderState.FAILED:
             return _failed(order, steps)
         case OrderState.COMPLETED:

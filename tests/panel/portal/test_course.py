@@ -10,8 +10,9 @@ import pytest
 from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.portal.course import course, outcome, poll_seconds, title, told
+from panel.portal.course import course, outcome, plans_of, poll_seconds, title, told
 from storage.models import CachePlan
+from storage.wish import GIB, LvmCache, Wish
 
 SMALL, BIG = CachePlan(name="Small"), CachePlan(name="Big")
 AT = datetime(2026, 12, 1, tzinfo=UTC)
@@ -44,6 +45,15 @@ def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
     ]
     assert "Nothing is charged or changed before" in told(order(OrderState.AUTHORISING), [], None)
     assert "need not wait here" in told(order(OrderState.PENDING), [], None)
+
+
+def test_a_cache_that_staff_made_without_a_plan_is_not_called_none() -> None:
+    wish = Wish(GIB, cache=LvmCache("c-aaaaaaaa", GIB))
+    for before, name in ((wish, "A cache set up by your provider"), (Wish(GIB), "No cache")):
+        made = order(OrderState.CANCELLED, from_plan=None, job=Job(fallback=before.to_json()))
+        assert (plans_of(made).before, plans_of(made).after) == (name, "Big")
+        assert f"Your plan stays {name}." in told(made, [], None)
+    assert plans_of(order(OrderState.SCHEDULED, from_plan=None, job=None)).before == "No cache"
 
 
 def test_without_a_billing_system_no_payment_is_spoken_of() -> None:
