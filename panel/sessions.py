@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from datetime import timedelta
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
@@ -44,6 +45,17 @@ def end(sessions: Iterable[UserSession]) -> None:
     UserSession.objects.filter(pk__in=[each.pk for each in ended]).delete()
     for each in ended:
         log.info("a session of %s from %s was ended", each.user_id, each.ip)
+
+
+def prune() -> int:
+    """Forget sessions that expired, and where they were used; how many were forgotten."""
+    now = timezone.now()
+    _, deleted = Session.objects.filter(expire_date__lt=now).delete()
+    kept = Session.objects.values("session_key")
+    # One of today may belong to a sign-in that is just being written.
+    old = UserSession.objects.filter(last_seen_at__lt=now - timedelta(days=1))
+    old.exclude(session_key__in=kept).delete()
+    return deleted.get(Session._meta.label, 0)
 
 
 def _opens(session: Session, user: User) -> bool:

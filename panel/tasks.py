@@ -6,6 +6,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from jobs.clock import database_now
+from panel import sessions
 from panel.billing import callbook, outbox, sending, usage
 from panel.notices import delivery
 from panel.orders import settle
@@ -29,7 +30,7 @@ def send_messages() -> None:
 
 @shared_task
 def write_usage() -> None:
-    usage.write_month(database_now())
+    usage.write_months(database_now())
 
 
 @shared_task
@@ -38,6 +39,11 @@ def prune_told() -> None:
     outbox.prune(now)
     callbook.prune(now)
     delivery.prune(now)
+
+
+@shared_task
+def prune_sessions() -> None:
+    sessions.prune()
 
 
 @shared_task

@@ -16,6 +16,7 @@ def timetable(shards: int, sample_seconds: int, proof_seconds: int) -> dict[str,
         "messages": every(5, "panel.tasks.send_messages"),
         "usage": every(300, "panel.tasks.write_usage"),
         "prune-told": every(3600, "panel.tasks.prune_told"),
+        "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
         "prune-previews": every(3600, "jobs.tasks.prune_previews"),
     } | {
         f"collect-{shard}": every(

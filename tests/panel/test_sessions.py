@@ -196,3 +196,16 @@ def test_no_session_of_a_deleted_person_is_left() -> None:
     assert UserSession.objects.count() == 1
     user.delete()
     assert UserSession.objects.count() == 0
+
+
+def test_sessions_that_expired_are_forgotten_once_a_day(ann: User) -> None:
+    gone, here = signed_in(), signed_in(PHONE)
+    long_ago = timezone.now() - timedelta(days=15)
+    expired = Session.objects.filter(session_key=gone.session.session_key)
+    expired.update(expire_date=timezone.now() - timedelta(hours=1))
+    noted = UserSession.objects.filter(session_key=gone.session.session_key)
+    noted.update(last_seen_at=long_ago)
+    assert sessions.prune() == 1
+    assert [each.session_key for each in sessions.live(ann)] == [here.session.session_key]
+    assert UserSession.objects.count() == Session.objects.count() == 1
+    assert sessions.prune() == 0

@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from pytest_django import Settings
 
 from jobs import nudge
 from panel.billing import usage
 from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLine
+from panel.orders.quote import period
 from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import Shop, plan, shop
@@ -53,8 +55,8 @@ def bought(acme: Shop, to_plan: CachePlan | None, at: datetime, **fields: Any) -
 
 def months(at: datetime = JUNE + timedelta(seconds=5)) -> list[tuple[str, int]]:
     """The lines of the month, once it was gone over twice."""
-    usage.write_month(at)
-    assert usage.write_month(at) == 0
+    usage.write_months(at)
+    assert usage.write_months(at) == 0
     lines = UsageLine.objects.filter(kind=LineKind.RECURRING, period_start=JUNE)
     return [(line.description.split()[0], line.amount_minor) for line in lines]
 
@@ -139,6 +141,43 @@ def test_a_month_that_began_before_the_billing_system_is_not_charged() -> None:
     bought(shop(), plan(), MAY)
     Endpoint.objects.update(created_at=JUNE + timedelta(seconds=1))
     assert months() == []
+
+
+def test_months_in_which_nothing_ran_are_made_up_for_once_something_does() -> None:
+    bought(shop(), plan(), MAY)
+    assert months() == [("Fast", 490)]
+    # The books of this test are written today, and tell nothing of what comes.
+    this, _ = period(datetime.now(UTC))
+    after = [period(this + timedelta(days=32 * n))[0] for n in range(1, 4)]
+    UsageLine.objects.update(period_start=this, name="this month's")
+    assert usage.write_months(after[-1]) == 3
+    assert usage.write_months(after[-1]) == 0
+    recurring = UsageLine.objects.filter(period_start__gt=this).order_by("period_start")
+    assert list(recurring.values_list("period_start", flat=True)) == after
+
+
+def test_a_month_that_is_over_is_charged_for_what_was_there_then() -> None:
+    now, fast = datetime.now(UTC), plan()
+    this, _ = period(now)
+    last, _ = period(this - timedelta(days=1))
+    ended, given = shop(), shop("Given")
+    bought(ended, fast, last - timedelta(days=3), price_minor=390)
+    was(ended.volume, last + timedelta(days=1))
+    Volume.objects.filter(pk=ended.volume.pk).update(cache_plan=None)
+    was(given.volume, last + timedelta(days=1))
+    Volume.objects.filter(pk=given.volume.pk).update(cache_plan=fast)
+    usage.write_months(now)
+    line = UsageLine.objects.get(period_start=last)
+    assert (line.volume, line.customer, line.amount_minor) == (ended.volume, ended.customer, 390)
+
+
+def was(volume: Volume, until: datetime) -> None:
+    """The books have the volume as it is now, changed then."""
+    fields = [each.attname for each in Volume._meta.concrete_fields if each.name != "guest"]
+    values = {name: getattr(volume, name) for name in fields}
+    events: Any = Volume.pgh_event_model  # type: ignore[attr-defined]
+    with time_machine.travel(until):
+        events.objects.create(pgh_label="update", pgh_obj=volume, **values)
 
 
 def test_a_volume_without_a_customer_or_a_plan_costs_nothing() -> None:

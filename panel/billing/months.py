@@ -1,0 +1,115 @@
+"""What volumes cost a month: which months are to be gone over, and the plan a volume began one
+with. Reads only; `panel.billing.usage` writes the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django.db.models import Max, Q, QuerySet
+
+from panel.models import Intent, LineKind, Order, OrderState, UsageLine
+from panel.models.order import OPEN
+from panel.orders import trial
+from panel.orders.prices import paid
+from panel.orders.quote import period
+from storage.models import CachePlan, Customer, Volume
+
+UNSETTLED = (*OPEN, OrderState.SCHEDULED)
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """`is_past` when it is over: what was given since cost nothing then."""
+
+    begin: datetime
+    end: datetime
+    is_past: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.begin:%Y-%m}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a customer owes for the plan that a volume began a month with."""
+
+    customer: Customer
+    plan: CachePlan
+    minor: int
+    currency: str
+
+
+def owed(now: datetime, since: datetime) -> Iterator[Month]:
+    """This month, the one before it, in which an order may have been waited for, and those before
+    that in which nobody wrote a line: nothing ran then. Oldest first, and none that began before
+    `since`."""
+    this, _ = period(now)
+    last, _ = period(this - timedelta(days=1))
+    lines = UsageLine.objects.filter(kind=LineKind.RECURRING)
+    newest: datetime | None = lines.aggregate(at=Max("period_start"))["at"]
+    begin = min(newest or since, last)
+    while begin <= this:
+        begin, end = period(begin)
+        if begin >= since:
+            yield Month(begin, end, begin < this)
+        begin = end
+
+
+def volumes(month: Month) -> QuerySet[Volume]:
+    """Those that may owe something for the month and have no line yet. What an order comes to that
+    was at work when it began is not known before that has ended."""
+    done = Order.objects.filter(_since(month), state=OrderState.COMPLETED, from_plan__isnull=False)
+    found = Q(cache_plan__isnull=False) | Q(pk__in=done.values("volume"))
+    if month.is_past:
+        changed = _changes().filter(pgh_created_at__gte=month.begin, cache_plan__isnull=False)
+        found |= Q(pk__in=changed.values("pgh_obj"))
+    written = UsageLine.objects.filter(kind=LineKind.RECURRING, period_start=month.begin)
+    before = Order.objects.filter(state__in=UNSETTLED, created_at__lt=month.begin)
+    unsettled = before.exclude(state=OrderState.SCHEDULED, due_at__gt=month.begin)
+    rows = Volume.objects.filter(found).exclude(pk__in=written.values("volume"))
+    return rows.exclude(pk__in=unsettled.values("volume")).select_related("customer", "cache_plan")
+
+
+def cost(volume: Volume, month: Month) -> Cost | None:
+    """What was agreed on for the plan that the volume had when the month began, else what that plan
+    costs. A trial that runs over the turn of the month costs nothing."""
+    done = Order.objects.filter(volume=volume, state=OrderState.COMPLETED)
+    done = done.select_related("customer", "from_plan", "to_plan")
+    first = done.filter(_since(month)).order_by("id").first()
+    customer, plan = volume.customer, volume.cache_plan
+    if first is not None:
+        customer, plan = first.customer, first.from_plan
+    elif month.is_past and (was := _as_recorded(volume, month)) is not None:
+        customer, plan = was.customer, was.cache_plan
+    if customer is None or plan is None:
+        return None
+    if first is None and (customer, plan) == (volume.customer, volume.cache_plan):
+        price = paid(volume) if trial.running(volume) is None else None
+        return Cost(customer, plan, price.minor, price.currency) if price is not None else None
+    before = done.exclude(_since(month)).filter(customer=customer).order_by("-id").first()
+    if before is None or before.to_plan_id != plan.pk:
+        return Cost(customer, plan, plan.price_minor, plan.currency)
+    minor = 0 if before.intent == Intent.TRIAL else before.price_minor
+    return Cost(customer, plan, minor, before.currency)
+
+
+def _since(month: Month) -> Q:
+    """Orders whose change was made after the month had begun: one for the end of a period is of the
+    next period from its first moment on."""
+    return Q(due_at=None, created_at__gte=month.begin) | Q(due_at__gt=month.begin)
+
+
+def _as_recorded(volume: Volume, month: Month) -> Any:
+    """The volume as it was when the month began, where the books were changed since."""
+    since = _changes().filter(pgh_obj=volume.pk, pgh_created_at__gte=month.begin)
+    return since.order_by("pgh_created_at", "pgh_id").first()
+
+
+def _changes() -> Any:
+    """The records of volumes as they were before each change."""
+    events = cast("Any", Volume).pgh_event_model.objects
+    return events.filter(pgh_label="update").select_related("customer", "cache_plan")
