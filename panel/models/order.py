@@ -63,9 +63,10 @@ class Order(models.Model):
 
     `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
     is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
-    when the billing system must have answered. `expected` is what was promised before
-    (`storage.outlook`), for the proof and the ledger. `idempotency_key` is the asker's name for
-    the request ("" = none): the same one again is the same order.
+    when the billing system must have answered. What the panel begins by itself is not tried again
+    before `again_at`, while `obstacle` (a reason's code) is in the way. `expected` is what was
+    promised before (`storage.outlook`), for the proof and the ledger. `idempotency_key` is the
+    asker's name for the request ("" = none): the same one again is the same order.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -101,6 +102,8 @@ class Order(models.Model):
     reverts = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reverted_by"
     )
+    again_at = models.DateTimeField(null=True, blank=True)
+    obstacle = models.CharField(max_length=32, blank=True, default="", db_default="")
     reason_code = models.CharField(max_length=32, blank=True)
     reason = models.CharField(max_length=500, blank=True)
     expected = models.JSONField(default=dict, blank=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,7 +9,7 @@ from django.db import transaction
 
 from jobs.clock import database_now
 from panel.models import Order, OrderState
-from panel.orders import events
+from panel.orders import backoff, events
 from panel.orders.choices import offers_of
 from panel.orders.moves import move
 from panel.orders.place import begin as begin_job
@@ -20,15 +19,14 @@ from panel.orders.weigh import KINDS, Weighed, no_offer
 from storage.models import Customer, Volume
 from storage.rows import rows_of
 
-log = logging.getLogger(__name__)
-
 PATIENCE: Final = timedelta(days=1)
 """So long after its time an order is tried; then it has failed."""
 
 
 def due(now: datetime) -> list[Order]:
     """Those whose time has come."""
-    found = Order.objects.filter(state=OrderState.SCHEDULED, due_at__lte=now)
+    scheduled = Order.objects.filter(state=OrderState.SCHEDULED, due_at__lte=now)
+    found = scheduled.filter(backoff.ready(now))
     return list(found.order_by("due_at"))
 
 
@@ -39,7 +37,7 @@ def begin(order: Order) -> bool:
         with transaction.atomic():
             return _begin(order)
     except OrderRefused as refused:
-        log.info("order %s cannot begin yet: %s", order.key, refused.message)
+        backoff.put_off(order, refused, order.due_at)
         return _give_up(order, refused)
 
 

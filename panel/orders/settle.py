@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError, connection
 from jobs.clock import database_now
 from jobs.models import OVER
 from panel.models import Order
-from panel.orders import decide, schedule, trial
+from panel.orders import backoff, decide, schedule, trial
 from panel.orders.outcome import settle
 from panel.orders.place import take
 from panel.orders.refusal import OrderRefused
@@ -46,8 +46,9 @@ def _end_trial(order: Order) -> bool:
     try:
         take(trial.way_back(order))
     except OrderRefused as refused:
-        log.info("the trial %s cannot end yet: %s", order.key, refused.message)
+        backoff.put_off(order, refused, order.trial_until)
         return False
+    backoff.clear(order)
     return True
 
 

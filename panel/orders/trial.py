@@ -10,6 +10,7 @@ from django.db.models import Exists, F, OuterRef
 
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
+from panel.orders import backoff
 from panel.orders.asking import Ask
 from panel.orders.prices import last_completed
 from panel.orders.refusal import OrderRefused
@@ -68,6 +69,7 @@ def due(now: datetime) -> list[Order]:
     found = done.filter(
         ~Exists(later), ~Exists(backs.filter(state__in=OPEN)), ~Exists(tried), intent=Intent.TRIAL
     ).filter(
+        backoff.ready(now),
         trial_until__lte=now,
         volume__cache_plan=F("to_plan"),
         volume__customer=F("customer"),

@@ -41,8 +41,8 @@ def leave(acme: Shop, **fields: str) -> Order:
 
 
 def come(order: Order, ago: timedelta = timedelta(seconds=1)) -> Order:
-    """Its time has come, and the panel looks."""
-    Order.objects.filter(pk=order.pk).update(due_at=timezone.now() - ago)
+    """Its time has come, and the panel looks; the pause after the last look is over."""
+    Order.objects.filter(pk=order.pk).update(due_at=timezone.now() - ago, again_at=None)
     settle.sweep()
     order.refresh_from_db()
     return order

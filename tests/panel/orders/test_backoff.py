@@ -1,0 +1,108 @@
+"""What is in the way of an order is waited for less and less impatiently, and told once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from panel.models import Intent, Order, OrderState
+from panel.orders import schedule, settle, trial
+from panel.orders.backoff import LEAST, MOST
+from storage.models import Host
+from tests.panel.orders.till import buy, finish, has_cache
+from tests.panel.portal.shop import Shop, plan, shop
+
+pytestmark = pytest.mark.django_db
+
+
+def waits(order: Order) -> timedelta:
+    """How long it is left alone from now on."""
+    order.refresh_from_db()
+    assert order.again_at is not None
+    return order.again_at - timezone.now()
+
+
+def due_since(order: Order, ago: timedelta) -> datetime:
+    at = timezone.now() - ago
+    Order.objects.filter(pk=order.pk).update(due_at=at, trial_until=at, again_at=None)
+    return at
+
+
+@pytest.fixture
+def acme() -> Shop:
+    return shop()
+
+
+@pytest.fixture
+def leaving(acme: Shop) -> Order:
+    """The customer wants no cache from the next period on."""
+    finish(buy(acme, plan()))
+    has_cache(acme)
+    return buy(acme, None, when=None)
+
+
+@pytest.fixture
+def tried(acme: Shop, settings: Settings) -> Order:
+    settings.TIERCEL_TRIAL_DAYS = 7
+    made = buy(acme, plan(), trial=True)
+    finish(made)
+    has_cache(acme)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("ago", "pause"),
+    [
+        (timedelta(seconds=1), LEAST),
+        (timedelta(minutes=4), timedelta(minutes=1)),
+        (timedelta(hours=3), MOST),
+    ],
+)
+def test_the_longer_it_lasts_the_longer_is_the_pause(
+    leaving: Order, ago: timedelta, pause: timedelta
+) -> None:
+    Host.objects.update(state="quarantined")
+    due_since(leaving, ago)
+    settle.sweep()
+    assert abs(waits(leaving) - pause) < timedelta(seconds=2)
+    assert schedule.due(timezone.now()) == []
+    assert schedule.due(timezone.now() + pause + LEAST) == [leaving]
+
+
+def test_it_is_told_when_what_is_in_the_way_changes_and_not_each_time(
+    leaving: Order, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="panel.orders")
+    Host.objects.update(state="quarantined")
+    for _ in range(3):
+        due_since(leaving, timedelta(minutes=1))
+        settle.sweep()
+    assert [leaving.key in line for line in caplog.messages] == [True]
+    Host.objects.update(state="active")
+    due_since(leaving, timedelta(minutes=1))
+    settle.sweep()
+    leaving.refresh_from_db()
+    assert leaving.state == OrderState.RUNNING
+
+
+def test_a_trial_that_cannot_be_taken_back_yet_waits_too(
+    tried: Order, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="panel.orders")
+    Host.objects.update(state="quarantined")
+    for _ in range(2):
+        due_since(tried, timedelta(hours=3))
+        settle.sweep()
+    assert trial.due(timezone.now()) == []
+    assert abs(waits(tried) - MOST) < timedelta(seconds=2)
+    Host.objects.update(state="active")
+    due_since(tried, timedelta(hours=3))
+    settle.sweep()
+    assert Order.objects.filter(intent=Intent.REVERT, reverts=tried).exists()
+    tried.refresh_from_db()
+    assert (tried.again_at, tried.obstacle) == (None, "")
+    told = [line for line in caplog.messages if tried.key in line]
+    assert len(told) == 2
