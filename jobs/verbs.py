@@ -36,6 +36,8 @@ from storage.tuned_form import TunedForm
 from storage.wish import Wish
 
 UNPROCESSABLE, CONFLICT = 422, 409
+PROVEN = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
+"""What gives data up, confirmed only with a fresh proof of who sits there."""
 
 
 @staff_view(Right.OPERATE)
@@ -153,7 +155,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     )
     if preview.kind == Kind.DESTROY_VOLUME and not may(request.user, Right.ADMINISTER):
         raise PermissionDenied(Right.ADMINISTER)
-    if preview.kind == Kind.DESTROY_VOLUME:
+    if preview.kind in PROVEN:
         require_proof(request, reverse("job", args=[preview.key]))
     if preview.state != State.SUCCEEDED:
         refusal = Refused(

@@ -202,11 +202,17 @@ def test_a_part_of_a_page_sends_the_whole_page_there(ann: User) -> None:
 # --- What it guards ------------------------------------------------------------------------------
 
 
-def test_a_volume_is_not_destroyed_without_one(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("kind", "verb"),
+    [(Kind.DESTROY_VOLUME, "volume.destroy"), (Kind.DROP_CACHE, "cache.drop")],
+)
+def test_no_volume_is_destroyed_and_no_lost_cache_given_up_without_one(
+    client: Client, kind: Kind, verb: str
+) -> None:
     admin = make.staff_user()
     client.force_login(admin)
-    preview = job(scene(), kind=Kind.DESTROY_VOLUME, dry_run=True)
-    step(preview, verb="volume.destroy")
+    preview = job(scene(), kind=kind, dry_run=True)
+    step(preview, verb=verb)
     end(preview)
     response: Any = client.post(reverse("cache-apply", args=[preview.key]))
     asked = urlsplit(response["Location"])
