@@ -18,7 +18,7 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
-from jobs import audit, decisions, fallback, preview, steps
+from jobs import audit, decisions, fallback, preview, steps, turns
 from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts, target_of
 from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
@@ -124,6 +124,8 @@ def _next_step(job: Job) -> Step | None:
         wait(job, max(REST_SECONDS, int(seconds)), held.sentence)
     except Taken as taken:
         wait(job, REST_SECONDS, taken.sentence)
+        # Given back before this job was seen to wait for it.
+        turns.pass_on(taken.vg_uuid)
     return None
 
 

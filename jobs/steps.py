@@ -90,6 +90,7 @@ def follow(job: Job, step: Step, outcome: Outcome) -> None:
     step.refresh_from_db()
     if is_done:
         audit.outcome(job, step)
+        _give_back(step)
 
 
 @durable("fail")
@@ -100,6 +101,7 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
     audit.outcome(job, step, error)
+    _give_back(step)
 
 
 @durable("put_back")
@@ -109,6 +111,13 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> None:
     audit.outcome(job, step, error)
     step.state, step.op_id, step.error = StepState.PLANNED, None, error
     step.save(update_fields=["state", "op_id", "error"])
+
+
+def _give_back(step: Step) -> None:
+    """Not for a step that was put back: something else is in the group, and two jobs would wake
+    each other until that has ended."""
+    if step.holds_vg:
+        turns.pass_on(step.vg_uuid)
 
 
 @transaction.atomic

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from django.db import connection
+from datetime import timedelta
 
-from jobs.models import Job, Step, StepState
+from django.db import connection
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from jobs import nudge
+from jobs.endings import REST_SECONDS
+from jobs.models import Job, State, Step, StepState
 
 CONSTRAINT = "step_one_per_vg"
 
@@ -12,7 +18,8 @@ CONSTRAINT = "step_one_per_vg"
 class Taken(Exception):
     """A step of another job changes the volume group now; `sentence` says which."""
 
-    def __init__(self, vg_name: str, holder: Job | None) -> None:
+    def __init__(self, vg_uuid: str, vg_name: str, holder: Job | None) -> None:
+        self.vg_uuid = vg_uuid
         who = f"{holder} ({holder.key})" if holder is not None else "another job"
         self.sentence = f"Waits for {who}, which changes {vg_name} now"
         super().__init__(self.sentence)
@@ -33,6 +40,26 @@ def next_fence(vg_uuid: str) -> int:
 
 def taken(vg_uuid: str, vg_name: str) -> Taken:
     """Who has the turn in the group, as far as the database tells now."""
-    holding = Step.objects.filter(vg_uuid=vg_uuid, state=StepState.RUNNING, holds_vg=True)
-    step = holding.select_related("job__volume").first()
-    return Taken(vg_name, step.job if step is not None else None)
+    step = _holding(vg_uuid).select_related("job__volume").first()
+    return Taken(vg_uuid, vg_name, step.job if step is not None else None)
+
+
+def pass_on(vg_uuid: str) -> None:
+    """Where the group is free, the job that has rested for it longest goes on at once: the sweeper
+    would come by seconds later. Others that rest so shortly lose nothing by looking again."""
+    if not vg_uuid or _holding(vg_uuid).exists():
+        return
+    resting = Job.objects.filter(
+        state=State.WAITING,
+        not_before__lte=Now() + timedelta(seconds=REST_SECONDS),
+        volume__placement__vg_uuid=vg_uuid,
+        volume__placement__until=None,
+    )
+    job_id = resting.exclude(step__state=StepState.RUNNING).order_by("id").values("pk").first()
+    if job_id is not None:
+        Job.objects.filter(**job_id, state=State.WAITING).update(not_before=None)
+        nudge.job(job_id["pk"])
+
+
+def _holding(vg_uuid: str) -> QuerySet[Step]:
+    return Step.objects.filter(vg_uuid=vg_uuid, state=StepState.RUNNING, holds_vg=True)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import hosts, runner, steps, turns
+from jobs import hosts, nudge, runner, steps, turns
 from jobs.models import Job, State, Step, StepState, VgFence
 from jobs.moves import LostLease, claim
+from jobs.outcome import Outcome
 from jobs.queue import cancel
 from storage.plan import Step as Planned
 from tests import make
@@ -46,6 +47,52 @@ def test_a_second_job_waits_for_the_volume_group_and_says_for_whom(
     Step.objects.filter(job=first).update(state=StepState.DONE)
     run(job)
     assert (job.state, job.step_set.count()) == (State.SUCCEEDED, 2)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_the_next_job_is_woken_when_the_volume_group_is_free(
+    job: Job,
+    is_done: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    first, sent = job_in(State.RUNNING), list[tuple[object, ...]]()
+    step = steps.intend(first, ATTACH)
+    assert step is not None
+    assert run(job).state == State.WAITING
+    monkeypatch.setattr(nudge, "send", lambda *told: sent.append(told))
+    with django_capture_on_commit_callbacks(execute=True):
+        if is_done:
+            steps.follow(first, step, Outcome("done", [], (), {}, None))
+        else:
+            steps.fail(first, step, {"code": "cmd_failed"})
+    assert sent == [("jobs.tasks.run_job", job.pk)]
+    assert claim(job.pk, "me") is not None
+
+
+def test_a_job_that_waits_for_something_else_is_left_alone(job: Job) -> None:
+    step = steps.intend(job_in(State.RUNNING), ATTACH)
+    assert step is not None
+    assert run(job).state == State.WAITING
+    Job.objects.filter(pk=job.pk).update(not_before=Now() + timedelta(minutes=5))
+    Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
+    turns.pass_on(make.VG_UUID)
+    assert claim(job.pk, "me") is None
+
+
+def test_a_turn_given_back_before_the_wait_is_on_record_is_not_missed(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = steps.intend(job_in(State.RUNNING), ATTACH)
+    assert step is not None
+    wait = runner.wait
+
+    def meanwhile(*args: Any) -> None:
+        Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
+        wait(*args)
+
+    monkeypatch.setattr(runner, "wait", meanwhile)
+    assert run(job).not_before is None
 
 
 def test_a_long_step_that_is_polled_lets_others_change_the_group(
