@@ -12,6 +12,8 @@ APT_VENV = { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -
 	&& $(PYTHON) -m venv --clear .venv; }
 # For pytest: one folder or one mark by ARGS="tests/storage -m 'not lab'".
 ARGS ?=
+# Each of the many short processes would compile all it imports: twice the work.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \

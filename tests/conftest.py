@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test.utils import setup_databases, teardown_databases
+from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
 from panel import embedded
@@ -43,14 +43,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what this run started."""
-    embedded.stop(STARTED)
+    """Stop what this run started, unless another one has come to use it."""
+    if not hasattr(config, "workerinput"):
+        drop(template())
+        if not any(run.exists() for _, run in databases()):
+            embedded.stop(STARTED)
 
 
 def this_run() -> str:
     """Name this process's database after the run and the xdist worker."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     return f"test_tiercel_{os.environ[RUN]}_{worker}"
+
+
+def template() -> str:
+    """The run's database that has every table and no rows, for all its processes to copy."""
+    return f"test_tiercel_{os.environ[RUN]}_template"
 
 
 def url_of(role: str, name: str) -> str:
@@ -66,14 +74,19 @@ def broker_url(url: str, number: int) -> str:
     return urlsplit(url)._replace(path=f"/{number}").geturl()
 
 
+def databases() -> list[tuple[str, Path]]:
+    """The databases of tests, each with the process of its run as long as that lives."""
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        rows = owner.execute("SELECT datname FROM pg_database").fetchall()
+    found = (re.match(r"test_tiercel_(\d+)", name) for (name,) in rows)
+    return [(run.string, Path(f"/proc/{run[1]}")) for run in found if run]
+
+
 def drop_leftovers() -> None:
     """Drop the databases of runs that were killed."""
-    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
-        rows = owner.execute("SELECT datname FROM pg_database WHERE datname ~ '^test_tiercel_'")
-        for (name,) in rows.fetchall():
-            run = re.match(r"test_tiercel_(\d+)", name)
-            if run and not Path(f"/proc/{run[1]}").exists():
-                owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    for name, run in databases():
+        if not run.exists():
+            drop(name)
 
 
 def become(role: str) -> None:
@@ -83,31 +96,49 @@ def become(role: str) -> None:
     connection.settings_dict.update(USER=entry["USER"], PASSWORD=entry["PASSWORD"])
 
 
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> None:
-    """Give each process a database of its own."""
-    connection.settings_dict["TEST"]["NAME"] = this_run()
+def drop(name: str) -> None:
+    """Drop a database of this run, whoever still uses it."""
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(
-    django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
-) -> Iterator[None]:
-    """Make the database as the owner, then hand the connection to the app's role."""
+def migrated(django_db_blocker: DjangoDbBlocker) -> str:
+    """The template's name. The first of the run's processes makes it, the others wait."""
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        owner.execute("SELECT pg_advisory_lock(hashtext(%s))", [template()])
+        is_there = owner.execute("SELECT FROM pg_database WHERE datname = %s", [template()])
+        if is_there.fetchone() is None:
+            unfinished = f"{template()}_unfinished"
+            with django_db_blocker.unblock():
+                become("owner")
+                connection.settings_dict["TEST"]["NAME"] = unfinished
+                setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
+                become("app")
+            owner.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{template()}"')
+    return template()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(migrated: str, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Give each process a database of its own, which the app's role works on."""
+    name = this_run()
+    drop(name)
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        owner.execute(f'CREATE DATABASE "{name}" TEMPLATE "{migrated}"')
+        # No test loses power.
+        owner.execute(f'ALTER DATABASE "{name}" SET synchronous_commit TO off')
+    with psycopg.connect(url_of("owner", name), autocommit=True) as owner:
+        # Only the tests empty tables, after those that need real transactions.
+        owner.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO tiercel_app")
+        owner.execute("ALTER TABLE jobs_auditentry DISABLE TRIGGER audit_no_truncate")
     with django_db_blocker.unblock():
-        become("owner")
-        made = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
-        with connection.cursor() as cursor:
-            # No test loses power.
-            cursor.execute(f"ALTER DATABASE {this_run()} SET synchronous_commit TO off")
-            # Only the tests empty tables, after those that need real transactions.
-            cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO tiercel_app")
-            cursor.execute("ALTER TABLE jobs_auditentry DISABLE TRIGGER audit_no_truncate")
+        connection.settings_dict["NAME"] = name
         become("app")
     yield
     with django_db_blocker.unblock():
-        become("owner")
-        teardown_databases(made, verbosity=0)
+        connection.close()
+    drop(name)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def records_of(name: str) -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def running(
-    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
+    tmp_path_factory: pytest.TempPathFactory, migrated: str, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Running]:
     """Web, worker, collector and beat, with a database of their own and one person in it."""
     name = f"{this_run()}_running"
@@ -75,7 +75,7 @@ def running(
     }
     with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
         owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        owner.execute(f'CREATE DATABASE "{name}"')
+        owner.execute(f'CREATE DATABASE "{name}" TEMPLATE "{migrated}"')
         try:
             with Running(environment, tmp_path_factory.mktemp("running")) as panel:
                 with django_db_blocker.unblock(), records_of(name):

@@ -31,7 +31,7 @@ class Running:
     """A panel at work. A context manager; everything it starts it stops, by its own pid."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
-        """`environment` names an empty database and its owner; logs go to `folder`."""
+        """`environment` names a database with its tables, and its owner; logs go to `folder`."""
         self.folder = folder
         self.port = free_port()
         # A socket's path must be short, whatever the checkout's is.
@@ -61,7 +61,6 @@ class Running:
     def __enter__(self) -> Self:
         try:
             self.start(REDIS)
-            self.manage("migrate", "--verbosity=0", "--skip-checks")
             for name in procfile():
                 self.start(name)
             until("the web answers", lambda: processes.answers(f"{self.url}/health"), 60)

@@ -90,7 +90,11 @@ def test_an_extension_that_fails_leaves_nothing_behind(enrolled: Host, fake_host
     assert fake_host.root.lv(f"v-{volume.key}").size_bytes == GIB
 
 
-def test_a_cancelled_move_goes_back(enrolled: Host, fake_host: FakeHost) -> None:
+def test_a_cancelled_move_goes_back(
+    enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The worker leaves the move soon.
+    monkeypatch.setattr(runner, "HOLD_SECONDS", 0.1)
     volume = new_volume(enrolled)
     assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
     fake_host.machine.move_bytes_per_second = 1

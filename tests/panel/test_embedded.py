@@ -1,11 +1,13 @@
 """The embedded services: real servers in a checkout of their own."""
 
-import subprocess
+import shutil
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import psycopg
 import pytest
+from django.core.management import call_command
 
 from panel import embedded
 from panel.embedded import Place, ServiceError
@@ -22,6 +24,26 @@ def place(tmp_path: Path) -> Iterator[Place]:
         place.sockets.rmdir()
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster that was started once and stopped; making one takes seconds."""
+    place = Place(tmp_path_factory.mktemp("made"))
+    postgres = Postgres(place)
+    embedded.start([postgres])
+    embedded.stop([postgres])
+    place.sockets.rmdir()
+    return postgres.data
+
+
+@pytest.fixture
+def postgres(place: Place, made: Path) -> Postgres:
+    """The server of a checkout that was in use before."""
+    place.make()
+    postgres = Postgres(place)
+    shutil.copytree(made, postgres.data)
+    return postgres
+
+
 def test_two_checkouts_have_different_sockets_short_enough_for_the_kernel(tmp_path: Path) -> None:
     one, other = Place(tmp_path / "one" / ("x" * 200)), Place(tmp_path / "other")
     assert one.sockets != other.sockets
@@ -36,8 +58,10 @@ def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
         assert app.execute("SELECT current_user").fetchone() == ("tiercel_app",)
 
 
-def test_the_app_may_use_what_the_owner_makes_but_not_change_it(place: Place) -> None:
-    embedded.start([Postgres(place)])
+def test_the_app_may_use_what_the_owner_makes_but_not_change_it(
+    place: Place, postgres: Postgres
+) -> None:
+    embedded.start([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE made (n bigserial, what text)")
         owner.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql RETURN 1")
@@ -51,8 +75,7 @@ def test_the_app_may_use_what_the_owner_makes_but_not_change_it(place: Place) ->
                 app.execute(refused)
 
 
-def test_data_outlives_a_stop(place: Place) -> None:
-    postgres = Postgres(place)
+def test_data_outlives_a_stop(place: Place, postgres: Postgres) -> None:
     embedded.start([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE kept (n int)")
@@ -67,19 +90,13 @@ def test_stop_where_nothing_runs_does_nothing(place: Place) -> None:
     assert embedded.stop(embedded.every_service(place)) == []
 
 
-def test_a_failed_start_shows_the_end_of_the_log(place: Place) -> None:
-    postgres = Postgres(place)
-    embedded.start([postgres])
-    embedded.stop([postgres])
+def test_a_failed_start_shows_the_end_of_the_log(postgres: Postgres) -> None:
     (postgres.data / "postgresql.conf").write_text("max_connections = many\n")
     with pytest.raises(ServiceError, match="invalid value for parameter"):
         postgres.start()
 
 
-def test_data_of_another_version_is_refused_with_a_way_out(place: Place) -> None:
-    postgres = Postgres(place)
-    embedded.start([postgres])
-    embedded.stop([postgres])
+def test_data_of_another_version_is_refused_with_a_way_out(postgres: Postgres) -> None:
     (postgres.data / "PG_VERSION").write_text("9\n")
     with pytest.raises(ServiceError, match=r"made by PostgreSQL 9.*pg_dump"):
         postgres.start()
@@ -102,12 +119,6 @@ def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path)
 
 
 def test_the_services_command_tells_and_needs_no_database() -> None:
-    done = subprocess.run(
-        [".venv/bin/python", "manage.py", "services", "status"],
-        cwd=embedded.CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["postgresql: running", "redis: running"]
+    told = StringIO()
+    call_command("services", "status", stdout=told)
+    assert told.getvalue().splitlines() == ["postgresql: running", "redis: running"]

@@ -25,9 +25,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         """Start everything in order and stop what was started in the reverse order."""
-        signal.signal(signal.SIGTERM, interrupt)
         if not processes.is_free(port):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
+        signal.signal(signal.SIGTERM, interrupt)
         try:
             with ExitStack() as stack:
                 services = embedded.wanted(os.environ)
