@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -117,7 +118,8 @@ def _give_back(step: Step) -> None:
     """Not for a step that was put back: something else is in the group, and two jobs would wake
     each other until that has ended."""
     if step.holds_vg:
-        turns.pass_on(step.vg_uuid)
+        # Afterwards: no transaction of one job waits for another job's row.
+        transaction.on_commit(partial(turns.pass_on, step.vg_uuid), robust=True)
 
 
 @transaction.atomic
