@@ -21,6 +21,7 @@ class Scheduler(beat.Scheduler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Open the connection that carries the mark."""
         self.marks = broker.client()
+        self.is_away = False
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -30,10 +31,26 @@ class Scheduler(beat.Scheduler):
             entry.last_run_at = entry.default_now() - timedelta(days=1)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Send what is due, leave the mark, say in how many seconds to wake again."""
-        seconds: float = super().tick(*args, **kwargs)
+        """Leave the mark, send what is due, say in how many seconds to wake again. While Redis is
+        away nothing is sent: kombu would try each message several times at once, and lose a file
+        descriptor with each connection that it gives up."""
         try:
             self.marks.set(MARK, "alive", ex=MARK_SECONDS)
         except redis.RedisError as error:
-            logger.warning("beat left no mark in Redis: %s", error)
+            if not self.is_away:
+                logger.warning("Redis is away, beat sends nothing until it is back: %s", error)
+            self.is_away = True
+            return float(self.max_interval)
+        if self.is_away:
+            logger.warning("Redis is back")
+            self.is_away = False
+            self._connect_anew()
+        seconds: float = super().tick(*args, **kwargs)
         return seconds
+
+    def _connect_anew(self) -> None:
+        """What was made for the lost connection would be found broken by the first message."""
+        for name in ("producer", "connection"):
+            made = self.__dict__.pop(name, None)
+            if made is not None:
+                made.release()

@@ -1,6 +1,13 @@
 """Celery's clock."""
 
+import gc
+import socket
+from pathlib import Path
+
 import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from panel import broker
 from panel.beat import MARK, Scheduler
@@ -44,3 +51,44 @@ def test_a_tick_leaves_a_mark(scheduler: Scheduler, monkeypatch: pytest.MonkeyPa
         scheduler.tick()
         assert client.ttl(MARK) > 0
     assert len(sent) == 1
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_while_redis_is_away_nothing_is_sent_and_nothing_lost(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
+    here = scheduler.marks
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    scheduler.marks = redis.Redis(port=port, retry=Retry(NoBackoff(), 0))
+    before = descriptors()
+    for _ in range(50):
+        assert scheduler.tick() == app.conf.beat_max_loop_interval
+    assert sent == []
+    assert descriptors() <= before
+    assert len([line for line in caplog.messages if "Redis is away" in line]) == 1
+    scheduler.marks = here
+    scheduler.tick()
+    assert len(sent) == 1
+
+
+def test_each_time_redis_comes_back_beat_connects_anew_and_keeps_no_old_connection(
+    scheduler: Scheduler,
+) -> None:
+    def lose_and_find_again() -> None:
+        scheduler.is_away = True
+        scheduler.tick()
+        gc.collect()
+
+    for _ in range(3):
+        lose_and_find_again()
+    first, before = scheduler.producer, descriptors()
+    for _ in range(10):
+        lose_and_find_again()
+    assert scheduler.producer is not first
+    assert descriptors() <= before
