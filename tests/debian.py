@@ -6,30 +6,35 @@ import shutil
 import subprocess
 import sys
 
+from tests.browsers import PROGRAMS, program
 from tests.lab import image
 from tests.lab.packages import LabUnavailable, install_packages
 
-BROWSER = "chromium"
-
 
 def install_browser() -> None:
-    """Install Debian's Chromium unless it is there; Playwright's own build is not used."""
-    if shutil.which(BROWSER):
+    """Install the first of the browsers that Debian has; Playwright's own build is not used. A
+    machine that has the second keeps to it where the first cannot be had."""
+    if shutil.which(PROGRAMS[0]):
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        print(f"The browser tests need {BROWSER}. As root: apt-get install {BROWSER}")
+        if program() is None:
+            print(f"The browser tests need {PROGRAMS[0]}. As root: apt-get install {PROGRAMS[0]}")
         return
-    print(f"Installing the Debian package {BROWSER} for the browser tests", flush=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    wait = ["-o", "DPkg::Lock::Timeout=300"]
-    for arguments in (["update"], ["install", "-y", "--no-install-recommends", BROWSER]):
-        subprocess.run(
-            ["apt-get", "-qq", *wait, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
+    print("Installing a Debian package for the browser tests", flush=True)
+    _apt("update")
+    if not any(_apt("install", "-y", "--no-install-recommends", name) for name in PROGRAMS):
+        sys.exit(f"apt-get has none of: {', '.join(PROGRAMS)}")
+
+
+def _apt(*arguments: str) -> bool:
+    done = subprocess.run(
+        ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *arguments],
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    return done.returncode == 0
 
 
 def say(line: str) -> None:

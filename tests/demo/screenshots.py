@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -14,6 +13,7 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 from jobs.models import Job
 from panel.embedded import CHECKOUT
 from storage.models import Volume
+from tests.browsers import program
 from tests.demo.people import Login
 
 FOLDERS = {"lab": Path(CHECKOUT, "docs", "images"), "fake": Path(CHECKOUT, "var", "screenshots")}
@@ -39,7 +39,7 @@ def take(url: str, login: Login, volume: Volume, kind: str) -> None:
     }
     with sync_playwright() as play:
         browser = play.chromium.launch(
-            executable_path=shutil.which("chromium"),
+            executable_path=program(),
             args=["--no-sandbox"] if os.geteuid() == 0 else [],
         )
         context = browser.new_context(viewport=SIZE, color_scheme="light", reduced_motion="reduce")

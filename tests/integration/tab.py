@@ -7,11 +7,15 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
-from tests.panel.chromium import browser as chromium
-
-__all__ = ["chromium", "tab"]
+from tests.panel.chromium import started
 
 PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with started() as browser:
+        yield browser
 
 
 @pytest.fixture

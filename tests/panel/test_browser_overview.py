@@ -46,6 +46,7 @@ def test_figures_and_rows_renew_in_place_and_the_focus_stays(browser: Browser, s
     sampled(there, 6000)
     context = browser.new_context(viewport={"width": 1440, "height": 1200})
     page, complaints = signed_in(context, served)
+    page.goto(served)
     link = page.get_by_role("link", name="busiest")
     link.focus()
     row = page.locator(f"#host-{there.host.key}")
@@ -71,6 +72,7 @@ def test_the_order_of_hosts_is_in_the_address(browser: Browser, served: str) -> 
     scene(host={"name": "c-silent", "last_seen_at": long_ago})
     context = browser.new_context()
     page, complaints = signed_in(context, served)
+    page.goto(served)
     first = page.locator(".fleet-table tbody tr").first
     expect(first).to_contain_text("c-silent")
     page.get_by_role("link", name="busiest").press("Enter")

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from jobs.models import State
+from tests.panel.chromium import blank, sign_in, signed_in
 from tests.panel.chromium import browser as browser
 from tests.panel.chromium import served as served
-from tests.panel.chromium import signed_in
 from tests.scene import end, job, scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,6 +23,7 @@ def test_search_goes_by_keyboard_alone(browser: Browser, served: str) -> None:
     there = scene(label="Shop database", host={"name": "shop-host"})
     context = browser.new_context()
     page, complaints = signed_in(context, served)
+    page.goto(served)
     page.keyboard.press("/")
     page.keyboard.type("shop")
     page.locator("#search-found").get_by_role("link", name="Shop database").wait_for()
@@ -48,6 +49,7 @@ def test_a_small_screen_folds_the_menu_and_search_is_a_page(browser: Browser, se
     scene(label="Shop mail")
     context = browser.new_context(viewport={"width": 360, "height": 700})
     page, complaints = signed_in(context, served)
+    page.goto(served)
     hosts = page.get_by_role("navigation", name="Main").get_by_role("link", name="Hosts")
     expect(hosts).to_be_hidden()
     page.get_by_role("button", name="Menu").click()
@@ -67,8 +69,11 @@ def test_without_javascript_every_page_and_search_can_be_reached(
     browser: Browser, served: str
 ) -> None:
     scene(label="Shop database")
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 700})
-    page, _ = signed_in(context, served)
+    context = browser.new_context(
+        base_url=served, java_script_enabled=False, viewport={"width": 360, "height": 700}
+    )
+    page, _ = blank(context)
+    sign_in(page)
     expect(page.get_by_role("navigation", name="Main").get_by_role("link")).to_have_count(6)
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Volumes").click()
     page.get_by_role("link", name="Search", exact=True).click()
@@ -82,6 +87,7 @@ def test_the_menu_of_jobs_stays_open_while_it_renews_itself(browser: Browser, se
     running = job(scene(label="Shop database"))
     context = browser.new_context()
     page, complaints = signed_in(context, served)
+    page.goto(served)
     summary = page.locator("#running-menu summary")
     expect(summary).to_contain_text("Jobs now: 1")
     summary.click()
@@ -101,6 +107,7 @@ def test_the_menu_of_jobs_stays_open_while_it_renews_itself(browser: Browser, se
 def test_a_panel_that_does_not_answer_is_said_until_it_does(browser: Browser, served: str) -> None:
     context = browser.new_context()
     page, _ = signed_in(context, served)
+    page.goto(served)
     said = page.get_by_text("The panel does not answer")
     expect(said).to_be_hidden()
     page.route("**/running", lambda route: route.abort())
@@ -120,6 +127,7 @@ def test_a_panel_that_does_not_answer_is_said_until_it_does(browser: Browser, se
 def test_a_session_that_ended_leads_to_the_sign_in_page(browser: Browser, served: str) -> None:
     context = browser.new_context()
     page, _ = signed_in(context, served)
+    page.goto(served)
     context.clear_cookies()
     page.dispatch_event("#running-menu", "every")
     page.get_by_role("button", name="Sign in", exact=True).wait_for()

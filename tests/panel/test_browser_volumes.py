@@ -7,13 +7,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.db import connections
+from django.test import Client
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Job, State
+from panel.models import User
 from storage.models import Placement
 from tests import fleet
 from tests.panel.chromium import browser as browser
+from tests.panel.chromium import opened
 from tests.scene import end, step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -26,15 +29,11 @@ def page(live_server: LiveServer, browser: Browser) -> Iterator[Page]:
     """An admin's browser before the volumes of a small fleet, with nothing to complain about."""
     fleet.build(2, 12, hours=0.1)
     context = browser.new_context(base_url=live_server.url)
-    opened, complaints = context.new_page(), []
-    opened.on("console", lambda said: said.type == "error" and complaints.append(said.text))
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.goto("/")
-    opened.fill("[name=login]", fleet.ADMIN)
-    opened.fill("[name=password]", fleet.PASSWORD)
-    opened.get_by_role("button", name="Sign in").click()
-    opened.goto("/volumes/")
-    yield opened
+    client = Client()
+    client.force_login(User.objects.get(email=fleet.ADMIN))
+    page, complaints = opened(context, live_server.url, client)
+    page.goto("/volumes/")
+    yield page
     context.close()
     connections.close_all()
     assert not complaints

@@ -44,7 +44,7 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_the_crosshair_goes_through_all_charts_and_names_its_time(
+def test_the_crosshair_goes_through_all_charts_by_mouse_and_by_arrow_keys(
     browser: Browser, served: str
 ) -> None:
     context = browser.new_context()
@@ -58,19 +58,13 @@ def test_the_crosshair_goes_through_all_charts_and_names_its_time(
     assert times != {"last"}
     page.get_by_role("heading", level=1).hover()
     expect(page.locator(".chart-readout").first).to_have_text("last")
-    assert complaints == []
-    context.close()
-
-
-def test_the_arrow_keys_move_the_crosshair(browser: Browser, served: str) -> None:
-    context = browser.new_context()
-    page, complaints = opened(context, served, sampled(cached=True), "15m")
-    page.locator(".chart-box").first.focus()
+    first.focus()
     page.keyboard.press("Home")
-    first = page.locator(".chart-readout").first.inner_text()
+    expect(page.locator(".chart-readout").first).not_to_have_text("last")
+    leftmost = page.locator(".chart-readout").first.inner_text()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".chart-readout").last).not_to_have_text(first)
-    assert first < page.locator(".chart-readout").first.inner_text()
+    expect(page.locator(".chart-readout").last).not_to_have_text(leftmost)
+    assert leftmost < page.locator(".chart-readout").first.inner_text()
     page.keyboard.press("Escape")
     expect(page.locator(".chart-readout").first).to_have_text("last")
     assert complaints == []
@@ -108,33 +102,26 @@ def test_dragging_zooms_all_charts_keeps_it_in_the_url_and_reset_goes_back(
     context.close()
 
 
-@pytest.mark.parametrize(
-    ("button", "wider"), [("Zoom in", False), ("Zoom out", True)], ids=["in", "out"]
-)
-def test_the_zoom_is_there_for_the_keyboard(
-    browser: Browser, served: str, button: str, wider: bool
+def test_the_zoom_is_there_for_the_keyboard_and_a_hidden_line_stays_hidden(
+    browser: Browser, served: str
 ) -> None:
     context = browser.new_context()
     page, complaints = opened(context, served, sampled(cached=False), "1h")
-    low, high = limits(page)
-    page.get_by_role("button", name=button).focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-charts-summary]")).to_contain_text(" until ")
-    start, end = limits(page)
-    assert (end - start > high - low) is wider
-    assert complaints == []
-    context.close()
-
-
-def test_a_line_that_is_hidden_stays_hidden(browser: Browser, served: str) -> None:
-    context = browser.new_context()
-    page, complaints = opened(context, served, sampled(cached=False), "1h")
+    summary = page.locator("[data-charts-summary]")
     reads = page.locator("[data-line=read_iops]")
     reads.click()
     expect(reads).to_have_attribute("aria-pressed", "false")
-    page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_url("**from=**")
-    expect(reads).to_have_attribute("aria-pressed", "false")
+    low, high = limits(page)
+    for button, wider in (("Zoom in", False), ("Zoom out", True)):
+        page.get_by_role("button", name=button).focus()
+        page.keyboard.press("Enter")
+        expect(summary).to_contain_text(" until ")
+        assert "from" in query(page)
+        start, end = limits(page)
+        assert (end - start > high - low) is wider
+        expect(reads).to_have_attribute("aria-pressed", "false")
+        page.get_by_role("button", name="Reset").click()
+        expect(summary).to_contain_text("Last 1 h")
     assert complaints == []
     context.close()
 
