@@ -6,6 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from jobs import nudge
+from tests.panel.orders.month import something_left_to_charge as something_left_to_charge
 
 
 @pytest.fixture(autouse=True)

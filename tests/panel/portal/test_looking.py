@@ -16,6 +16,7 @@ from panel.models import Order
 from panel.orders.words import phases, sentence
 from panel.portal.past import ROWS
 from storage.models import Host, Volume
+from storage.samples.partitions import make_partition
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step
@@ -183,6 +184,7 @@ def test_figures_of_before_are_not_told_to_the_new_customer() -> None:
     acme, zebra = shop(), shop("Zebra")
     acme.customer.members.create(user=zebra.owner, role="viewer")
     at = timezone.now() - timedelta(minutes=2)
+    make_partition(at.date())  # yesterday's, just after midnight
     for n in range(3):
         figures = wire.volume(acme.there.lv.uuid, disk=wire.disk(reads=2000 * n))
         take(acme.there.host, 10 * n, figures, start=at)

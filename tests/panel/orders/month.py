@@ -1,0 +1,27 @@
+"""A month that is not about to end: for the conftest of tests that look at what is charged."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+
+from jobs.clock import database_now
+from panel.orders import choices, place
+from panel.orders.quote import period
+from panel.portal import ordering
+
+EARLIER: Final = timedelta(minutes=50)
+"""Less than the hour that the billing system has for its answer. What is left of a month by then
+is worth a cent of the cheapest plan here; 44 minutes are worth none."""
+
+
+@pytest.fixture(autouse=True)
+def something_left_to_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the last minutes of a month orders are priced as if they came before them."""
+    now = datetime.now(UTC)
+    if period(now)[1] - now > EARLIER:
+        return
+    for module in (place, choices, ordering):
+        monkeypatch.setattr(module, "database_now", lambda: database_now() - EARLIER)
