@@ -13,6 +13,8 @@ MARK = "tiercel:beat"
 logger = logging.getLogger(__name__)
 # Several of beat's wake-ups (CELERY_BEAT_MAX_LOOP_INTERVAL) long.
 MARK_SECONDS = 30
+# Between two looks for Redis while it is away.
+REST_SECONDS = 5.0
 
 
 class Scheduler(beat.Scheduler):
@@ -40,7 +42,7 @@ class Scheduler(beat.Scheduler):
             if not self.is_away:
                 logger.warning("Redis is away, beat sends nothing until it is back: %s", error)
             self.is_away = True
-            return float(self.max_interval)
+            return REST_SECONDS
         if self.is_away:
             logger.warning("Redis is back")
             self.is_away = False
