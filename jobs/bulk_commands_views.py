@@ -68,5 +68,5 @@ def bulk_answer(request: HttpRequest, key: str) -> HttpResponse:
     context: dict[str, Any] = {"job": job}
     if job.state == State.SUCCEEDED:
         steps = list(job.step_set.all())
-        context |= {"steps": steps, "cost": estimate(rows_of([job.volume])[0], steps)}
+        context |= {"steps": steps, "cost": estimate(rows_of([job.its_volume])[0], steps)}
     return render(request, TEMPLATE, context)

@@ -64,8 +64,8 @@ def compare(job: Job, length: str, *, latest: bool) -> Comparison:
         timezone.now(),
         latest=latest,
     )
-    before = window(job.volume, *ends.before)
-    after = window(job.volume, *ends.after) if ends.after is not None else None
+    before = window(job.its_volume, *ends.before)
+    after = window(job.its_volume, *ends.after) if ends.after is not None else None
     if after is None:
         lacks = "The job is not over: there is no time after it yet."
     elif not is_enough(before):

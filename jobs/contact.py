@@ -90,7 +90,7 @@ def _keep(host: Host, seen: Seen) -> None:
 def placement_of(job: Job) -> Placement:
     """Where the volume lies, as the facts just read have it."""
     return Placement.objects.select_related("volume").get(
-        volume_id=job.volume_id, host_id=job.host_id, until=None
+        volume=job.its_volume, host_id=job.host_id, until=None
     )
 
 

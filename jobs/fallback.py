@@ -114,6 +114,8 @@ def _residue(job: Job) -> list[str]:
 
 
 def _of(job: Job, facts: HostFacts) -> list[str]:
+    if job.volume_id is None:
+        return []
     fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
     target = target_of(placement_of(job))
     return residue_of(facts, target, Wish.from_json(job.wish), fallback)

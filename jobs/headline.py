@@ -12,7 +12,7 @@ from jobs.models import Job, Kind, State
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A verb with its object, for each time; `{}` is the volume."""
+    """A verb with its object, for each time; `{}` is the volume, or the device."""
 
     doing: str
     done: str
@@ -38,12 +38,13 @@ WORDS: dict[str, Words] = {
     Kind.REMOVE_CACHE: _words("Removing", "Removed", "remove", "the cache of {}"),
     Kind.DROP_CACHE: _words("Dropping", "Dropped", "drop", "the lost cache of {}"),
     Kind.REPAIR_VOLUME: _words("Repairing", "Repaired", "repair"),
+    Kind.PREPARE_SSD: _words("Adding", "Added", "add", "the SSD {}"),
 }
 
 
 def headline(job: Job, *, begun: bool) -> str:
-    """Kind, volume and state in one phrase; `begun`: a step of it was sent to the host."""
-    words, label = WORDS[job.kind], job.volume.label
+    """Kind, label and state in one phrase; `begun`: a step of it was sent to the host."""
+    words, label = WORDS[job.kind], job.label
     if job.dry_run:
         return f"Preview: {words.do.format(label)}"
     if job.state == State.SUCCEEDED:

@@ -41,7 +41,7 @@ def to_job(request: HttpRequest, job: Job) -> HttpResponse:
     if not is_in_place(request):
         return redirect("job", job.key)
     query = urlencode({"job": job.key, "asked": "1"})
-    return redirect(f"{reverse('volume-work', args=[job.volume.key])}?{query}")
+    return redirect(f"{reverse('volume-work', args=[job.its_volume.key])}?{query}")
 
 
 def form_again(

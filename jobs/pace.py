@@ -33,7 +33,7 @@ def next_sectors(job: Job, step: Step) -> int | None:
     """The next higher pace, as a migration threshold in sectors; None at the top."""
     now = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
     if now is None:
-        lv = rows_of([job.volume])[0].lv
+        lv = rows_of([job.its_volume])[0].lv
         cache = lv.cache if lv is not None else None
         now = cache.migration_threshold_sectors if cache is not None else 0
     faster = max(now, MIGRATION_THRESHOLD_SECTORS) * FACTOR

@@ -11,27 +11,26 @@ from typing import Any
 from django.db import transaction
 
 from jobs import hosts
-from jobs.contact import placement_of, read_facts, target_of
+from jobs.contact import read_facts
 from jobs.endings import end, fail, refuse
+from jobs.left import left
 from jobs.models import Job, State, Step
 from jobs.moves import renew
 from jobs.outcome import decode_commands
 from jobs.replies import BadLine, decode_error, text
 from jobs.trouble import BadReply, TransportError
-from storage.plan import Refused, plan
+from storage.plan import Refused
 from storage.plan import Step as Planned
 from storage.plan.fingerprint import fingerprint
-from storage.wish import Wish
 
-NOTHING = "Nothing would have to be done: the volume is as wished."
+NOTHING = "Nothing would have to be done: all is as wished."
 
 
 def fill(job: Job) -> None:
     """Fill a claimed dry-run job with its steps and end it; raises `LostLease`."""
     try:
         facts = read_facts(job.host)
-        placement = placement_of(job)
-        planned = plan(facts, target_of(placement), Wish.from_json(job.wish))
+        planned = left(job, facts)
         if not planned:
             nothing = fingerprint(planned)
             end(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)

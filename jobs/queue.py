@@ -30,12 +30,12 @@ Everything else is judged by the runner, on facts it has just read."""
 
 
 class Busy(Exception):
-    """Another job holds the volume; it is `job`."""
+    """Another job holds the volume, or adds an SSD to the host; it is `job`."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(
             f"The job {job.key} ({job.get_kind_display()}, {job.get_state_display()}) holds "
-            f"{job.volume}. Wait until it has ended, or cancel it."
+            f"{job.volume or job.host}. Wait until it has ended, or cancel it."
         )
         self.job = job
 
@@ -78,7 +78,7 @@ def submit(
             f"{volume} lies on no host.",
             "Refresh the hosts; if its disk is gone for good, restore it from a backup.",
         )
-    _contactable(placement.host)
+    contactable(placement.host)
     facts = inventory_of(placement.host)
     if facts is not None:
         _settled(facts, target_of(placement), wish)
@@ -170,7 +170,8 @@ def _fallback(
     return now.to_json() if now is not None and now != wish else None
 
 
-def _contactable(host: Host) -> None:
+def contactable(host: Host) -> None:
+    """Raises `Refused` for a host that is not in use."""
     if host.state == HostState.ACTIVE:
         return
     if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":

@@ -21,7 +21,7 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
     `but_for`; also what a job needs to go back to where it began, as long as it may.
     """
-    found = Job.objects.unfinished().filter(host=host, dry_run=False)
+    found = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)
     if but_for is not None:
         found = found.exclude(volume=but_for)
     wishes = {

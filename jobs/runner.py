@@ -20,10 +20,11 @@ from django.db.models.functions import Now
 
 from jobs import audit, decisions, fallback, preview, steps, turns
 from jobs.clock import database_now
-from jobs.contact import placement_of, read_facts, target_of
+from jobs.contact import placement_of, read_facts
 from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
 from jobs.failpoints import durable
 from jobs.holds import Held, demand_free
+from jobs.left import left
 from jobs.models import Door, Job, State, Step, StepState
 from jobs.moves import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
 from jobs.operation import send, watch
@@ -33,7 +34,7 @@ from storage import life
 from storage.facts import HostFacts
 from storage.locks import hold
 from storage.models import Placement, Volume
-from storage.plan import Refused, plan
+from storage.plan import Refused
 from storage.plan import Step as Planned
 from storage.plan.fingerprint import fingerprint
 from storage.wish import Wish
@@ -137,8 +138,7 @@ def _first_planned(job: Job) -> Planned | None:
         keep(job, READING)
         try:
             facts = read_facts(job.host)
-            placement = placement_of(job)
-            planned = plan(facts, target_of(placement), fallback.aim(job))
+            planned = left(job, facts)
         except TransportError as error:
             wait_for_contact(job, error)
             return None
@@ -150,7 +150,7 @@ def _first_planned(job: Job) -> Planned | None:
         else:
             if not planned:
                 with audit.signed(job):
-                    _arrive(job, facts, placement)
+                    _arrive(job, facts)
                 return None
             if _is_stale(job, planned):
                 fail(job, STALE)
@@ -189,15 +189,17 @@ def _cancelled(job: Job, planned: Planned) -> bool:
 
 
 @durable("arrive")
-def _arrive(job: Job, facts: HostFacts, placement: Placement) -> None:
+def _arrive(job: Job, facts: HostFacts) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
-    hold(placement.volume)
-    _record(job, facts, placement, fallback.aim(job))
+    if job.volume_id is not None:
+        placement = placement_of(job)
+        hold(placement.volume)
+        _record(job, facts, placement, fallback.aim(job))
     if job.falls_back:
         fallback.end_turned_back(job, facts)
         return
     if job.door == Door.PORTAL or job.price_minor is not None:
-        Volume.objects.filter(pk=job.volume_id).update(cache_plan=job.cache_plan_id)
+        Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "It was so already; nothing had to be done."
     end(job, State.SUCCEEDED, explanation=explanation, error={})
@@ -217,7 +219,7 @@ def _record(job: Job, facts: HostFacts, placement: Placement, wish: Wish) -> Non
     volume = placement.volume
     told = (wish.lasting.to_json(), lv.guest_size_bytes, True)
     if (volume.wish, volume.size_bytes, volume.managed) != told:
-        Volume.objects.filter(pk=job.volume_id).update(
+        Volume.objects.filter(pk=job.its_volume.pk).update(
             wish=told[0], size_bytes=told[1], managed=told[2]
         )
 

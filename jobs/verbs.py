@@ -6,7 +6,7 @@ with its errors (422), or what is in the way (409 busy, 422 refused).
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
@@ -19,25 +19,26 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs import nudge
 from jobs.address import address_of
+from jobs.asker import Asker
 from jobs.clock import database_now
+from jobs.confirmation import confirm, right_to
+from jobs.creation import create, discard
 from jobs.forms import AcceptForm, ConfirmForm
 from jobs.hosts import accept_fingerprint
 from jobs.inplace import form_again, is_in_place, to_job
-from jobs.models import Job, Kind, State
+from jobs.models import Job, Kind
 from jobs.queue import Busy, cancel, submit
 from storage.access import Right, may, require_proof, staff_view
 from storage.forms import CacheForm, VolumeForm
-from storage.locks import hold
-from storage.models import Customer, Host, Placement, Volume
-from storage.naming import volume_name
+from storage.models import Customer, Host, Volume
 from storage.plan import Refused
 from storage.rows import VolumeRow, rows_of
 from storage.tuned_form import TunedForm
 from storage.wish import Wish
 
 UNPROCESSABLE, CONFLICT = 422, 409
-PROVEN = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
-"""What gives data up, confirmed only with a fresh proof of who sits there."""
+PROVEN = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE, Kind.PREPARE_SSD})
+"""What gives up data or a whole disk, confirmed only with a fresh proof of who sits there."""
 
 
 @staff_view(Right.OPERATE)
@@ -99,30 +100,14 @@ def new_volume(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/volume_new.html", {"form": form}, status=code)
 
 
-@transaction.atomic
 def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
-    data, group = form.cleaned_data, form.chosen
-    customer = data["customer"]
-    if data["new_customer"]:
-        customer = Customer.objects.create(name=data["new_customer"])
-    volume = Volume.objects.create(
-        customer=customer, label=data["label"], layout=wish.layout, size_bytes=wish.size_bytes
-    )
-    Placement.objects.create(
-        volume=volume,
-        host=group.host,
-        vg_name=group.vg_name,
-        vg_uuid=group.vg_uuid,
-        lv_name=volume_name(volume.key),
-    )
-    return submit(
-        kind=Kind.CREATE_VOLUME,
-        volume=volume,
-        wish=wish,
-        actor=_actor(request),
-        dry_run=True,
-        address=address_of(request),
-    )
+    data = form.cleaned_data
+    with transaction.atomic():
+        customer = data["customer"]
+        if data["new_customer"]:
+            customer = Customer.objects.create(name=data["new_customer"])
+        volume = Volume(customer=customer, label=data["label"])
+        return create(volume, form.chosen, wish, _asker(request), dry_run=True)
 
 
 @staff_view(Right.OPERATE)
@@ -130,18 +115,10 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
 def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Forget a volume that was only ever previewed."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    with transaction.atomic():
-        hold(volume, against_jobs=True)
-        placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
-        if placed or Job.objects.filter(volume=volume, dry_run=False).exists():
-            refusal = Refused(
-                "in_use",
-                f"{volume} is on its host, or a job is to create it.",
-                "Cancel the job first; a volume that exists cannot be discarded.",
-            )
-            return show_refusal(request, refusal, volume)
-        Job.objects.filter(volume=volume).delete()
-        volume.delete()
+    try:
+        discard(volume)
+    except Refused as refused:
+        return show_refusal(request, refused, volume)
     messages.success(request, f"{volume.label} is discarded; the host was never touched.")
     return redirect("volumes")
 
@@ -153,26 +130,17 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     preview = get_object_or_404(
         Job.objects.visible_to(request.user).select_related("volume"), key=key, dry_run=True
     )
-    if preview.kind == Kind.DESTROY_VOLUME and not may(request.user, Right.ADMINISTER):
-        raise PermissionDenied(Right.ADMINISTER)
+    if not may(request.user, right := right_to(preview)):
+        raise PermissionDenied(right)
     if preview.kind in PROVEN:
         require_proof(request, reverse("job", args=[preview.key]))
-    if preview.state != State.SUCCEEDED:
-        refusal = Refused(
-            "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."
-        )
-        return show_refusal(request, refusal, preview.volume)
     form = ConfirmForm(request.POST)
     if not form.is_valid():
         refusal = Refused("invalid", form.problem, "Go back and give another time, or none.")
         return show_refusal(request, refusal, preview.volume)
-    return _submit(
-        request,
-        preview.kind,
-        preview.volume,
-        Wish.from_json(preview.wish),
-        fingerprint=preview.fingerprint,
-        not_before=form.cleaned_data["not_before"],
+    not_before = form.cleaned_data["not_before"]
+    return _answer(
+        request, preview.volume, lambda: confirm(preview, _asker(request), not_before=not_before)
     )
 
 
@@ -225,30 +193,29 @@ def _actor(request: HttpRequest) -> AbstractBaseUser | None:
 
 def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
     """Ask for a preview, and go there."""
-    return _submit(request, kind, volume, wish, dry_run=True)
-
-
-def _submit(
-    request: HttpRequest,
-    kind: str,
-    volume: Volume,
-    wish: Wish,
-    *,
-    dry_run: bool = False,
-    fingerprint: str = "",
-    not_before: datetime | None = None,
-) -> HttpResponse:
-    try:
-        job = submit(
+    asker = _asker(request)
+    return _answer(
+        request,
+        volume,
+        lambda: submit(
             kind=kind,
             volume=volume,
             wish=wish,
-            actor=_actor(request),
-            dry_run=dry_run,
-            address=address_of(request),
-            fingerprint=fingerprint,
-            not_before=not_before,
-        )
+            actor=asker.actor,
+            dry_run=True,
+            address=asker.address,
+        ),
+    )
+
+
+def _asker(request: HttpRequest) -> Asker:
+    return Asker(_actor(request), address_of(request))
+
+
+def _answer(request: HttpRequest, volume: Volume | None, ask: Callable[[], Job]) -> HttpResponse:
+    """Go to the job that was asked for, or say what is in its way."""
+    try:
+        job = ask()
     except Refused as refused:
         return show_refusal(request, refused, volume)
     except Busy as busy:

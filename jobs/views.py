@@ -11,17 +11,20 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.changed import changed
+from jobs.confirmation import right_to
 from jobs.decisions import WHY_LIMIT, no_way_back
-from jobs.estimate import estimate
+from jobs.estimate import estimate_of
 from jobs.headline import detail, headline
 from jobs.listing import JobFilter, listed
 from jobs.log_views import counter, window
 from jobs.models import Halt, Job, Kind, State, Step, StepState
 from jobs.remaining import remaining_seconds
 from jobs.waits import Wait, wait_of
-from storage.access import staff_view
-from storage.changes import Change, changes
+from storage.access import Right, staff_view
+from storage.changes import Change, changes, gains
+from storage.inventories import inventory_of
 from storage.models import Volume
+from storage.preparation import Preparation
 from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
 
@@ -86,7 +89,8 @@ def _job(request: HttpRequest, key: str) -> Job:
 def _status(job: Job) -> dict[str, object]:
     steps = list(job.step_set.all())
     now = timezone.now()
-    row = rows_of([job.volume])[0] if job.dry_run else None
+    row = rows_of([job.volume])[0] if job.dry_run and job.volume is not None else None
+    can_apply = job.dry_run and job.state == State.SUCCEEDED
     running = next((step for step in steps if step.state == StepState.RUNNING), None)
     return {
         "job": job,
@@ -98,9 +102,10 @@ def _status(job: Job) -> dict[str, object]:
         "wait": _wait(job, running),
         "changed": changed(job, steps),
         "changes": _changes(job, row),
-        "cost": estimate(row, steps) if row is not None and job.state == State.SUCCEEDED else None,
+        "cost": estimate_of(job, steps) if can_apply else None,
         "poll_seconds": POLL_SECONDS.get(State(job.state)),
-        "can_apply": job.dry_run and job.state == State.SUCCEEDED,
+        "can_apply": can_apply,
+        "is_for_admins": right_to(job) == Right.ADMINISTER,
         "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
         "no_way_back": no_way_back(job),
         "why_limit": WHY_LIMIT,
@@ -120,7 +125,11 @@ def _wait(job: Job, running: Step | None) -> Wait | None:
 
 def _holder(job: Job) -> Job | None:
     """The job that changes the same volume group now."""
-    groups = job.volume.placement_set.filter(until=None).values("vg_uuid")
+    if job.volume is None:
+        groups = [Preparation.from_json(job.wish).vg_uuid]
+    else:
+        placed = job.volume.placement_set.filter(until=None)
+        groups = list(placed.values_list("vg_uuid", flat=True))
     turns = Step.objects.filter(vg_uuid__in=groups, state=StepState.RUNNING, holds_vg=True)
     step = turns.exclude(job=job).select_related("job__volume").first()
     return step.job if step is not None else None
@@ -128,6 +137,9 @@ def _holder(job: Job) -> Job | None:
 
 def _changes(job: Job, row: VolumeRow | None) -> Sequence[Change]:
     """From what the volume is (a preview), or was when the job was accepted, to what is wished."""
+    if job.volume is None:
+        facts = inventory_of(job.host) if job.dry_run else None
+        return gains(facts, Preparation.from_json(job.wish)) if facts is not None else ()
     wish = Wish.from_json(job.wish)
     if row is not None:
         return changes(row.wish, wish)

@@ -50,7 +50,7 @@ def _shown(job: Job | None) -> dict[str, object]:
     done = sum(step.state == "done" for step in steps)
     context: dict[str, object] = {"job": job, "steps": steps, "done_count": done}
     if job.dry_run and job.state == State.SUCCEEDED:
-        row = rows_of([job.volume])[0]
+        row = rows_of([job.its_volume])[0]
         context["changes"] = changes(row.wish, Wish.from_json(job.wish))
         context["cost"] = estimate(row, steps)
     return context

@@ -128,7 +128,7 @@ def _customer(customer: Customer) -> Hit:
 
 
 def _job(job: Job) -> Hit:
-    what = f"{job.get_kind_display()}: {job.volume.label}"
+    what = f"{job.get_kind_display()}: {job.label}"
     detail = f"{job.get_state_display()}, {age(job.created_at)}, on {job.host.name}"
     return Hit(what, detail, reverse("job", args=[job.key]))
 

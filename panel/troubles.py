@@ -109,7 +109,7 @@ def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:
         yield Concern(
             "job_failed" if is_failed else "job_undecided",
             "error",
-            Subject(f"{job.volume.label} on {job.host.name}", "job", job.key),
+            Subject(f"{job.label} on {job.host.name}", "job", job.key),
             job.sentence,
             job.ended_at or last_steps.get(job.pk) or job.started_at,
             str(job.error.get("correction", "")),

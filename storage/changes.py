@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from storage.facts import HostFacts
+from storage.preparation import Preparation, spares_of
 from storage.templatetags.units import size
 from storage.wish import Bcache, LvmCache, Wish
 
@@ -30,6 +32,19 @@ def changes(before: Wish | None, after: Wish) -> tuple[Change, ...]:
         for what, now in _described(after).items()
         if old.get(what) != now
     )
+
+
+def gains(facts: HostFacts, wanted: Preparation) -> tuple[Change, ...]:
+    """What the group would have of it; none where the device is not spare (any more)."""
+    spare = next((each for each in spares_of(facts) if each.device == wanted.device), None)
+    if spare is None:
+        return ()
+    has_bytes = sum(pv.size_bytes for pv in facts.pvs_of(wanted.vg_uuid, "fast"))
+    more = Change(
+        f"SSD of {wanted.vg_name}", size(has_bytes), f"{size(has_bytes + spare.size_bytes)}, about"
+    )
+    use = Change(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
+    return (more, use)
 
 
 def _described(wish: Wish) -> dict[str, str]:

@@ -204,7 +204,7 @@ class VolumeForm(forms.Form):
         self.wish: Wish | None = None
         customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
-        self.groups = _groups(user)
+        self.groups = groups_of(user)
         cast("forms.ChoiceField", self.fields["group"]).choices = [
             (value, group.label) for value, group in self.groups.items()
         ]
@@ -238,7 +238,8 @@ class Group:
     label: str
 
 
-def _groups(user: Any) -> dict[str, Group]:
+def groups_of(user: Any) -> dict[str, Group]:
+    """Where a new volume may be made, by the value of the form's choice."""
     groups = {}
     for host in Host.objects.visible_to(user).filter(state=HostState.ACTIVE):
         facts = inventory_of(host)

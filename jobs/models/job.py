@@ -58,6 +58,7 @@ class Kind(models.TextChoices):
     REMOVE_CACHE = "remove-cache", "Remove cache"
     DROP_CACHE = "drop-cache", "Drop lost cache"
     REPAIR_VOLUME = "repair-volume", "Repair volume"
+    PREPARE_SSD = "prepare-ssd", "Add SSD"
 
 
 class Door(models.TextChoices):
@@ -104,7 +105,8 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 class Job(models.Model):
-    """One wish for one volume on one host. `wish` is `storage.wish.Wish.to_json()`.
+    """One wish for one volume on one host. `wish` is `storage.wish.Wish.to_json()`; that of a job
+    without a volume, which adds an SSD to a group, `storage.preparation.Preparation.to_json()`.
 
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
@@ -125,7 +127,7 @@ class Job(models.Model):
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     kind = models.CharField(max_length=16, choices=Kind.choices)
     host = models.ForeignKey(Host, on_delete=models.PROTECT)
-    volume = models.ForeignKey(Volume, on_delete=models.PROTECT)
+    volume = models.ForeignKey(Volume, null=True, blank=True, on_delete=models.PROTECT)
     wish = models.JSONField()
     dry_run = models.BooleanField(default=False)
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
@@ -185,6 +187,17 @@ class Job(models.Model):
                 name="job_one_per_volume",
                 violation_error_message="Another job holds this volume.",
             ),
+            models.CheckConstraint(
+                condition=models.Q(kind=Kind.PREPARE_SSD, volume=None)
+                | (~models.Q(kind=Kind.PREPARE_SSD) & models.Q(volume__isnull=False)),
+                name="job_of_volume_or_ssd",
+            ),
+            models.UniqueConstraint(
+                fields=("host",),
+                condition=models.Q(dry_run=False, volume=None) & ~models.Q(state__in=OVER),
+                name="job_one_ssd_per_host",
+                violation_error_message="Another job adds an SSD to this host.",
+            ),
         )
         indexes = (
             models.Index(
@@ -193,7 +206,19 @@ class Job(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()}: {self.volume}"
+        return f"{self.get_kind_display()}: {self.label}"
+
+    @property
+    def label(self) -> str:
+        """What it is about: the volume, or the device."""
+        return self.volume.label if self.volume is not None else str(self.wish["device"])
+
+    @property
+    def its_volume(self) -> Volume:
+        """For those who deal only with jobs that have one."""
+        if self.volume is None:
+            raise ValueError(f"job {self.key} has no volume")
+        return self.volume
 
     @property
     def is_over(self) -> bool:

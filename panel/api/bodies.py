@@ -84,16 +84,44 @@ class WishBody(Body):
     confirm_label = serializers.CharField(
         required=False, help_text="With life gone: the label of the volume."
     )
+    managed = serializers.BooleanField(
+        required=False, help_text="Alone, and true: a found volume is put under management."
+    )
 
     def validate(self, attrs: Json) -> Json:
-        """One thing at a time: the life of a volume, or its shape."""
-        shape = set(attrs) - {"life", "confirm_label", "flushed"}
-        if "life" in attrs and (shape or attrs["flushed"]):
-            raise serializers.ValidationError({"life": "Ask for this alone."}, "not_alone")
-        if "life" not in attrs and not shape:
+        """One thing at a time: the life of a volume, its management, or its shape."""
+        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed"}
+        alone = [name for name in ("life", "managed") if name in attrs]
+        if alone and (shape or attrs["flushed"] or len(alone) > 1):
+            raise serializers.ValidationError({alone[0]: "Ask for this alone."}, "not_alone")
+        if not attrs.get("managed", True):
+            message = "A volume under management stays there until it is destroyed."
+            raise serializers.ValidationError({"managed": message}, "unsupported")
+        if not alone and not shape:
             error = serializers.ErrorDetail("This field is required.", "required")
             raise serializers.ValidationError({"cache": error})
         return attrs
+
+
+class NewVolumeBody(Body):
+    """A volume that does not exist yet."""
+
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    host = serializers.CharField(help_text="Key of the host.")
+    vg = serializers.CharField(help_text="Its volume group, one that root lets Tiercel change.")
+    size_bytes = serializers.IntegerField(
+        min_value=1, max_value=MAX_BYTES, help_text="Rounded up to whole extents."
+    )
+    tier = serializers.ChoiceField(choices=["hdd", "ssd"], default="hdd")
+    layout = serializers.ChoiceField(
+        choices=["plain", "bcache"],
+        default="plain",
+        help_text="For life: plain takes an lvmcache, bcache (formatted at birth) a bcache.",
+    )
+    customer = serializers.CharField(
+        allow_null=True, default=None, help_text="Key of the customer, null for none."
+    )
+    external_id = serializers.CharField(allow_blank=True, default="")
 
 
 class VolumeBody(Body):
@@ -148,11 +176,16 @@ def save(instance: Model, values: Json, *, fields: Collection[str] | None = None
     others write too; raises `Problem`."""
     for name, value in values.items():
         setattr(instance, name, value)
+    check(instance)
+    instance.save(update_fields=fields)
+
+
+def check(instance: Model) -> None:
+    """Raises `Problem` for what the model does not allow."""
     try:
         instance.full_clean()
     except ValidationError as error:
         raise unprocessable(error) from None
-    instance.save(update_fields=fields)
 
 
 def unprocessable(error: ValidationError) -> Problem:

@@ -55,6 +55,11 @@ WAIT = OpenApiParameter(
     description=f"Answer when the job is over, or after this many seconds (0 to "
     f"{waiting.MAX_SECONDS}).",
 )
+DRY_RUN = OpenApiParameter(
+    "dry_run",
+    OpenApiTypes.BOOL,
+    description="Only say what would be done: a job whose steps have the commands.",
+)
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from django.urls import reverse
 
-from jobs.estimate import estimate
+from jobs.estimate import estimate_of
 from jobs.models import Job, Step
 from panel.api.shapes import (
     CachePlanShape,
@@ -23,7 +23,7 @@ from storage.difference import drift_of_row
 from storage.inventories import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.plan.cost import Cost
-from storage.rows import VolumeRow, rows_of
+from storage.rows import VolumeRow
 from storage.tuned_form import SETTINGS
 from storage.wish import Bcache, Wish
 
@@ -109,8 +109,8 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "kind": job.kind,
         "state": job.state,
         "dry_run": job.dry_run,
-        "volume": volume_ref(job.volume),
-        "wish": wish_json(Wish.from_json(job.wish), settings=is_staff(user)),
+        "volume": None,
+        "wish": None,
         "cancel_requested": job.cancel_requested,
         "turned": job.turned,
         "falls_back": job.falls_back,
@@ -120,6 +120,11 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "started_at": job.started_at,
         "ended_at": job.ended_at,
     }
+    if job.volume is not None:
+        data["volume"] = volume_ref(job.volume)
+        data["wish"] = wish_json(Wish.from_json(job.wish), settings=is_staff(user))
+    else:
+        data["ssd"] = job.wish
     if not is_staff(user):
         if _is_error(job):
             data["error"] = {"code": job.error["code"], **CUSTOMER_ERROR}
@@ -134,7 +139,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
     if steps:
         found = list(job.step_set.all())
         data["steps"] = [_step(step) for step in found]
-        cost = estimate(rows_of([job.volume])[0], found) if job.dry_run else None
+        cost = estimate_of(job, found) if job.dry_run else None
         if cost is not None:
             data["cost"] = _cost(cost)
     return JobShape(data).data

@@ -126,10 +126,11 @@ def refused(refusal: Refused, user: Person | None) -> Problem:
 
 def busy(job: Job) -> Problem:
     """Another job is in the way."""
+    what = "volume" if job.volume_id is not None else "host"
     return Problem(
         409,
         "busy",
-        f"Another job holds the volume: {job.get_kind_display()}, {job.get_state_display()}.",
+        f"Another job holds the {what}: {job.get_kind_display()}, {job.get_state_display()}.",
         "Wait until it has ended, or cancel it.",
         conflicting_jobs=[_conflict(job)],
     )

@@ -16,6 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from jobs.address import address_of
+from jobs.asker import Asker
+from jobs.models import Door
 from panel.api.authentication import READING
 from panel.api.problem import Problem
 from panel.models import ApiToken, Scope, User
@@ -45,6 +48,12 @@ class Resource(APIView):
     def token(self) -> ApiToken | None:
         """The token that was shown; None for a session."""
         return self.request.auth if isinstance(self.request.auth, ApiToken) else None
+
+    @property
+    def asker(self) -> Asker:
+        """Whoever asks, for a job."""
+        token = self.token.key if self.token is not None else ""
+        return Asker(self.user, address_of(self.request._request), Door.API, token)
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         """Name the request: as its sender did, where that is a plain word."""

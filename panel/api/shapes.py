@@ -163,8 +163,18 @@ class CostShape(serializers.Serializer[Json]):
     final_step = serializers.IntegerField(allow_null=True)
 
 
+class SsdShape(serializers.Serializer[Json]):
+    """An SSD that is added to a volume group."""
+
+    device = serializers.CharField()
+    serial = serializers.CharField()
+    vg_uuid = serializers.CharField()
+    vg_name = serializers.CharField()
+
+
 class JobShape(serializers.Serializer[Json]):
-    """A job, or a preview (`dry_run`). `host`, `sentence`, `door`, `actor`, `token` and `steps`
+    """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` says what is
+    added to the host. `host`, `sentence`, `door`, `actor`, `token` and `steps`
     are for staff; lists leave `steps` out. `cost` is what the steps of a preview would take."""
 
     key = serializers.CharField()
@@ -172,8 +182,9 @@ class JobShape(serializers.Serializer[Json]):
     kind = serializers.ChoiceField(choices=Kind.choices)
     state = serializers.ChoiceField(choices=State.choices)
     dry_run = serializers.BooleanField()
-    volume = Ref()
-    wish = WishShape()
+    volume = Ref(allow_null=True)
+    wish = WishShape(allow_null=True)
+    ssd = SsdShape(required=False)
     cancel_requested = serializers.BooleanField()
     turned = serializers.BooleanField(
         help_text="It is past its point of no return: it only goes forward, whoever cancels it."

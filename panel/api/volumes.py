@@ -1,4 +1,4 @@
-"""Volumes: lists, books, figures, and the wish for a cache."""
+"""Volumes: lists, books and figures; new ones."""
 
 from __future__ import annotations
 
@@ -7,35 +7,27 @@ from typing import ClassVar
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
     OpenApiResponse,
-    PolymorphicProxySerializer,
     extend_schema,
 )
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.address import address_of
-from jobs.models import Door, Job
-from jobs.queue import Busy, submit
-from panel.api import bodies, cursor, described, growth, idempotency, life, waiting
-from panel.api import wish as wishes
-from panel.api.nouns import job_json, job_url, volume_json, wish_json
+from jobs.creation import discard
+from jobs.models import Job
+from jobs.queue import Busy
+from panel.api import bodies, cursor, described, idempotency, making, waiting
+from panel.api.nouns import volume_json
 from panel.api.resource import Resource, bad_parameter, truth
-from panel.api.shapes import STATES, JobShape, Json, VolumeShape, WishNow
+from panel.api.shapes import STATES, JobShape, VolumeShape
 from storage.access import Right, is_staff
 from storage.locks import hold
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.ownership import refusal_to_give, refusal_to_take
 from storage.rows import VolumeRow, rows_of
-from storage.wish import Wish
 
-PUT_ANSWER = PolymorphicProxySerializer(
-    component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
-)
 FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
 FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
 
@@ -43,7 +35,7 @@ FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
 class Volumes(Resource):
     """The volumes that the person may see."""
 
-    parameters: ClassVar = {"GET": FOR_STAFF}
+    parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
 
     @extend_schema(
         operation_id="volumes_list",
@@ -69,6 +61,30 @@ class Volumes(Resource):
         found, after = cursor.page(request, self._filtered(request, rows), "volumes")
         return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
 
+    @extend_schema(
+        operation_id="volume_make",
+        summary="Make a volume",
+        request=bodies.NewVolumeBody,
+        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
+            202: OpenApiResponse(JobShape, "A job makes it; Location names the job."),
+            **described.problems(400, 403, 422),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. The record exists from the dry run on, whose commands have its name:
+        `POST /jobs/{key}/apply` makes it real, `DELETE` on the volume forgets it."""
+        self.demand(Right.OPERATE)
+        values = bodies.read(request, bodies.NewVolumeBody)
+        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
+
+        def act() -> Response:
+            made = making.make(values, self.user, self.asker, dry_run=dry_run)
+            return waiting.accepted(made, self.user)
+
+        return waiting.out(idempotency.once(request, self.user, act), self.user, within)
+
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
         for name in request.query_params:
             if name in cursor.PARAMETERS:
@@ -90,7 +106,7 @@ class OneVolume(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """As the last inventory and sample have it."""
-        return Response(volume_json(_row(self, key), self.user))
+        return Response(volume_json(row_of(self, key), self.user))
 
     @extend_schema(
         operation_id="volume_change",
@@ -101,7 +117,7 @@ class OneVolume(Resource):
     def patch(self, request: Request, key: str) -> Response:
         """Label, customer and external id. Nothing of it reaches the host. A volume goes from one
         customer to another by way of null, and only while no job changes it."""
-        found = _row(self, key).volume
+        found = row_of(self, key).volume
         self.demand(Right.OPERATE)
         values = bodies.read(request, bodies.VolumeBody, partial=True)
         with transaction.atomic():
@@ -110,102 +126,23 @@ class OneVolume(Resource):
                 values["customer"] = bodies.customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])
             bodies.save(volume, values, fields=tuple(values))
-        return Response(volume_json(_row(self, key), self.user))
-
-
-class VolumeWish(Resource):
-    """What a volume should be."""
-
-    parameters: ClassVar = {"PUT": ("dry_run", "wait")}
+        return Response(volume_json(row_of(self, key), self.user))
 
     @extend_schema(
-        operation_id="wish",
-        summary="Show the wish of a volume",
-        responses={200: WishNow, **described.problems(403, 404, 409)},
+        operation_id="volume_discard",
+        summary="Forget a volume that was only ever previewed",
+        responses={204: None, **described.problems(403, 404, 422)},
     )
-    def get(self, request: Request, key: str) -> Response:
-        """What the volume is or, while a job holds it, becomes."""
-        row = _row(self, key)
-        return Response(_wish_now(row, _holder(row.volume), is_staff(self.user)))
-
-    @extend_schema(
-        operation_id="wish_put",
-        summary="Wish for what a volume should be",
-        request=bodies.WishBody,
-        parameters=[
-            OpenApiParameter(
-                "dry_run",
-                OpenApiTypes.BOOL,
-                description="Only say what would be done: a job whose steps have the commands.",
-            ),
-            described.WAIT,
-            described.IDEMPOTENCY_KEY,
-        ],
-        responses={
-            200: OpenApiResponse(PUT_ANSWER, "Already so; or, with `wait`, the job (JobShape) once "
-                                 "it is over, however it ended: look at its `state`."),
-            202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
-            **described.problems(400, 403, 404, 409, 422),
-        },
-    )  # fmt: skip
-    def put(self, request: Request, key: str) -> Response:
-        """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none;
-        `{"size_bytes": …}` for a larger volume and `{"tier": "ssd"}` to move it, while it is used;
-        `{"life": "retired"}` to switch the volume off, `{"life": "live"}` to restore it, and for
-        admins `{"life": "gone", "confirm_label": …}` to destroy it.
-        While a job already makes it so, that job is the answer."""
-        volume = _row(self, key).volume
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. One that exists is not deleted so: see `life` of its wish."""
+        volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
-        wanted = bodies.read(request, bodies.WishBody)
-        if wanted.get("life") == "gone":
-            self.demand(Right.ADMINISTER)
-        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
-        if dry_run:
-            answer = self._put(volume, wanted, dry_run=True)
-        else:
-            answer = idempotency.once(
-                request, self.user, lambda: self._put(volume, wanted, dry_run=False)
-            )
-        if answer.status_code == 202 and within:
-            final = waiting.answer(answer.data["key"], self.user, within)
-            if "Idempotency-Replayed" in answer:
-                final["Idempotency-Replayed"] = answer["Idempotency-Replayed"]
-            return final
-        return answer
-
-    @transaction.atomic
-    def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
-        # One wish at a time, so that the second one meets the job of the first.
-        row = rows_of(hold(volume))[0]
-        holder = None if dry_run else _holder(volume)
-        if holder is not None:
-            wish = Wish.from_json(holder.wish)
-            goes_back = holder.falls_back or holder.cancel_requested
-            if goes_back or not _meets(row, wish, wanted):
-                raise Busy(holder)
-            return self._accepted(holder)
-        change = _change(row, wanted)
-        if change is None:
-            return Response(_wish_now(row, None, True))
-        job = submit(
-            kind=change.kind,
-            volume=volume,
-            wish=change.wish,
-            actor=self.user,
-            dry_run=dry_run,
-            door=Door.API,
-            token=self.token.key if self.token is not None else "",
-            address=address_of(self.request._request),
-        )
-        return self._accepted(job)
-
-    def _accepted(self, job: Job) -> Response:
-        job = Job.objects.with_names().get(pk=job.pk)
-        body = job_json(job, self.user, steps=True)
-        return Response(body, status=202, headers={"Location": job_url(job)})
+        discard(volume)
+        return Response(status=204)
 
 
-def _row(view: Resource, key: str) -> VolumeRow:
+def row_of(view: Resource, key: str) -> VolumeRow:
+    """The volume, where the person may see it; 404 else."""
     return rows_of([get_object_or_404(_visible(view), key=key)])[0]
 
 
@@ -215,26 +152,8 @@ def _visible(view: Resource) -> VolumeQuerySet:
     return found if is_staff(view.user) else found.in_service()
 
 
-def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
-    """Whether a job with that wish makes it so."""
-    if "life" in wanted:
-        return life.meets(wish, wanted)
-    if wish.life != "live" or (wanted["flushed"] and not wish.flushed):
-        return False
-    same_cache = "cache" not in wanted or wishes.is_same(row, wish, wanted["cache"])
-    return same_cache and growth.meets(row, wish, wanted)
-
-
-def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
-    if "life" in wanted:
-        return life.change(row, wanted)
-    change = wishes.change(row, wanted["cache"]) if "cache" in wanted else None
-    if wanted["flushed"]:
-        change = wishes.flushing(row, change)
-    return growth.change(row, wanted, change)
-
-
-def _holder(volume: Volume) -> Job | None:
+def holder_of(volume: Volume) -> Job | None:
+    """The job that changes it now."""
     return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
 
 
@@ -242,7 +161,7 @@ def _demand_movable(volume: Volume, customer: Customer | None) -> None:
     """Raise `Busy` or `Refused` where the volume cannot become the customer's, or nobody's."""
     if volume.customer_id == (customer.pk if customer is not None else None):
         return
-    if holder := _holder(volume):
+    if holder := holder_of(volume):
         raise Busy(holder)
     if customer is None:
         refused = refusal_to_take(volume, is_busy=False)
@@ -250,18 +169,6 @@ def _demand_movable(volume: Volume, customer: Customer | None) -> None:
         refused = refusal_to_give(volume, customer, is_busy=False)
     if refused is not None:
         raise refused
-
-
-def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
-    if holder is not None:
-        said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
-    now: Json = {"cache": None}
-    if row.wish is not None:
-        now = wish_json(row.wish, settings=is_for_staff)
-    elif row.cache is not None:
-        now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    return {**now, "life": life.life_of(row), "is_met": True, "job": None}
 
 
 def _filter(name: str, value: str) -> Q:

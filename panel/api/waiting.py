@@ -32,6 +32,23 @@ def until_over(job: Job, within: int) -> None:
         job.state = Job.objects.values_list("state", flat=True).get(pk=job.pk)
 
 
+def accepted(job: Job, user: Person) -> Response:
+    """A job that a worker takes now."""
+    job = Job.objects.with_names().get(pk=job.pk)
+    body = job_json(job, user, steps=True)
+    return Response(body, status=202, headers={"Location": job_url(job)})
+
+
+def out(first: Response, user: Person, within: int) -> Response:
+    """`first`, or what becomes of the job that it names within so many seconds."""
+    if first.status_code != 202 or not within:
+        return first
+    final = answer(first.data["key"], user, within)
+    if "Idempotency-Replayed" in first:
+        final["Idempotency-Replayed"] = first["Idempotency-Replayed"]
+    return final
+
+
 def answer(key: str, user: Person, within: int) -> Response:
     """The job after the wait: 200 with its end, whatever that is, or 202 while it is not over."""
     job = Job.objects.get(key=key)

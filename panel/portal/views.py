@@ -46,7 +46,8 @@ def volumes(request: HttpRequest) -> HttpResponse:
     count, text = own.count(), cleaned(request.GET.get("q", ""))
     found = own.filter(label__icontains=text) if text else own
     page = Paginator(found, PAGE_CARDS).get_page(request.GET.get("page"))
-    running = {job.volume_id: job for job in changes_of(request.user).unfinished()}
+    changes = changes_of(request.user).unfinished()
+    running = {job.volume_id: job for job in changes if job.volume_id is not None}
     context = {
         "page": page,
         "cards": cards_of(page.object_list, running, timezone.now()),
@@ -166,4 +167,4 @@ def change_status(request: HttpRequest, key: str) -> HttpResponse:
 
 def _status(request: HttpRequest, key: str) -> dict[str, object]:
     job = get_object_or_404(changes_of(request.user), key=key)
-    return {"job": job, "volume": job.volume, **words.told(job)}
+    return {"job": job, "volume": job.its_volume, **words.told(job)}

@@ -188,30 +188,36 @@ def title_of_settings(changes: dict[str, Any]) -> str:
 def may_change(draft: Draft) -> None:
     """Refuse where the host's policy or the volume's health forbids any change."""
     vg, lv = draft.vg, draft.lv
+    # A lost cache is given up while its disk is missing; that is all that may be done then.
+    drops = [step.verb for step in draft.steps] == ["cache.drop"]
+    group_may_change(draft.facts, vg, drops=drops)
+    if lv is not None and (lv.suspended or (lv.health and not drops)):
+        raise Refused(
+            "degraded",
+            f"{vg.name}/{lv.name} is {'suspended' if lv.suspended else lv.health}.",
+            "Repair the volume on the host first; nothing was changed.",
+        )
+
+
+def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) -> None:
+    """Refuse where the host's policy or the group's health forbids any change; `drops`: a missing
+    disk is no reason."""
     if not vg.allowed:
         raise Refused(
             "observe_only",
             f"The host lets Tiercel look at {vg.name}, but not change it.",
             f"As root on the host: /usr/lib/tiercel/agent.pyz allow-vg {vg.name}",
         )
-    # A lost cache is given up while its disk is missing; that is all that may be done then.
-    drops = [step.verb for step in draft.steps] == ["cache.drop"]
     if vg.missing_pv_count and not drops:
         raise Refused(
             "degraded",
             f"{vg.name} misses {vg.missing_pv_count} of its physical volumes.",
             "Bring the disk back or repair the group first; LVM refuses changes until then.",
         )
-    doubles = [pv.name for pv in draft.facts.pvs if pv.vg_uuid == vg.uuid and pv.duplicate]
+    doubles = [pv.name for pv in facts.pvs if pv.vg_uuid == vg.uuid and pv.duplicate]
     if doubles:
         raise Refused(
             "degraded",
             f"A physical volume of {vg.name} is seen twice: {', '.join(doubles)}.",
             "Detach the copy, or exclude it by LVM's filter or devices file.",
-        )
-    if lv is not None and (lv.suspended or (lv.health and not drops)):
-        raise Refused(
-            "degraded",
-            f"{vg.name}/{lv.name} is {'suspended' if lv.suspended else lv.health}.",
-            "Repair the volume on the host first; nothing was changed.",
         )

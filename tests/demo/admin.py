@@ -47,7 +47,7 @@ class Admin:
             group=f"{host.key}/{vg_uuid}",
             layout=layout,
         )
-        return self.confirm(finished(_job_of(page))).volume
+        return self.confirm(finished(_job_of(page))).its_volume
 
     def preview_cache(self, volume: Volume, *, size_mib: int, mode: str) -> Job:
         """Fill in the form of a cache, and wait until the preview is filled."""

@@ -28,11 +28,11 @@ def mutate_worker(name: str) -> None:
         return
     from jobs import runner
 
-    genuine: Callable[..., tuple[Any, ...]] = runner.plan
-    left: list[tuple[Any, ...]] = []
+    genuine: Callable[..., tuple[Any, ...]] = runner.left
+    plans: list[tuple[Any, ...]] = []
 
-    def plan(*args: Any) -> tuple[Any, ...]:
-        left.append(genuine(*args) if not left else left[-1][1:])
-        return left[-1]
+    def left(*args: Any) -> tuple[Any, ...]:
+        plans.append(genuine(*args) if not plans else plans[-1][1:])
+        return plans[-1]
 
-    runner.plan = plan
+    runner.left = left

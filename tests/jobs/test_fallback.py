@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs import fallback, hosts, runner
+from jobs import fallback, hosts
 from jobs.models import AuditEntry, Job, Phase, State, StepState
 from jobs.queue import cancel
 from storage.models import Volume
@@ -34,7 +34,7 @@ def turning(monkeypatch: pytest.MonkeyPatch) -> None:
             dataclasses.replace(step, turns=step.verb == "pool.create") for step in plan(*args)
         )
 
-    monkeypatch.setattr(runner, "plan", plan_with_turn)
+    monkeypatch.setattr("jobs.left.plan", plan_with_turn)
 
 
 def test_what_the_volume_is_now_is_what_a_job_goes_back_to(job: Job) -> None:
@@ -167,7 +167,7 @@ def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
             raise Refused("degraded", "the SSD is gone", "Bring it back.")
         return plan(facts, target, wish)
 
-    monkeypatch.setattr(runner, "plan", refused_forward)
+    monkeypatch.setattr("jobs.left.plan", refused_forward)
     run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "degraded")
     assert agent.ran == ["pool.create", "pool.remove"]

@@ -68,7 +68,9 @@ def terminate(said: Json, caller: Caller) -> Result:
     jobs = [job for volume in held if (job := _retire(volume, caller)) is not None]
     hours = {row.host.undo_hours for row in rows_of(volumes) if row.host is not None}
     told = {
-        "jobs": [{"job": job.key, "volume": job.volume.key, "state": job.state} for job in jobs],
+        "jobs": [
+            {"job": job.key, "volume": job.its_volume.key, "state": job.state} for job in jobs
+        ],
         "undo_hours": min(hours, default=None),
     }
     return Result(told, is_pending=bool(jobs))

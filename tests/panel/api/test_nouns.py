@@ -148,7 +148,7 @@ def test_bad_books_are_refused_at_their_field(
 def test_what_is_no_json_is_a_problem(asking: Program) -> None:
     path = f"/volumes/{scene().volume.key}"
     problem(asking.send("patch", path, "{"), 400, "parse_error")
-    problem(asking.send("delete", path), 405, "method_not_allowed")
+    problem(asking.send("post", path), 405, "method_not_allowed")
     problem(asking.get("/nothing/here"), 404, "not_found")
 
 

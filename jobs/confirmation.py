@@ -1,0 +1,52 @@
+"""From a preview to its job: the very same wish, for the very same steps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from jobs.asker import Asker
+from jobs.models import Job, Kind, State
+from jobs.preparation import ask
+from jobs.queue import submit
+from storage.access import Right
+from storage.plan import Refused
+from storage.preparation import Preparation
+from storage.wish import Wish
+
+FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, Kind.PREPARE_SSD})
+"""At a page they are also asked for a fresh proof of who they are."""
+
+
+def right_to(preview: Job) -> Right:
+    """What whoever confirms it must be allowed."""
+    return Right.ADMINISTER if preview.kind in FOR_ADMINS else Right.OPERATE
+
+
+def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -> Job:
+    """The job that does what the preview said, now or later; where other steps would begin it by
+    then, it ends without any. Raises `Refused`, also for a preview that did not end well, and
+    `Busy`."""
+    if preview.state != State.SUCCEEDED:
+        raise Refused(
+            "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."
+        )
+    if preview.volume is None:
+        return ask(
+            preview.host,
+            Preparation.from_json(preview.wish),
+            asker,
+            dry_run=False,
+            fingerprint=preview.fingerprint,
+            not_before=not_before,
+        )
+    return submit(
+        kind=preview.kind,
+        volume=preview.volume,
+        wish=Wish.from_json(preview.wish),
+        actor=asker.actor,
+        door=asker.door,
+        token=asker.token,
+        address=asker.address,
+        fingerprint=preview.fingerprint,
+        not_before=not_before,
+    )

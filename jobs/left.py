@@ -1,0 +1,18 @@
+"""What a job has left to do, by facts that were just read."""
+
+from __future__ import annotations
+
+from jobs.contact import placement_of, target_of
+from jobs.fallback import aim
+from jobs.models import Job
+from storage.facts import HostFacts
+from storage.plan import Step, plan
+from storage.plan.preparation import prepare
+from storage.preparation import Preparation
+
+
+def left(job: Job, facts: HostFacts) -> tuple[Step, ...]:
+    """The steps to its wish, or to its fallback; `()` when it is done. Raises `Refused`."""
+    if job.volume_id is None:
+        return prepare(facts, Preparation.from_json(job.wish))
+    return plan(facts, target_of(placement_of(job)), aim(job))

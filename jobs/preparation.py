@@ -1,0 +1,52 @@
+"""Asking for an SSD to be added to a volume group."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from jobs import nudge
+from jobs.asker import Asker
+from jobs.models import Job, Kind
+from jobs.queue import Busy, contactable
+from storage.models import Host
+from storage.preparation import Preparation
+
+CONSTRAINT = "job_one_ssd_per_host"
+
+
+@transaction.atomic
+def ask(
+    host: Host,
+    wanted: Preparation,
+    asker: Asker,
+    *,
+    dry_run: bool,
+    fingerprint: str = "",
+    not_before: datetime | None = None,
+) -> Job:
+    """Accept a job, and tell a worker after commit. Raises `Refused` for a host that is not in use,
+    and `Busy` where another job adds an SSD to it."""
+    contactable(host)
+    fields = {
+        "kind": Kind.PREPARE_SSD,
+        "host": host,
+        "wish": wanted.to_json(),
+        "dry_run": dry_run,
+        "actor": asker.actor,
+        "door": asker.door,
+        "token": asker.token,
+        "address": asker.address,
+        "fingerprint": fingerprint,
+        "not_before": not_before,
+    }
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(**fields)
+    except IntegrityError as error:
+        if CONSTRAINT not in str(error):
+            raise
+        raise Busy(Job.objects.unfinished().get(host=host, volume=None, dry_run=False)) from None
+    nudge.job(job.pk)
+    return job

@@ -1,0 +1,77 @@
+"""SSDs that are added to the volume groups of a host. Staff only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.preparation import ask
+from panel.api import bodies, described, idempotency, waiting
+from panel.api.resource import Resource, truth
+from panel.api.shapes import JobShape, Json
+from storage.access import Right
+from storage.inventories import inventory_of
+from storage.models import Host
+from storage.plan import Refused
+from storage.preparation import Preparation
+from storage.preparation_form import PreparationForm
+
+
+class SsdBody(bodies.Body):
+    """An empty SSD, and the group that it is for."""
+
+    device = serializers.CharField(help_text="The kernel's name, as in the last inventory.")
+    serial = serializers.CharField(
+        help_text="As on the label of the drive; of an array its uuid. It must be that device's."
+    )
+    vg = serializers.CharField(help_text="A volume group that root lets Tiercel change.")
+
+
+class HostSsds(Resource):
+    """More room for caches."""
+
+    staff_only = True
+    parameters: ClassVar = {"POST": ("dry_run", "wait")}
+
+    @extend_schema(
+        operation_id="host_ssd_add",
+        summary="Add an SSD to a volume group",
+        request=SsdBody,
+        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
+            202: OpenApiResponse(JobShape, "A job adds it; Location names it."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For admins. The whole device becomes a physical volume of the group. One that is used, or
+        carries a signature of anything, is refused."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        wanted = _wanted(host, bodies.read(request, SsdBody))
+        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
+
+        def act() -> Response:
+            return waiting.accepted(ask(host, wanted, self.asker, dry_run=dry_run), self.user)
+
+        answer = act() if dry_run else idempotency.once(request, self.user, act)
+        return waiting.out(answer, self.user, within)
+
+
+def _wanted(host: Host, values: Json) -> Preparation:
+    facts = inventory_of(host)
+    if facts is None:
+        raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
+    form = PreparationForm(facts, values)
+    if form.refusal is not None:
+        raise form.refusal
+    if not form.is_valid() or form.wanted is None:
+        raise bodies.unprocessable(ValidationError(form.errors.as_data()))
+    return form.wanted

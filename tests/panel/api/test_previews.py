@@ -1,0 +1,147 @@
+"""A dry run is made real as it was read; new volumes, found ones and SSDs by the API."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from jobs.models import Job, State
+from storage.models import Volume
+from storage.wish import GIB, Wish
+from tests import make
+from tests.panel.api.asking import Program, problem, staff
+from tests.scene import Scene, end, job, scene
+
+pytestmark = pytest.mark.django_db
+
+SSD = make.disk("sde", rotational=False, serial="ssd2", size_bytes=4 * GIB)
+
+
+@pytest.fixture
+def asking() -> Program:
+    return staff("admin")
+
+
+def send(asking: Program, method: str, path: str, **body: Any) -> Any:
+    headers = {"Idempotency-Key": uuid.uuid4().hex}
+    return asking.send(method, path, body or None, **headers)
+
+
+def new(there: Scene, **body: Any) -> dict[str, Any]:
+    return {"label": "new", "host": there.host.key, "vg": "vg0", "size_bytes": GIB, **body}
+
+
+def test_a_dry_run_is_applied_with_its_very_wish_and_fingerprint(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, {"size_bytes": GIB}, query="?dry_run=true")
+    preview = Job.objects.get()
+    problem(send(asking, "post", f"/jobs/{preview.key}/apply"), 422, "stale")
+    end(preview, fingerprint="f" * 64)
+    response = send(asking, "post", f"/jobs/{preview.key}/apply")
+    made = Job.objects.get(dry_run=False)
+    assert (response.status_code, response["Location"]) == (202, f"/api/v1/jobs/{made.key}")
+    assert (made.kind, made.wish, made.fingerprint) == (preview.kind, preview.wish, "f" * 64)
+    assert (made.door, made.actor) == ("api", asking.user)
+    problem(send(asking, "post", f"/jobs/{preview.key}/apply"), 409, "busy")
+
+
+def test_only_a_dry_run_is_applied_and_an_end_only_by_an_admin() -> None:
+    operator, there = staff("operator"), scene()
+    running = job(there)
+    problem(send(operator, "post", f"/jobs/{running.key}/apply"), 404, "not_found")
+    end(running)
+    preview = job(there, kind="destroy-volume", dry_run=True)
+    end(preview)
+    problem(send(operator, "post", f"/jobs/{preview.key}/apply"), 403, "forbidden")
+
+
+def test_a_new_volume_is_previewed_made_or_forgotten(asking: Program) -> None:
+    there = scene()
+    body = new(there, tier="ssd", external_id="vps-9", customer=make.customer("Acme").key)
+    response = send(asking, "post", "/volumes/?dry_run=true", **body)
+    preview = Job.objects.get()
+    volume = preview.its_volume
+    assert (response.status_code, response.json()["dry_run"]) == (202, True)
+    assert (volume.label, volume.external_id, str(volume.customer)) == ("new", "vps-9", "Acme")
+    assert volume.placement_set.get().lv_name == f"v-{volume.key}"
+    assert Wish.from_json(preview.wish) == Wish(GIB, "ssd")
+    assert asking.send("delete", f"/volumes/{volume.key}").status_code == 204
+    assert not Volume.objects.filter(pk=volume.pk).exists()
+    assert send(asking, "post", "/volumes/", **body).status_code == 202
+    made = Job.objects.get(dry_run=False)
+    assert made.kind == "create-volume"
+    problem(asking.send("delete", f"/volumes/{made.its_volume.key}"), 422, "in_use")
+
+
+def test_a_repeated_request_makes_no_second_volume(asking: Program) -> None:
+    there = scene()
+    headers = {"Idempotency-Key": "again"}
+    for _ in range(2):
+        for query in ("", "?dry_run=true"):
+            key = {"Idempotency-Key": headers["Idempotency-Key"] + query}
+            assert asking.send("post", f"/volumes/{query}", new(there), **key).status_code == 202
+    assert Volume.objects.filter(label="new").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"host": "nowhere"}, "/host"),
+        ({"vg": "vg9"}, "/vg"),
+        ({"customer": "nobody"}, "/customer"),
+        ({"label": "x" * 201}, "/label"),
+        ({"size_bytes": 0}, "/size_bytes"),
+    ],
+)
+def test_a_new_volume_of_bad_values_is_none(
+    asking: Program, body: dict[str, Any], pointer: str
+) -> None:
+    response = send(asking, "post", "/volumes/", **new(scene(), **body))
+    [error] = problem(response, 422, "invalid")["errors"]
+    assert error["pointer"] == pointer
+    assert not Job.objects.exists() and not Volume.objects.filter(label="new").exists()
+
+
+def test_a_found_volume_is_put_under_management_by_its_wish(asking: Program) -> None:
+    found, ours = scene(make.lv("found"), managed=False), scene(make.lv("ours"))
+    for there, status in ((found, 202), (ours, 200)):
+        response = send(asking, "put", f"/volumes/{there.volume.key}/wish", managed=True)
+        assert response.status_code == status
+    assert Job.objects.get().kind == "tag-volume"
+    again = send(asking, "put", f"/volumes/{found.volume.key}/wish", managed=True)
+    assert again.json()["key"] == Job.objects.get().key
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [({"managed": False}, "unsupported"), ({"managed": True, "tier": "ssd"}, "not_alone")],
+)
+def test_management_is_asked_for_alone_and_not_ended_so(
+    asking: Program, body: dict[str, Any], code: str
+) -> None:
+    response = send(asking, "put", f"/volumes/{scene().volume.key}/wish", **body)
+    [error] = problem(response, 422, "invalid")["errors"]
+    assert (error["pointer"], error["code"]) == ("/managed", code)
+
+
+def test_an_ssd_is_added_to_a_group_by_an_admin(asking: Program) -> None:
+    there = scene(disks=(SSD,))
+    path, body = f"/hosts/{there.host.key}/ssds", {"device": "sde", "serial": "ssd2", "vg": "vg0"}
+    problem(send(staff("operator"), "post", path, **body), 403, "forbidden")
+    problem(send(asking, "post", path, **{**body, "serial": "ssd3"}), 422, "invalid")
+    response = send(asking, "post", f"{path}?dry_run=true", **body)
+    said = response.json()
+    assert (response.status_code, said["volume"], said["wish"]) == (202, None, None)
+    assert (said["kind"], said["ssd"]["device"], said["dry_run"]) == ("prepare-ssd", "sde", True)
+    end(preview := Job.objects.get(), State.SUCCEEDED)
+    assert send(asking, "post", f"/jobs/{preview.key}/apply").status_code == 202
+    body_of_busy = problem(send(asking, "post", path, **body), 409, "busy")
+    assert [each["kind"] for each in body_of_busy["conflicting_jobs"]] == ["prepare-ssd"]
+    assert asking.get("/jobs/").json()["items"][0]["ssd"]["serial"] == "ssd2"
+
+
+def test_a_host_without_a_spare_ssd_adds_none(asking: Program) -> None:
+    path = f"/hosts/{scene().host.key}/ssds"
+    problem(send(asking, "post", path, device="sde", serial="ssd2", vg="vg0"), 422, "not_found")

@@ -1,0 +1,40 @@
+"""The one step that makes an SSD a part of a volume group."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.plan import Refused
+from storage.plan.preparation import prepare
+from storage.preparation import Preparation
+from tests import make
+
+WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
+
+
+def test_the_agent_is_told_the_device_by_name_and_serial_number() -> None:
+    (step,) = prepare(make.facts(), WANTED)
+    assert (step.verb, step.expect) == ("ssd.prepare", {"vg_uuid": make.VG_UUID})
+    assert step.args == {"vg": "vg0", "device": "sde", "serial": "ssd2"}
+    assert step.holds_vg
+
+
+def test_nothing_is_left_once_it_is_there() -> None:
+    assert prepare(make.facts(pvs=(make.pv(), make.fast_pv("sde"))), WANTED) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"vgs": ()}, "not_found"),
+        ({"vgs": (make.vg(allowed=False),)}, "observe_only"),
+        ({"vgs": (make.vg(missing_pv_count=1),)}, "degraded"),
+        ({"pvs": (make.pv(duplicate=True),)}, "degraded"),
+    ],
+)
+def test_a_group_that_is_gone_or_not_ours_or_broken_is_left_alone(
+    fields: dict[str, object], code: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        prepare(make.facts(**fields), WANTED)
+    assert refused.value.code == code
