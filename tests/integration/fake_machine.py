@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from jobs.hosts import fingerprint
 from tests.contract.fake_world import FakeWorld
 from tests.fake.host import FakeHost, Pause
+from tests.fake.parts import EXTENT, GIB, Disk
 from tests.fake.server import FakeServer
 from tests.integration.machine import Argv
 
@@ -98,6 +99,34 @@ class FakeMachine:
 
     def cut(self) -> None:
         self.server.cut()
+
+    def digest(self, lv: str, size_bytes: int) -> str:
+        """The model knows of each extent only whether there is data in it."""
+        runs = self.host.root.lv(lv).bottom.runs
+        extents = [(run.pv, run.first + n) for run in runs for n in range(run.count)]
+        told = extents[: size_bytes // EXTENT]
+        return "".join("x" if extent in pv.stale else "0" for pv, extent in told)
+
+    def write(self, lv: str, size_bytes: int) -> None:
+        self.host.root.scribble(self.host.root.lv(lv))
+
+    @contextmanager
+    def kept_dirty(self, lv: str) -> Iterator[None]:
+        """An idle cache writes back at once."""
+        with self.load(lv):
+            self.world.make_dirty(lv)
+            yield
+
+    @contextmanager
+    def spare_ssd(self) -> Iterator[tuple[str, str]]:
+        spare = Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64)
+        with self.host.changing() as machine:
+            machine.disks.append(spare)
+        yield spare.name, str(spare.serial)
+        with self.host.changing() as machine:
+            machine.disks.remove(spare)
+            for vg in machine.vgs:
+                vg.pvs = [pv for pv in vg.pvs if pv.device is not spare]
 
     @contextmanager
     def load(self, lv: str) -> Iterator[None]:

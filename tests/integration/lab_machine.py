@@ -20,6 +20,43 @@ kill -STOP $$
 exec -a {program} /usr/sbin/lvm "$@"
 """
 
+# Reads or writes a volume as its guest does: by the file that QEMU has open, past the page cache.
+DATA = """
+import hashlib, mmap, os, pathlib, sys
+what, device, left = sys.argv[1], os.path.realpath(sys.argv[2]), int(sys.argv[3])
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    if (process / "comm").read_text().startswith("qemu"):
+        for opened in (process / "fd").iterdir():
+            if os.readlink(opened) == os.path.realpath(sys.argv[2]):
+                device = opened
+file = os.open(device, os.O_DIRECT | (os.O_RDONLY if what == "read" else os.O_WRONLY))
+block, digest = mmap.mmap(-1, 1 << 20), hashlib.sha256()
+while left:
+    if what == "read":
+        assert os.readv(file, [block]) == len(block)
+        digest.update(block)
+    else:
+        block[:] = os.urandom(len(block))
+        assert os.writev(file, [block]) == len(block)
+    left -= len(block)
+os.fsync(file)
+print(digest.hexdigest())
+"""
+
+SPARE = """
+set -e
+modprobe scsi_debug dev_size_mb=64
+udevadm settle
+name=$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block)
+echo $name $(lsblk -dno SERIAL /dev/$name)
+"""
+NO_SPARE = """
+vgreduce -qq vg0 /dev/{name}
+pvremove -qq -y /dev/{name}
+udevadm settle
+modprobe -r scsi_debug
+"""
+
 REACH_SECONDS = 150
 # More than the slow disks give (300), and little enough to leave the machine to the host's work.
 LOAD_IOPS = 500
@@ -101,6 +138,31 @@ class LabMachine:
 
     def cut(self) -> None:
         self.lab.run("kill $(pgrep -f '^sshd: tiercel')")
+
+    def digest(self, lv: str, size_bytes: int) -> str:
+        return self._data("read", lv, size_bytes)
+
+    def write(self, lv: str, size_bytes: int) -> None:
+        self._data("write", lv, size_bytes)
+
+    def _data(self, what: str, lv: str, size_bytes: int) -> str:
+        device = self.world.device(lv)
+        done = self.lab.run(["python3", "-c", DATA, what, device, str(size_bytes)])
+        return str(done.stdout.strip())
+
+    @contextmanager
+    def kept_dirty(self, lv: str) -> Iterator[None]:
+        self.world.make_dirty(lv)
+        yield
+
+    @contextmanager
+    def spare_ssd(self) -> Iterator[tuple[str, str]]:
+        """Of memory, but to the kernel a SCSI disk without a rotation rate."""
+        name, serial = self.lab.run(SPARE).stdout.split()
+        try:
+            yield name, serial
+        finally:
+            self.lab.run(NO_SPARE.format(name=name))
 
     @contextmanager
     def load(self, lv: str) -> Iterator[None]:

@@ -68,5 +68,19 @@ class Machine(Protocol):
     def cut(self) -> None:
         """Break every SSH connection of the panel, from the host's side."""
 
+    def digest(self, lv: str, size_bytes: int) -> str:
+        """A checksum of the first bytes of a volume, read from its disks through the guest that
+        holds it, or through its device where none does."""
+
+    def write(self, lv: str, size_bytes: int) -> None:
+        """Fill the first bytes of a volume with data, by the same way."""
+
+    def kept_dirty(self, lv: str) -> AbstractContextManager[None]:
+        """Data in the writeback cache of a volume that only a flush writes to its disk."""
+
+    def spare_ssd(self) -> AbstractContextManager[tuple[str, str]]:
+        """An empty SSD, by the kernel's name and by the serial number on its label. At the end it
+        is taken out again, from vg0 too."""
+
     def load(self, lv: str) -> AbstractContextManager[None]:
         """Reads of a guest on a volume for which a cache is good."""

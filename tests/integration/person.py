@@ -57,13 +57,15 @@ class Person:
     def volume_page(self, volume: Volume) -> str:
         return self.visitor.get(f"/volumes/{volume.key}/").text
 
-    def new_volume(self, host: Host, *, label: str, size_mib: int, layout: str) -> Job:
+    def new_volume(
+        self, host: Host, *, label: str, size_mib: int, layout: str, tier: str = "hdd"
+    ) -> Job:
         """The preview of a new volume in the only group of the host that may be changed."""
         assert host.inventory is not None
         vg = next(vg for vg in host.inventory.vgs if vg.allowed)
         page = self.visitor.send(
             self.visitor.get("/volumes/new"), "/volumes/new",
-            label=label, size=str(size_mib), unit="MiB", layout=layout,
+            label=label, size=str(size_mib), unit="MiB", layout=layout, tier=tier,
             group=f"{host.key}/{vg.uuid}",
         )  # fmt: skip
         return filled(page)

@@ -1,0 +1,103 @@
+"""Every operation an operator has, once by its page and once by the API: what its preview showed is
+what the audit trail says was run, and the volume's guest finds its data as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import groupby
+
+import pytest
+
+from jobs.models import AuditEntry, Door, Job, Kind, Phase, State
+from panel import tokens
+from panel.models import Scope, User
+from storage.models import Host
+from storage.naming import retired_name, volume_name
+from tests.integration.confirmation import trail_of
+from tests.integration.conftest import EMAIL, LAB
+from tests.integration.deeds import LIVES, READ_MIB, Deed, Stage
+from tests.integration.doors import ByApi, ByPage
+from tests.integration.machine import Machine
+from tests.integration.person import MIB, Person, argvs
+from tests.integration.program import Program
+from tests.integration.running import Running
+
+ON_THE_LAB = (*LAB, pytest.mark.thorough, pytest.mark.timeout(1200))
+MENDING = {Kind.DROP_CACHE, Kind.REPAIR_VOLUME}
+"""They put right what went wrong: tests of accidents play them."""
+
+
+@pytest.fixture(params=["page", "api"])
+def door(request: pytest.FixtureRequest, person: Person, panel: Running) -> ByPage | ByApi:
+    if request.param == "page":
+        return ByPage(person)
+    user = User.objects.get(email=EMAIL)
+    scopes = [Scope.READ, Scope.VOLUMES]
+    _, text = tokens.issue(user, name="operations", scopes=scopes, days=1)
+    return ByApi(Program(panel.url, text))
+
+
+@pytest.fixture
+def stage(machine: Machine, host: Host, person: Person) -> Iterator[Stage]:
+    """A host whose retired volumes may be destroyed at once."""
+    machine.world.allow(["vg0"], undo_hours=0)
+    person.refresh(host)
+    yield Stage(machine, host, person)
+    machine.world.allow(["vg0"])
+    person.refresh(host)
+
+
+@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize("machine", ["fake", pytest.param("lab", marks=ON_THE_LAB)], indirect=True)
+def test_what_was_previewed_is_done_and_the_data_is_as_it_was(
+    stage: Stage, door: ByPage | ByApi, life: str
+) -> None:
+    for is_online, deeds in groupby(LIVES[life], key=lambda deed: deed.is_online):
+        with ExitStack() as held:
+            if is_online:
+                held.enter_context(stage.machine.world.guest("web12", stage.lv))
+                stage.person.refresh(stage.host)
+            for deed in deeds:
+                play(deed, stage, door)
+        stage.person.refresh(stage.host)
+
+
+def play(deed: Deed, stage: Stage, door: ByPage | ByApi) -> None:
+    """From its preview to its end."""
+    with deed.scene(stage):
+        preview = deed.ask(door, stage)
+        assert (preview.state, preview.error) == (State.SUCCEEDED, {}), deed.name
+        job = door.confirm(preview)
+        assert (job.state, job.error, job.kind) == (State.SUCCEEDED, {}, deed.kind), deed.name
+        assert tuple(step.verb for step in job.step_set.all()) == deed.verbs, deed.name
+        assert argvs(preview) == argvs(job) == trail_of(job), deed.name
+        assert_signed(job, door)
+        look(deed, stage, job)
+
+
+def assert_signed(job: Job, door: ByPage | ByApi) -> None:
+    """Each operation of the job ended well, and the trail says who asked for it, by which door."""
+    came_by, has_token = (Door.PAGE, False) if isinstance(door, ByPage) else (Door.API, True)
+    for entry in AuditEntry.objects.filter(job_key=job.key):
+        assert (entry.actor, entry.door, bool(entry.token)) == (EMAIL, came_by, has_token)
+        if entry.phase == Phase.OUTCOME:
+            assert entry.result == {"state": "done"}
+
+
+def look(deed: Deed, stage: Stage, job: Job) -> None:
+    """What became of the volume's data; a new one gets some."""
+    if deed.data == "kept":
+        assert stage.read() == stage.digest, deed.name
+    elif deed.data == "new":
+        stage.volume = job.volume
+        stage.machine.write(stage.lv, READ_MIB * MIB)
+        stage.digest = stage.read()
+    else:
+        there = {volume_name(stage.held.key), retired_name(stage.held.key)} & stage.machine.lvs()
+        assert there == ({retired_name(stage.held.key)} if deed.data == "off" else set())
+
+
+def test_the_table_has_every_operation() -> None:
+    played = {deed.kind for deeds in LIVES.values() for deed in deeds}
+    assert played == set(Kind) - MENDING
