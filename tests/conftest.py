@@ -21,6 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from panel import embedded
 from panel.databases import database
+from tests import emptying
 from tests.contract.fixtures import lab as lab
 from tests.contract.fixtures import lab_world as lab_world
 
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start the services that do not run; the workers of xdist come later and find them."""
     # The real one takes long on purpose: half a second for each person and each sign-in.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    emptying.replace_flush()
     if not hasattr(config, "workerinput"):
         STARTED.extend(embedded.start(embedded.wanted(os.environ)))
         drop_leftovers()
@@ -129,9 +131,7 @@ def django_db_setup(migrated: str, django_db_blocker: DjangoDbBlocker) -> Iterat
         # No test loses power.
         owner.execute(f'ALTER DATABASE "{name}" SET synchronous_commit TO off')
     with psycopg.connect(url_of("owner", name), autocommit=True) as owner:
-        # Only the tests empty tables, after those that need real transactions.
-        owner.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO tiercel_app")
-        owner.execute("ALTER TABLE jobs_auditentry DISABLE TRIGGER audit_no_truncate")
+        emptying.prepare(owner)
     with django_db_blocker.unblock():
         connection.settings_dict["NAME"] = name
         become("app")
