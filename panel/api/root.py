@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from django.http import Http404
+from typing import Any, ClassVar, cast
+
+from django.http import Http404, HttpResponse
 from django.urls import reverse
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularYAMLAPIView
+from drf_spectacular.views import (
+    SpectacularAPIView,
+    SpectacularJSONAPIView,
+    SpectacularYAMLAPIView,
+)
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -59,9 +66,33 @@ class Nothing(Resource):
     post = put = patch = delete = get
 
 
-class OpenApiJson(SpectacularJSONAPIView):
-    """The OpenAPI description as JSON."""
+class _Kept(SpectacularAPIView):
+    """The OpenAPI description, which takes long to make and is the same for everybody: each process
+    makes it once."""
+
+    texts: ClassVar[dict[str, bytes]] = {}
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: object, **kwargs: object) -> HttpResponse:
+        """All of it."""
+        renderer = cast("Any", request).accepted_renderer
+        if renderer.format not in self.texts:
+            schema = cast("Any", SchemaGenerator)().get_schema(request=None, public=True)
+            self.texts[renderer.format] = renderer.render(schema, renderer_context={})
+        return HttpResponse(
+            self.texts[renderer.format],
+            content_type=f"{renderer.media_type}; charset={renderer.charset}",
+            headers={"Content-Disposition": f'inline; filename="Tiercel.{renderer.format}"'},
+        )
 
 
-class OpenApiYaml(SpectacularYAMLAPIView):
-    """The same as YAML."""
+class OpenApiJson(_Kept):
+    """As JSON."""
+
+    renderer_classes = SpectacularJSONAPIView.renderer_classes
+
+
+class OpenApiYaml(_Kept):
+    """As YAML."""
+
+    renderer_classes = SpectacularYAMLAPIView.renderer_classes

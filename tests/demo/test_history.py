@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from panel.models import User
 from storage.models import Host, LatestSample, Volume
@@ -15,20 +18,23 @@ from tests import make
 from tests.demo import history, people
 from tests.demo.settings import SEEDED
 
-pytestmark = pytest.mark.django_db
 
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def now() -> datetime:
     return timezone.now()
 
 
-@pytest.fixture
-def host(now: datetime) -> Host:
-    people.settle()
-    host = make.host()
-    history.orders(history.volumes(now), host, now)
-    return host
+@pytest.fixture(scope="module")
+def host(
+    now: datetime, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Host]:
+    """Made once, since its week has thousands of samples; rolled back with the last test."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        people.settle()
+        host = make.host()
+        history.orders(history.volumes(now), host, now)
+        yield host
+        transaction.set_rollback(True)
 
 
 def as_owner(volume: Volume) -> Client:

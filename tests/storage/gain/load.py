@@ -9,6 +9,7 @@ from storage.gain import Block
 
 HOUR = 3600
 WEEK_HOURS = 168
+DAY_CURVE = [math.sin(2 * math.pi * hour / 24) for hour in range(24)]
 
 
 def block(at: int, accesses: int, hit_rate: float, read_ms: float = 5.0) -> Block:
@@ -40,7 +41,7 @@ def hours(
     fresh = noise * math.sqrt(1 - likeness**2)
     for n in range(count):
         drift = likeness * drift + random.gauss(0, fresh)
-        day = math.sin(2 * math.pi * (n % 24) / 24)
+        day = DAY_CURVE[n % 24]
         rate = min(0.99, max(0.0, base + 0.15 * day + drift))
         accesses = round(load * math.exp(0.7 * day + random.gauss(0, 0.3)))
         found.append(block(start + n * HOUR, accesses, rate))
