@@ -30,7 +30,7 @@ PARTS = ("memory", "root.qcow2", "id_ed25519", "host_ed25519.pub")
 ROOT_DEVICE = "root"
 # qemu's default holds a live migration back to what a network bears.
 BYTES_PER_SECOND = 1 << 40
-WAKE_SECONDS = 60
+WAKE_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class Lab:
             return False
         try:
             self._standby.go_on(self._short / "qmp")
-            self._wait_for_sshd(standby.WAKE_SECONDS)
+            self._wait_for_sshd(standby.WAKE_SECONDS, patience_seconds=standby.WAKE_SECONDS)
             self._standby.wake(self.ssh_port, self._short)
             self.shell.open()
         except (LabUnavailable, LabCommandFailed, subprocess.TimeoutExpired, OSError) as problem:
@@ -252,8 +252,12 @@ class Lab:
         with monitor.connect(self._short / "qmp") as machine:
             machine.tell(command)
 
-    def _wait_for_sshd(self, seconds: float) -> None:
-        """Read sshd's banner: qemu accepts connections long before anything in the lab does."""
+    def _wait_for_sshd(self, seconds: float, *, patience_seconds: float = 3) -> None:
+        """Read sshd's banner: qemu accepts connections long before anything in the lab does.
+
+        One that accepted gets its time: each connection given up costs the lab a process of sshd,
+        and on a loaded machine it would never be done with them.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self._qemu is None or self._qemu.poll() is not None:
@@ -261,7 +265,7 @@ class Lab:
                 raise LabUnavailable(f"qemu ended while the lab booted: {log.strip()}")
             try:
                 with socket.create_connection(("127.0.0.1", self.ssh_port), 1) as connection:
-                    connection.settimeout(1)
+                    connection.settimeout(patience_seconds)
                     if connection.recv(4) == b"SSH-":
                         return
             except OSError:
