@@ -20,7 +20,7 @@ from tests import make
 from tests.faults.operations import Names, Operation
 from tests.faults.workers import Worker, Workers
 
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.2
 
 
 class Scenery(ABC):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -46,17 +45,24 @@ NAMED = (
 )
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    """What forks workers, on the tests' database."""
+    environment = os.environ | {"DATABASE_URL": url_of("app", this_run())}
+    with Workers(environment, tmp_path_factory.mktemp("faults") / "workers.log") as made:
+        yield made
+
+
 @pytest.fixture
-def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
-    """Workers on this test's database; what `quicken` and `mutate_agent` set is put back."""
+def workers(started: Workers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """Workers that end with the test; what `quicken` and `mutate_agent` set is put back."""
     monkeypatch.setattr(nudge, "send", nudge.send)
     monkeypatch.setattr(operation, "POLL_SECONDS", operation.POLL_SECONDS)
     monkeypatch.setattr(execute, "settled", execute.settled)
     quicken()
     mutation.mutate_agent()
-    environment = os.environ | {"DATABASE_URL": url_of("app", this_run())}
-    with Workers(environment, tmp_path / "workers.log") as made:
-        yield made
+    yield started
+    started.kill()
     connection.close()
 
 

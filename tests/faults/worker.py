@@ -22,7 +22,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from storage import wall
 
 POLL_SECONDS = (0.02, 0.1)
-REST_SECONDS = 0.05
+REST_SECONDS = 0.2
 UNFINISHED = 3
 
 

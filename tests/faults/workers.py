@@ -86,10 +86,7 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for worker in list(self._known.values()):
-            if worker.started.is_set():
-                worker.signal(signal.SIGKILL)
-                worker.wait(5)
+        self.kill()
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -110,6 +107,13 @@ class Workers:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
         return worker
+
+    def kill(self) -> None:
+        """All that still run."""
+        for worker in list(self._known.values()):
+            if worker.started.is_set():
+                worker.signal(signal.SIGKILL)
+                worker.wait(5)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
