@@ -22,13 +22,15 @@ exec -a {program} /usr/sbin/lvm "$@"
 
 # Reads or writes a volume as its guest does: by the file that QEMU has open, past the page cache.
 DATA = """
-import hashlib, mmap, os, pathlib, sys
+import contextlib, hashlib, mmap, os, pathlib, sys
 what, device, left = sys.argv[1], os.path.realpath(sys.argv[2]), int(sys.argv[3])
 for process in pathlib.Path("/proc").glob("[0-9]*"):
-    if (process / "comm").read_text().startswith("qemu"):
-        for opened in (process / "fd").iterdir():
-            if os.readlink(opened) == os.path.realpath(sys.argv[2]):
-                device = opened
+    # One may end while it is looked at.
+    with contextlib.suppress(OSError):
+        if (process / "comm").read_text().startswith("qemu"):
+            for opened in (process / "fd").iterdir():
+                if os.readlink(opened) == os.path.realpath(sys.argv[2]):
+                    device = opened
 file = os.open(device, os.O_DIRECT | (os.O_RDONLY if what == "read" else os.O_WRONLY))
 block, digest = mmap.mmap(-1, 1 << 20), hashlib.sha256()
 while left:
