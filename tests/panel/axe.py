@@ -8,23 +8,49 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import Page
 
-GRAVE = ("serious", "critical")
 SETTLED = """async () => {
   const ending = document.getAnimations().filter(
     (each) => each.effect.getComputedTiming().iterations !== Infinity
   );
   await Promise.allSettled(ending.map((each) => each.finished));
 }"""
-# Only the rule of a screen's orientation needs the style sheets, which are parsed anew each time.
-RUN = """async ([grave, rules]) => {
-  const {violations} = await axe.run(document, {
-    resultTypes: ["violations"],
-    preload: !rules.length && innerWidth < 768,
-    ...(rules.length ? {runOnly: {type: "rule", values: rules}} : {}),
-  });
-  return violations.filter(({impact}) => grave.includes(impact)).map(({id, help, nodes}) =>
-    `${id} (${help}): ${nodes.slice(0, 3).map(({html}) => html.slice(0, 160)).join(" | ")}`);
+GRAVELY = """({violations}) => violations
+  .filter(({impact}) => ["serious", "critical"].includes(impact))
+  .map(({id, help, nodes}) =>
+    `${id} (${help}): ${nodes.slice(0, 3).map(({html}) => html.slice(0, 160)).join(" | ")}`)"""
+VISIBLE = """[...document.querySelectorAll("body *")].filter((each) => each.checkVisibility())"""
+# Of rows (of a table or a list) that differ in their texts alone the first is looked at: nearly all
+# time goes into the contrasts of hundreds of cells that one template made.
+ALIKE = """() => {
+  const shapes = new Map();
+  for (const row of document.querySelectorAll("tbody > tr, li")) {
+    const shape = [row, ...row.querySelectorAll("*")].map((each) =>
+      [each.tagName, each.getAttribute("class"), ...each.getAttributeNames().filter(
+        (name) => name !== "data-alike")].join(" ")).join();
+    const known = shapes.get(row.parentElement) ?? new Set();
+    row.toggleAttribute("data-alike", known.has(shape));
+    shapes.set(row.parentElement, known.add(shape));
+  }
 }"""
+# Only the rule of a screen's orientation needs the style sheets, which are parsed anew each time:
+# those of the first page, which is looked at as a whole, are those of all.
+RUN = f"""async (besides) => {{
+  (window.seen ??= {{}})[innerWidth] = new WeakSet({VISIBLE});
+  ({ALIKE})();
+  return ({GRAVELY})(await axe.run({{exclude: ["[data-alike]", ...besides]}}, {{
+    resultTypes: ["violations"],
+    preload: !besides.length && innerWidth < 768,
+  }}));
+}}"""
+CONTRASTS = f"""async ([besides, width]) => {{
+  const alone = new Set({VISIBLE}.filter((each) => !window.seen[width].has(each)));
+  const exclude = ["[data-alike]", ...besides];
+  const include = [...alone].filter((each) =>
+    !alone.has(each.parentElement) && !exclude.some((one) => each.closest(one)));
+  return include.length === 0 ? [] : ({GRAVELY})(await axe.run({{include, exclude}}, {{
+    resultTypes: ["violations"], preload: false, runOnly: ["color-contrast"],
+  }}));
+}}"""
 THEME = "(theme) => { document.documentElement.dataset.bsTheme = theme }"
 OVERFLOW = """() => document.documentElement.scrollWidth > innerWidth
   ? [...document.querySelectorAll("body *")]
@@ -57,16 +83,30 @@ REFRESH = """async () => {
 }"""
 
 
-def violations(page: Page, width: int, theme: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe finds grave in the page at a width and in a theme (by all its rules, or by some),
-    and what is too wide for it."""
+def violations(page: Page, width: int, theme: str, besides: Sequence[str] = ()) -> list[str]:
+    """What axe finds grave in the page at a width and in a theme, but in the parts `besides`
+    (selectors), and what is too wide for it."""
+    _look(page, width, theme)
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate((settings.NODE_MODULES / "axe-core" / "axe.min.js").read_text())
+    found: list[str] = page.evaluate(RUN, besides) + page.evaluate(OVERFLOW)
+    return [f"{width} {theme}: {each}" for each in found]
+
+
+def contrasts(
+    page: Page, width: int, theme: str, *, unlike: int, besides: Sequence[str] = ()
+) -> list[str]:
+    """Colours too much alike in what shows at this width, but did not when `violations` looked at
+    the width `unlike`."""
+    _look(page, width, theme)
+    found: list[str] = page.evaluate(CONTRASTS, [besides, unlike])
+    return [f"{width} {theme}: {each}" for each in found]
+
+
+def _look(page: Page, width: int, theme: str) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate(THEME, theme)
     page.evaluate(SETTLED)
-    if not page.evaluate("typeof axe === 'object'"):
-        page.evaluate((settings.NODE_MODULES / "axe-core" / "axe.min.js").read_text())
-    found: list[str] = page.evaluate(RUN, [GRAVE, rules]) + page.evaluate(OVERFLOW)
-    return [f"{width} {theme}: {each}" for each in found]
 
 
 def too_wide(page: Page, width: int) -> list[str]:
