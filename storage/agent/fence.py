@@ -27,8 +27,11 @@ def seen(host: Host, vg_uuid: str) -> Fence | None:
     there but cannot be understood: then nobody knows whose turn it is."""
     path = f"{FOLDER}/{vg_uuid}"
     data = host.read(path)
-    if data is None and not host.exists(path):
-        return None
+    if data is None:
+        if not host.exists(path):
+            return None
+        # The very first number may have been written between the two looks.
+        data = host.read(path)
     try:
         document = json.loads((data or b"").decode("utf-8"))
         number, op = document["fence"], document["op"]

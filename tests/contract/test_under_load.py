@@ -15,7 +15,7 @@ from tests.lab import load
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
 
-SECONDS_BETWEEN = 2.0
+SECONDS_BETWEEN = 1.0
 REAL_SECONDS = 10.0, 2.0
 FACTOR = 3.0
 

@@ -8,6 +8,7 @@ from tests.contract.lab_world import LabWorld
 from tests.faults.fault import endure
 from tests.faults.lab import bcache
 from tests.faults.lab.site import Borrowed
+from tests.faults.test_part import started as started
 from tests.faults.test_part import workers as workers
 from tests.faults.workers import Workers
 

@@ -98,6 +98,7 @@ def done(kind: Kind, volume: Volume, wish: Wish) -> Job:
     return job
 
 
+@pytest.mark.thorough
 def test_a_host_from_the_pasted_line_to_a_sampled_volume(
     machine: Lab, host: Host, paste: Callable[[], str]
 ) -> None:

@@ -18,7 +18,7 @@ import time
 BLOCK_BYTES = 4096
 STAMP = struct.Struct("<QQ")
 # A guest that keeps the processor to itself would only make the host's own work slow.
-PAUSE_SECONDS = 0.005
+PAUSE_SECONDS = 0.02
 
 
 class Region:

@@ -52,11 +52,16 @@ CONTRASTS = f"""async ([besides, width]) => {{
   }}));
 }}"""
 THEME = "(theme) => { document.documentElement.dataset.bsTheme = theme }"
-OVERFLOW = """() => document.documentElement.scrollWidth > innerWidth
-  ? [...document.querySelectorAll("body *")]
+# Charts take the new width some frames after the window has it.
+OVERFLOW = """async () => {
+  const page = document.documentElement;
+  for (let frame = 0; frame < 60 && page.scrollWidth > innerWidth; frame++)
+    await new Promise((done) => requestAnimationFrame(done));
+  return page.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")]
       .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
       .slice(0, 3).map((each) => each.outerHTML.slice(0, 160)).concat("the page is too wide")
-  : []"""
+    : [];
+}"""
 # Every part that renews itself is asked to, all together; what moved of the page is the answer.
 REFRESH = """async () => {
   const frames = () => new Promise((done) =>

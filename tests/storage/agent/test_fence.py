@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from storage.agent.errors import Refusal
+from storage.agent.fence import FOLDER, Fence, seen
+from tests.fake import FakeHost
+from tests.fake.fixtures import make_fake_host as make_fake_host
+
+VG = "bw262p-UFXe-yIoc-4Uai-Yckq-JiMT-7Y7xtA"
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    return make_fake_host()
+
+
+def test_the_first_number_may_come_between_two_looks(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = host.exists
+
+    def written_meanwhile(path: str) -> bool:
+        host.save(f"{FOLDER}/{VG}", json.dumps({"fence": 4, "op": "one"}).encode())
+        return look(path)
+
+    monkeypatch.setattr(host, "exists", written_meanwhile)
+    assert seen(host, VG) == Fence(4, "one")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"fence": "4", "op": "one"}', b"\xff"])
+def test_a_number_that_cannot_be_understood_is_nobodys_turn(host: FakeHost, content: bytes) -> None:
+    host.save(f"{FOLDER}/{VG}", content)
+    with pytest.raises(Refusal, match="nobody knows whose turn it is"):
+        seen(host, VG)
