@@ -1,4 +1,4 @@
-"""One fault of the lab with every run of the tests that has one; `make faults` plays all."""
+"""One fault of a real host, by `make thorough`; `make faults` plays all."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.faults.workers import Workers
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.thorough,
     pytest.mark.xdist_group("lab"),
     pytest.mark.timeout(900),
     pytest.mark.django_db(transaction=True),

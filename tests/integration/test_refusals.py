@@ -69,6 +69,7 @@ def test_a_host_that_cannot_be_reached_fails_the_job_after_some_tries(
     assert machine.executed() == before
 
 
+@pytest.mark.thorough
 def test_a_host_without_lvm2_tells_which_package_is_missing(
     machine: Machine, host: Host, person: Person, found: Volume
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_host_without_lvm2_tells_which_package_is_missing(
     assert machine.executed() == before
 
 
+@pytest.mark.thorough
 def test_a_full_group_takes_no_cache(
     machine: Machine, host: Host, person: Person, found: Volume
 ) -> None:
@@ -133,6 +135,7 @@ def test_stopping_a_volume_in_use_is_refused(machine: Machine, host: Host, perso
 HOSTILE = ("x; reboot", "../../dev/sda", "-f", "$(id)", "a b", "v\n", "é", "", "x" * 200, "@tag")
 
 
+@pytest.mark.thorough
 def test_hostile_names_in_requests_are_refused_by_the_agent(
     machine: Machine, host: Host, found: Volume
 ) -> None:

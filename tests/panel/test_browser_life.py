@@ -27,7 +27,7 @@ def test_a_retired_volume_is_destroyed_by_its_typed_label(browser: Browser, serv
     assert page.evaluate(WIDE) == []
     page.get_by_label("Label of the volume").fill("something else")
     page.get_by_role("button", name="Destroy: preview").click()
-    assert page.get_by_text("This is not the label of the volume.").is_visible()
+    page.get_by_text("This is not the label of the volume.").wait_for()
     assert page.evaluate(WIDE) == []
     page.get_by_label("Label of the volume").fill(LONG)
     page.get_by_role("button", name="Destroy: preview").click()
