@@ -108,9 +108,14 @@ def _command(wanted: recipe.Recipe, work: Path) -> list[str]:
 
 
 def _grow(root: Path, size_bytes: int) -> None:
-    """Give the file system room to work; the file stays sparse."""
+    """Give the file system room to work, and a journal, so that it is whole after a power cut;
+    the file stays sparse."""
     os.truncate(root, size_bytes)
-    for command in (["e2fsck", "-fp", str(root)], ["resize2fs", str(root)]):
+    for command in (
+        ["e2fsck", "-fp", str(root)],
+        ["resize2fs", str(root)],
+        ["tune2fs", "-O", "has_journal", str(root)],
+    ):
         done = subprocess.run([program(command[0]), *command[1:]], capture_output=True, text=True)
         # e2fsck says 1 for "errors corrected", which a fresh genext2fs image may have.
         if done.returncode not in (0, 1):

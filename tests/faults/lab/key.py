@@ -8,8 +8,9 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
+from threading import Thread
 
 from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.site import Site
@@ -81,6 +82,7 @@ class Thief:
         with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as agent:
             agent.bind(f"{folder}/agent")
             agent.listen()
+            Thread(target=_refuse_all, args=(agent,), daemon=True).start()
             process = subprocess.Popen(
                 command,
                 env={**os.environ, "SSH_AUTH_SOCK": f"{folder}/agent", "DISPLAY": ":99"},
@@ -93,11 +95,24 @@ class Thief:
             finally:
                 process.kill()
                 process.communicate()
+                agent.shutdown(socket.SHUT_RDWR)
 
     def left(self) -> str:
         """What a command of the thief's wrote on the host."""
         made = self.site.lab.run(f"ls -d {LEFT}; rm -rf {LEFT}", check=False).stdout.strip()
         return f"{made} was made" if made else ""
+
+
+def _refuse_all(agent: socket.socket) -> None:
+    """An SSH agent that has no key: ssh asks it for its keys first, and waits for the answer.
+
+    Source: draft-miller-ssh-agent, SSH_AGENT_FAILURE."""
+    with suppress(OSError):  # The socket was shut down.
+        while True:
+            connection, _ = agent.accept()
+            with connection:
+                while connection.recv(4096):
+                    connection.sendall(b"\0\0\0\1\5")
 
 
 HOST = "tiercel@127.0.0.1"
