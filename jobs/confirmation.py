@@ -14,7 +14,8 @@ from storage.preparation import Preparation
 from storage.wish import Wish
 
 FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, Kind.PREPARE_SSD})
-"""At a page they are also asked for a fresh proof of who they are."""
+PROVEN = FOR_ADMINS | {Kind.DROP_CACHE}
+"""What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
 
 def right_to(preview: Job) -> Right:

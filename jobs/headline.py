@@ -62,14 +62,14 @@ def headline(job: Job, *, begun: bool) -> str:
     return f"Waiting to {words.do.format(label)}"
 
 
-def detail(job: Job) -> str:
+def detail(job: Job, *, is_at_work: bool = False) -> str:
     """What the headline does not say: what it does now, or how it ended; "" where that is all.
-    An error is told apart from it."""
+    An error is told apart from it. `is_at_work`: the host is, whether or not a worker looks on."""
     if job.state in (State.FAILED, State.NEEDS_ATTENTION):
         return job.explanation if "undone" in job.error else ""
     if job.state == State.RUNNING and not job.explanation:
         return "Reading what is on the host."
-    if job.state in (State.QUEUED, State.WAITING):
+    if job.state == State.QUEUED or (job.state == State.WAITING and not is_at_work):
         return ""
     said = job.explanation.rstrip(".")
     return f"{said[:1].upper()}{said[1:]}." if said else ""

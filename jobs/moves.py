@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -121,6 +122,15 @@ def renew(job: Job, **fields: Any) -> None:
     job.beat = time.monotonic()
     for name, value in fields.items():
         setattr(job, name, value)
+
+
+def release(name_is_dead: Callable[[str], bool]) -> int:
+    """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
+    held = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
+    dead = [name for name in held.values_list("lease_owner", flat=True) if name_is_dead(name)]
+    if not dead:
+        return 0
+    return held.filter(lease_owner__in=dead).update(lease_until=Now() - timedelta(seconds=1))
 
 
 def keep(job: Job, explanation: str | None = None) -> None:

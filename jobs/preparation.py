@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
-from jobs import nudge
 from jobs.asker import Asker
 from jobs.models import Job, Kind
-from jobs.queue import Busy, contactable
+from jobs.queue import accept, contactable
 from storage.models import Host
 from storage.preparation import Preparation
-
-CONSTRAINT = "job_one_ssd_per_host"
 
 
 @transaction.atomic
@@ -29,24 +26,17 @@ def ask(
     """Accept a job, and tell a worker after commit. Raises `Refused` for a host that is not in use,
     and `Busy` where another job adds an SSD to it."""
     contactable(host)
-    fields = {
-        "kind": Kind.PREPARE_SSD,
-        "host": host,
-        "wish": wanted.to_json(),
-        "dry_run": dry_run,
-        "actor": asker.actor,
-        "door": asker.door,
-        "token": asker.token,
-        "address": asker.address,
-        "fingerprint": fingerprint,
-        "not_before": not_before,
-    }
-    try:
-        with transaction.atomic():
-            job = Job.objects.create(**fields)
-    except IntegrityError as error:
-        if CONSTRAINT not in str(error):
-            raise
-        raise Busy(Job.objects.unfinished().get(host=host, volume=None, dry_run=False)) from None
-    nudge.job(job.pk)
-    return job
+    return accept(
+        {
+            "kind": Kind.PREPARE_SSD,
+            "host": host,
+            "wish": wanted.to_json(),
+            "dry_run": dry_run,
+            "actor": asker.actor,
+            "door": asker.door,
+            "token": asker.token,
+            "address": asker.address,
+            "fingerprint": fingerprint,
+            "not_before": not_before,
+        }
+    )

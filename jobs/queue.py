@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
@@ -23,7 +24,7 @@ from storage.rows import VolumeRow
 from storage.templatetags.units import size
 from storage.wish import Wish
 
-CONSTRAINT = "job_one_per_volume"
+CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 SETTLED_AT_BIRTH = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
@@ -102,18 +103,26 @@ def submit(
         "awaits": awaits,
         "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
     }
+    return accept(fields)
+
+
+def accept(fields: dict[str, Any]) -> Job:
+    """Write a job down, and tell a worker after commit unless it awaits somebody's word. Raises
+    `Busy` where another one holds its volume, or adds an SSD to its host."""
     try:
         with transaction.atomic():
             job = Job.objects.create(**fields)
     except IntegrityError as error:
-        if CONSTRAINT not in str(error):
+        if not any(constraint in str(error) for constraint in CONSTRAINTS):
             raise
-        holder = Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
-        if holder is None:  # it ended between the two statements: the volume is free now
+        volume, rivals = fields.get("volume"), Job.objects.unfinished().filter(dry_run=False)
+        of = {"volume": volume} if volume is not None else {"volume": None, "host": fields["host"]}
+        holder = rivals.filter(**of).first()
+        if holder is None:  # it ended between the two statements: the way is free now
             job = Job.objects.create(**fields)
         else:
             raise Busy(holder) from None
-    if not awaits:
+    if not job.awaits:
         nudge.job(job.pk)
     return job
 

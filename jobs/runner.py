@@ -9,10 +9,7 @@ answers. A retry is a new plan, so finished steps vanish from it. A job that can
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
-import uuid
 from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError, connection
@@ -30,6 +27,7 @@ from jobs.moves import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
 from jobs.operation import send, watch
 from jobs.trouble import TransportError
 from jobs.turns import Taken
+from jobs.worker_name import worker_name
 from storage import life
 from storage.facts import HostFacts
 from storage.locks import hold
@@ -65,7 +63,7 @@ def run(job_id: int) -> None:
     Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
     must not come back for ever. Without its database the panel only hands the job back.
     """
-    job = claim(job_id, f"{socket.gethostname()[:24]}:{os.getpid()}:{uuid.uuid4().hex[:12]}")
+    job = claim(job_id, worker_name())
     if job is None:
         return
     try:

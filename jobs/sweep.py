@@ -10,6 +10,8 @@ from django.db.models.functions import Now
 
 from jobs import nudge
 from jobs.models import OVER, Job, Kind, State
+from jobs.moves import release
+from jobs.worker_name import is_dead
 from storage.models import Placement
 
 GRACE = timedelta(seconds=5)
@@ -19,7 +21,9 @@ PREVIEW_LIFE = timedelta(days=1)
 
 
 def due() -> list[int]:
-    """Ids of jobs that a worker could take this moment."""
+    """Ids of jobs that a worker could take this moment. A job of a worker that died on this machine
+    is free at once, another one's when its lease lapses."""
+    release(is_dead)
     ready = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = Q(state=State.WAITING) & ready
     queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready

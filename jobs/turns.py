@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from jobs import nudge
@@ -45,15 +45,15 @@ def taken(vg_uuid: str, vg_name: str) -> Taken:
 
 
 def pass_on(vg_uuid: str) -> None:
-    """Where the group is free, the job that has rested for it longest goes on at once: the sweeper
-    would come by seconds later. Others that rest so shortly lose nothing by looking again."""
+    """Where the group is free, the oldest job that rests for it goes on at once: the sweeper would
+    come by seconds later. Others that rest so shortly lose nothing by looking again."""
     if not vg_uuid or _holding(vg_uuid).exists():
         return
+    in_group = Q(volume__placement__vg_uuid=vg_uuid, volume__placement__until=None)
     resting = Job.objects.filter(
+        in_group | Q(volume=None, wish__vg_uuid=vg_uuid),
         state=State.WAITING,
         not_before__lte=Now() + timedelta(seconds=REST_SECONDS),
-        volume__placement__vg_uuid=vg_uuid,
-        volume__placement__until=None,
     )
     job_id = resting.exclude(step__state=StepState.RUNNING).order_by("id").values("pk").first()
     if job_id is not None:

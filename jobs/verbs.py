@@ -21,7 +21,7 @@ from jobs import nudge
 from jobs.address import address_of
 from jobs.asker import Asker
 from jobs.clock import database_now
-from jobs.confirmation import confirm, right_to
+from jobs.confirmation import PROVEN, confirm, right_to
 from jobs.creation import create, discard
 from jobs.forms import AcceptForm, ConfirmForm
 from jobs.hosts import accept_fingerprint
@@ -37,8 +37,6 @@ from storage.tuned_form import TunedForm
 from storage.wish import Wish
 
 UNPROCESSABLE, CONFLICT = 422, 409
-PROVEN = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE, Kind.PREPARE_SSD})
-"""What gives up data or a whole disk, confirmed only with a fresh proof of who sits there."""
 
 
 @staff_view(Right.OPERATE)

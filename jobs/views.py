@@ -95,7 +95,7 @@ def _status(job: Job) -> dict[str, object]:
     return {
         "job": job,
         "headline": headline(job, begun=any(step.op_id for step in steps)),
-        "detail": detail(job),
+        "detail": detail(job, is_at_work=running is not None and not job.attempts),
         "steps": steps,
         "running": running,
         "remaining": remaining_seconds(running, now) if running is not None else None,

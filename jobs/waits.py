@@ -1,4 +1,4 @@
-"""What a job waits for that no worker holds now. Pure."""
+"""What a job waits for that no worker holds now, or one that has fallen silent. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import Literal
 
 from jobs.holds import next_opening
 from jobs.models import Halt, Job, State
+from jobs.moves import LEASE
 
 PATIENCE = timedelta(seconds=30)
 """A worker takes a job within a second; after this long there is hardly one."""
 
-What = Literal["later", "word", "worker", "stop", "maintenance", "window", "host", "turn", "other"]
+SILENCE = timedelta(seconds=15)
+"""A worker writes more often than that, unless a host is slow to answer it."""
+
+What = Literal[
+    "later", "word", "worker", "silent", "stop", "maintenance", "window", "host", "turn", "other"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ def wait_of(
     """
     if job.state == State.QUEUED:
         return _queued(job, now)
+    if job.state == State.RUNNING:
+        return _silent(job, now)
     if job.state != State.WAITING:
         return None
     if job.attempts and job.error.get("message"):
@@ -61,6 +69,17 @@ def _queued(job: Job, now: datetime) -> Wait:
         "No worker has taken it yet: all are busy, or none runs. On the panel's machine, "
         "manage.py doctor tells.",
     )
+
+
+def _silent(job: Job, now: datetime) -> Wait | None:
+    if job.lease_until is None or now - (job.lease_until - LEASE) < SILENCE:
+        return None
+    said = "No word from the job's worker for a while. What runs on the host goes on without it"
+    if job.lease_until > now:
+        return Wait(
+            "silent", f"{said}; if it does not come back, another one goes on.", job.lease_until
+        )
+    return Wait("silent", f"{said}, and so does the job as soon as another worker is free.")
 
 
 def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:

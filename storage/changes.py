@@ -41,7 +41,7 @@ def gains(facts: HostFacts, wanted: Preparation) -> tuple[Change, ...]:
         return ()
     has_bytes = sum(pv.size_bytes for pv in facts.pvs_of(wanted.vg_uuid, "fast"))
     more = Change(
-        f"SSD of {wanted.vg_name}", size(has_bytes), f"{size(has_bytes + spare.size_bytes)}, about"
+        f"SSD of {wanted.vg_name}", size(has_bytes), f"about {size(has_bytes + spare.size_bytes)}"
     )
     use = Change(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
     return (more, use)

@@ -6,10 +6,8 @@ right fails here. Each run has databases of its own, so runs beside each other d
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -163,13 +161,3 @@ def installation() -> Iterator[dict[str, str]]:
             "REDIS_URL": redis_url,
         }
         owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    """Use Debian's Chromium; root has no sandbox to run it in."""
-    return {
-        **browser_type_launch_args,
-        "executable_path": shutil.which("chromium"),
-        "args": ["--no-sandbox"] if os.geteuid() == 0 else [],
-    }

@@ -35,10 +35,13 @@ def begin(order: Order) -> bool:
     tried again, for a day."""
     try:
         with transaction.atomic():
-            return _begin(order)
+            has_begun = _begin(order)
     except OrderRefused as refused:
         backoff.put_off(order, refused, order.due_at)
         return _give_up(order, refused)
+    if has_begun:
+        backoff.clear(order)
+    return has_begun
 
 
 def _begin(order: Order) -> bool:

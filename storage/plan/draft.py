@@ -127,21 +127,27 @@ class Draft:
         )
 
 
-def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
-    """A draft without steps, once the group and the volume are what they are said to be."""
+def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
+    """The group, once the facts can be relied on; `vg_name` is what it was called."""
     if not facts.consistent:
         raise Refused(
             "inconsistent",
             "The host's reports contradict each other: something is changing its volumes now.",
             "Wait until the other LVM command on the host has ended, then try again.",
         )
-    vg = facts.vg(target.vg_uuid)
+    vg = facts.vg(vg_uuid)
     if vg is None:
         raise Refused(
             "not_found",
-            f"The volume group {target.vg_name} is not on the host any more.",
+            f"The volume group {vg_name} is not on the host any more.",
             "Check the host's disks; the group may have been exported, or a disk may be missing.",
         )
+    return vg
+
+
+def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
+    """A draft without steps, once the group and the volume are what they are said to be."""
+    vg = group_of(facts, target.vg_uuid, target.vg_name)
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
         if lv is None:

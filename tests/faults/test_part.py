@@ -84,4 +84,4 @@ def test_the_suite_notices_when_a_guard_is_taken_out(workers: Workers, guard: st
     scene = guards.SCENES[guard]
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(scene, workers, "").result() == []
-        assert pool.submit(scene, workers, guard).result() != []
+        assert guards.noticed(guard, pool.submit(scene, workers, guard).result()) != []

@@ -59,3 +59,8 @@ def test_a_label_with_braces_is_only_a_label() -> None:
 )
 def test_the_detail_says_what_the_headline_does_not(job: Job, said: str) -> None:
     assert detail(job) == said
+
+
+def test_a_step_under_way_is_told_also_while_no_worker_looks_on() -> None:
+    job = attach(State.WAITING, explanation="Detach the cache")
+    assert detail(job, is_at_work=True) == "Detach the cache."

@@ -16,6 +16,7 @@ from jobs.models import Job, Kind, State
 from jobs.moves import claim
 from jobs.queue import Busy, cancel, submit
 from jobs.sweep import due, prune_previews, sweep
+from jobs.worker_name import worker_name
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.wish import GIB, Bcache, Wish
@@ -154,6 +155,17 @@ def test_the_sweeper_finds_what_waits_for_a_worker_and_nothing_else(sent: Sent) 
     assert sweep() == 3
     assert [args for _, args in sent] == [(lost.pk,), (waiting.pk,), (orphan.pk,)]
     assert young.pk not in due()
+
+
+def test_the_job_of_a_worker_that_died_here_does_not_wait_for_its_lease() -> None:
+    orphan, held, elsewhere = (ask(placed()) for _ in range(3))
+    here, pid, started, rest = worker_name().split(":")
+    dead = f"{here}:{pid}:{int(started) - 1}:{rest}"
+    for job, name in ((orphan, dead), (held, worker_name()), (elsewhere, f"x{dead}")):
+        lease = {"lease_owner": name, "lease_until": Now() + timedelta(minutes=1)}
+        Job.objects.filter(pk=job.pk).update(state=State.RUNNING, **lease)
+    assert due() == [orphan.pk]
+    assert claim(orphan.pk, "me") is not None
 
 
 def test_a_broker_that_is_away_loses_no_job(

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import hosts, nudge, runner, steps, turns
+from jobs import hosts, nudge, preparation, runner, steps, turns
+from jobs.asker import Asker
 from jobs.models import Job, State, Step, StepState, VgFence
 from jobs.moves import LostLease, claim
 from jobs.outcome import Outcome
 from jobs.queue import cancel
 from storage.plan import Step as Planned
+from storage.preparation import Preparation
 from tests import make
 from tests.jobs.agent import running
 from tests.jobs.caching import agent as agent
@@ -29,6 +31,7 @@ from tests.jobs.test_runner import run
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
+NOBODY = Asker(None, None)
 ATTACH = Planned("cache.attach", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Attach")
 FLUSH = Planned(
     "cache.flush", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Flush", polled=True, holds_vg=False
@@ -68,6 +71,20 @@ def test_the_next_job_is_woken_when_the_volume_group_is_free(
             steps.fail(first, step, {"code": "cmd_failed"})
     assert sent == [("jobs.tasks.run_job", job.pk)]
     assert claim(job.pk, "me") is not None
+
+
+def test_a_job_that_adds_an_ssd_to_the_group_is_woken_too() -> None:
+    step = steps.intend(job_in(State.RUNNING), ATTACH)
+    assert step is not None
+    wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
+    rests = preparation.ask(step.job.host, wanted, NOBODY, dry_run=False)
+    assert claim(rests.pk, "me") is not None
+    Job.objects.filter(pk=rests.pk).update(
+        state=State.WAITING, lease_owner="", not_before=Now() + timedelta(seconds=1)
+    )
+    Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
+    turns.pass_on(make.VG_UUID)
+    assert claim(rests.pk, "me") is not None
 
 
 def test_a_job_that_waits_for_something_else_is_left_alone(job: Job) -> None:

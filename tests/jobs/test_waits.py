@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Halt, Job, Kind, State
+from jobs.moves import LEASE
 from jobs.waits import Wait, wait_of
 from storage.models import Host, Volume
 
@@ -31,6 +32,28 @@ def test_whoever_works_is_over_or_asks_a_person_waits_for_nothing(state: State) 
 
 def test_a_step_that_the_host_works_on_is_no_wait() -> None:
     assert wait(waiting(), has_running_step=True, halt=Halt(reason="power")) is None
+
+
+@pytest.mark.parametrize(
+    ("silent_seconds", "until", "said"),
+    [
+        (20, LEASE - timedelta(seconds=20), "if it does not come back, another one goes on"),
+        (90, None, "as soon as another worker is free"),
+    ],
+)
+def test_a_worker_that_fell_silent_is_told_of(
+    silent_seconds: int, until: timedelta | None, said: str
+) -> None:
+    last_heard = NOW - timedelta(seconds=silent_seconds)
+    found = wait(waiting(state=State.RUNNING, lease_until=last_heard + LEASE))
+    assert found is not None
+    assert (found.what, found.until) == ("silent", NOW + until if until else None)
+    assert said in found.sentence
+
+
+def test_a_worker_that_was_heard_of_lately_is_not() -> None:
+    last_heard = NOW - timedelta(seconds=10)
+    assert wait(waiting(state=State.RUNNING, lease_until=last_heard + LEASE)) is None
 
 
 def test_a_job_for_later_says_when() -> None:

@@ -85,7 +85,7 @@ def test_it_is_told_when_what_is_in_the_way_changes_and_not_each_time(
     due_since(leaving, timedelta(minutes=1))
     settle.sweep()
     leaving.refresh_from_db()
-    assert leaving.state == OrderState.RUNNING
+    assert (leaving.state, leaving.again_at, leaving.obstacle) == (OrderState.RUNNING, None, "")
 
 
 def test_a_trial_that_cannot_be_taken_back_yet_waits_too(

@@ -26,6 +26,7 @@ def test_nothing_is_left_once_it_is_there() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
+        ({"consistent": False}, "inconsistent"),
         ({"vgs": ()}, "not_found"),
         ({"vgs": (make.vg(allowed=False),)}, "observe_only"),
         ({"vgs": (make.vg(missing_pv_count=1),)}, "degraded"),
