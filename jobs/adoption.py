@@ -14,7 +14,7 @@ from jobs.contact import target_of
 from jobs.models import Job, Kind
 from jobs.queue import Busy, cancel, submit
 from storage.adoption import Ask, Judgement, adopt, release
-from storage.locks import hold
+from storage.locks import Gone, hold_one
 from storage.models import Volume
 from storage.plan import Refused, plan
 from storage.rows import VolumeRow, rows_of
@@ -130,7 +130,10 @@ def undo(volumes: Iterable[Volume], actor: AbstractBaseUser) -> Undone:
     Customers that an adoption made stay."""
     released, kept = [], []
     for volume in volumes:
-        reason = _undo(volume, actor)
+        try:
+            reason = _undo(volume, actor)
+        except Gone as gone:
+            reason = str(gone)
         if reason:
             kept.append((volume, reason))
         else:
@@ -141,7 +144,7 @@ def undo(volumes: Iterable[Volume], actor: AbstractBaseUser) -> Undone:
 @transaction.atomic
 def _undo(volume: Volume, actor: AbstractBaseUser) -> str:
     """Why the adoption stays; "" where it is undone."""
-    [held] = hold(volume, against_jobs=True)
+    held = hold_one(volume, against_jobs=True)
     if held.adopted_at is None:
         return "It was not adopted."
     since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)

@@ -15,7 +15,7 @@ from jobs.models import Job, Kind
 from jobs.queue import Busy, submit
 from jobs.reservations import reserved
 from storage.bulk import Action, Draft
-from storage.locks import hold
+from storage.locks import Gone, hold_one
 from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give, refusal_to_take, take
 from storage.plan import Refused
@@ -100,16 +100,16 @@ def carry_out(
         volume = volumes.get(key)
         if volume is None:
             continue
-        if deal.action is Action.CUSTOMER:
-            found.append(_give(volume, customer))
-        elif deal.action is Action.NOBODY:
-            found.append(_take(volume))
-        elif wish is not None:
-            found.append(
-                _submit(
-                    volume, KINDS[deal.action], Wish.from_json(wish), fingerprint, actor, address
-                )
-            )
+        try:
+            if deal.action is Action.CUSTOMER:
+                found.append(_give(volume, customer))
+            elif deal.action is Action.NOBODY:
+                found.append(_take(volume))
+            elif wish is not None:
+                kind, wished = KINDS[deal.action], Wish.from_json(wish)
+                found.append(_submit(volume, kind, wished, fingerprint, actor, address))
+        except Gone as gone:
+            found.append(Result(volume, None, False, str(gone)))
     return found
 
 
@@ -136,7 +136,7 @@ def _take(volume: Volume) -> Result:
 def _held(volume: Volume) -> tuple[Volume, bool]:
     """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
     lock or holds it off."""
-    [held] = hold(volume, against_jobs=True)
+    held = hold_one(volume, against_jobs=True)
     return held, Job.objects.unfinished().filter(volume=held, dry_run=False).exists()
 
 

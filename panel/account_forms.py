@@ -13,6 +13,7 @@ class SignInForm(forms.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        label(self, "login", "E-mail address")
         label(self, "remember", "Keep me signed in")
 
 
@@ -23,6 +24,14 @@ class ChangePasswordForm(forms.ChangePasswordForm):
         super().__init__(*args, **kwargs)
         label(self, "oldpassword", "Current password")
         name_new_password(self)
+
+
+class ForgottenPasswordForm(forms.ResetPasswordForm):
+    """The address to mail a link to."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label(self, "email", "E-mail address")
 
 
 class NewPasswordForm(forms.ResetPasswordKeyForm):

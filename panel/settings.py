@@ -178,6 +178,7 @@ ACCOUNT_ADAPTER = "panel.adapter.ClosedAdapter"
 ACCOUNT_FORMS = {
     "login": "panel.account_forms.SignInForm",
     "change_password": "panel.account_forms.ChangePasswordForm",
+    "reset_password": "panel.account_forms.ForgottenPasswordForm",
     "reset_password_from_key": "panel.account_forms.NewPasswordForm",
 }
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None

@@ -4,7 +4,16 @@ then volumes, each by primary key. Storing an inventory holds the host while it 
 
 from __future__ import annotations
 
+from django.http import Http404
+
 from storage.models import Host, Placement, Volume
+
+
+class Gone(Http404):
+    """The volume was forgotten since it was looked up; for a page or an API request a 404."""
+
+    def __init__(self) -> None:
+        super().__init__("The volume is not there any more.")
 
 
 def hold(*volumes: Volume, against_jobs: bool = False) -> list[Volume]:
@@ -17,3 +26,10 @@ def hold(*volumes: Volume, against_jobs: bool = False) -> list[Volume]:
     list(hosts.select_for_update(no_key=True).values_list("pk"))
     held = Volume.objects.filter(pk__in=asked).order_by("pk")
     return list(held.select_for_update(no_key=not against_jobs))
+
+
+def hold_one(volume: Volume, *, against_jobs: bool = False) -> Volume:
+    """`hold` for one that must still be there; raises `Gone`."""
+    for held in hold(volume, against_jobs=against_jobs):
+        return held
+    raise Gone

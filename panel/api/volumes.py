@@ -22,7 +22,7 @@ from panel.api.nouns import volume_json
 from panel.api.resource import Resource, bad_parameter, truth
 from panel.api.shapes import STATES, JobShape, VolumeShape
 from storage.access import Right, is_staff
-from storage.locks import hold
+from storage.locks import hold_one
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.ownership import refusal_to_give, refusal_to_take
@@ -121,7 +121,7 @@ class OneVolume(Resource):
         self.demand(Right.OPERATE)
         values = bodies.read(request, bodies.VolumeBody, partial=True)
         with transaction.atomic():
-            [volume] = hold(found, against_jobs=True)
+            volume = hold_one(found, against_jobs=True)
             if "customer" in values:
                 values["customer"] = bodies.customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])

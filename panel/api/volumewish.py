@@ -18,7 +18,7 @@ from panel.api.resource import Resource, truth
 from panel.api.shapes import JobShape, Json, WishNow
 from panel.api.volumes import holder_of, row_of
 from storage.access import Right, is_staff
-from storage.locks import hold
+from storage.locks import hold_one
 from storage.models import Volume
 from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
@@ -83,7 +83,7 @@ class VolumeWish(Resource):
     @transaction.atomic
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
-        row = rows_of(hold(volume))[0]
+        row = rows_of([hold_one(volume)])[0]
         holder = None if dry_run else holder_of(volume)
         if holder is not None:
             wish = Wish.from_json(holder.wish)

@@ -174,7 +174,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
             yield _problem(
                 "array_degraded",
                 "error",
-                f"{array['name']} ({array['level']}) misses {array['degraded_count']} disk(s).",
+                f"{array['name']} ({array['level']}) lacks disks: {array['degraded_count']}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
     yield from recovery.of_facts(facts)

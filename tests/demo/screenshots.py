@@ -55,7 +55,7 @@ def take(url: str, login: Login, volume: Volume, kind: str) -> None:
 
 def _sign_in(page: Page, url: str, login: Login) -> None:
     page.goto(url)
-    page.get_by_label("Email").fill(login.email)
+    page.get_by_label("E-mail address").fill(login.email)
     page.get_by_label("Password").fill(login.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{url}/")

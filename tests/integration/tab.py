@@ -41,7 +41,7 @@ def tab(chromium: Browser) -> Iterator[Page]:
 
 def sign_in(tab: Page, url: str, email: str, password: str) -> None:
     tab.goto(url)
-    tab.get_by_label("Email").fill(email)
+    tab.get_by_label("E-mail address").fill(email)
     tab.get_by_label("Password").fill(password)
     tab.get_by_role("button", name="Sign in", exact=True).click()
 

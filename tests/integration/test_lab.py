@@ -87,7 +87,6 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
     assert machine.lvs() == bare
 
 
-@pytest.mark.thorough
 def test_bcache_with_a_cut_connection(machine: LabMachine, host: Host, person: Person) -> None:
     volume = created(person, machine, host, "bcache")
     lv, bare = f"v-{volume.key}", machine.lvs()

@@ -10,7 +10,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from jobs.bulk import Deal, carry_out
 from jobs.models import Job, Kind
+from storage.bulk import Action
 from storage.models import CachePlan, Volume
 from storage.plan.fingerprint import fingerprint
 from storage.wish import GIB
@@ -100,6 +102,19 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
     assert "1 job started" in text and "Another job holds it" in text
     assert reverse("job", args=[holder.key]) in text
     assert set(Job.objects.values_list("volume__label", flat=True)) == {"free", "held"}
+
+
+def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() -> None:
+    acme, gone, there = make.customer("Acme"), make.volume(label="gone"), make.volume(label="there")
+    Volume.objects.filter(pk=gone.pk).delete()
+    items = tuple((each.key, None, "") for each in (gone, there))
+    volumes = {each.key: each for each in (gone, there)}
+    results = carry_out(Deal(Action.CUSTOMER, acme.key, items), volumes, acme, None, None)
+    assert [(each.volume.label, each.is_done) for each in results] == [
+        ("gone", False),
+        ("there", True),
+    ]
+    assert "not there any more" in results[0].note
 
 
 def test_confirming_twice_makes_no_second_job(staff: Client) -> None:

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from storage.locks import hold
+from storage.locks import Gone, hold, hold_one
 from storage.models import Host, Placement, Volume
 from tests import make
 
@@ -29,3 +29,12 @@ def test_a_volume_that_is_gone_is_missing_and_one_that_lies_nowhere_is_held() ->
     Placement.objects.filter(volume=homeless).update(until=timezone.now())
     with transaction.atomic():
         assert hold(gone, homeless) == [homeless]
+
+
+def test_of_one_volume_it_is_told_that_it_is_gone() -> None:
+    gone, there = make.volume(), make.volume()
+    Volume.objects.filter(pk=gone.pk).delete()
+    with transaction.atomic():
+        assert hold_one(there) == there
+        with pytest.raises(Gone, match="not there any more"):
+            hold_one(gone)

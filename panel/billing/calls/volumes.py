@@ -16,7 +16,7 @@ from panel.billing.calls.found import customer_of, volume_of
 from panel.models import Order, OrderState
 from panel.orders import decide
 from storage.life_form import life_refusal, life_wish
-from storage.locks import hold
+from storage.locks import hold, hold_one
 from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give
 from storage.rows import rows_of
@@ -27,7 +27,7 @@ NOT_BEGUN = (OrderState.SCHEDULED, *decide.ASKED)
 def bind_volume(said: Json, _: Caller) -> Result:
     """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
     customer = customer_of(said)
-    [volume] = hold(volume_of(said))
+    volume = hold_one(volume_of(said))
     if volume.customer_id != customer.pk:
         if (holder := _holder(volume)) is not None:
             raise Busy(holder)

@@ -167,7 +167,7 @@ def _without_backing(view: View, call: Call) -> Check:
         if found is not None and found["backing_count"]:
             raise Refusal(
                 "in_use",
-                f"{found['backing_count']} volume(s) use the cache set.",
+                f"Volumes that use the cache set: {found['backing_count']}.",
                 "Detach them first (bcache.detach).",
                 subject=cset_subject(found["uuid"]),
             )
