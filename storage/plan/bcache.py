@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from storage.facts import BcacheBacking, CacheSet, LogicalVolume
@@ -45,7 +46,9 @@ def shape(draft: Draft) -> None:
     attached = current.cset_uuid if current is not None else None
     if wanted is None:
         if current is not None and attached is not None:
-            _detach(draft, current, attached)
+            # 0 is also what a flush that was broken off left.
+            percent = current.writeback_percent or WRITEBACK_PERCENT
+            _detach(draft, current, attached, percent)
         _remove_csets(draft, attached, keep=None)
         if not draft.steps:
             _no_residue(draft)
@@ -97,7 +100,10 @@ def _replace(draft: Draft, current: BcacheBacking, attached: str, wanted: Bcache
         if refused.code != "no_space":
             raise
         has_room = False
-    _detach(draft, current, attached, WINDOW if has_room else LONG_WINDOW)
+    if current.dirty_bytes:
+        current = replace(current, writeback_percent=wanted.writeback_percent)
+    window = WINDOW if has_room else LONG_WINDOW
+    _detach(draft, current, attached, wanted.writeback_percent, window)
     if has_room:
         _attach(draft, current, wanted)
         _remove_csets(draft, attached, keep=wanted.cset_uuid)
@@ -204,10 +210,13 @@ def _flush(draft: Draft, writeback_percent: int) -> None:
     )
 
 
-def _detach(draft: Draft, current: BcacheBacking, cset_uuid: str, window: str = "") -> None:
-    """A detach cannot be called off: what takes long is done before it, by what can be."""
+def _detach(
+    draft: Draft, current: BcacheBacking, cset_uuid: str, writeback_percent: int, window: str = ""
+) -> None:
+    """A detach cannot be called off: what takes long is done before it, by what can be, and leaves
+    `writeback_percent` behind."""
     if current.dirty_bytes:
-        _flush(draft, current.writeback_percent)
+        _flush(draft, writeback_percent)
     draft.add(
         "bcache.detach",
         f"Detach the cache{window}",

@@ -46,12 +46,16 @@ def test_a_bcache_volume_is_made_cached_and_freed_again() -> None:
     assert undone == ["bcache.detach", "cset.remove"]
 
 
-def test_what_is_dirty_is_written_back_before_a_detach_that_nobody_can_call_off() -> None:
-    lv, made = attached(cache_mode="writeback", dirty_bytes=4096, writeback_percent=20), device()
+@pytest.mark.parametrize(("percent", "afterwards"), [(20, 20), (0, 10)])
+def test_what_is_dirty_is_written_back_before_a_detach_that_nobody_can_call_off(
+    percent: int, afterwards: int
+) -> None:
+    dirty = {"cache_mode": "writeback", "dirty_bytes": 4096, "writeback_percent": percent}
+    lv, made = attached(**dirty), device()
     facts = make.facts(lv, made, csets=(make.cset(made.uuid, backing_count=1),))
     flush, detach, _ = steps(facts, lv, READY)
     assert (flush.verb, flush.polled, detach.verb) == ("bcache.flush", True, "bcache.detach")
-    assert (flush.args["dirty_limit_bytes"], flush.args["writeback_percent"]) == (0, 20)
+    assert (flush.args["dirty_limit_bytes"], flush.args["writeback_percent"]) == (0, afterwards)
     _, done = finish(facts, aim(lv), READY)
     assert done == ["bcache.flush", "bcache.detach", "cset.remove"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume
+from storage.facts import BcacheBacking, HostFacts, LogicalVolume
 from storage.plan import plan
 from storage.wish import GIB, MIB, Wish
 from tests import make
@@ -38,7 +38,11 @@ def cached(**fields: Any) -> LogicalVolume:
 
 
 def on_bcache(**facts: Any) -> tuple[HostFacts, LogicalVolume]:
-    lv = ours(bcache=make.bcache(cset_uuid=make.CSET_UUID, state="clean"))
+    return with_bcache(make.bcache(cset_uuid=make.CSET_UUID, state="clean"), **facts)
+
+
+def with_bcache(bcache: BcacheBacking, **facts: Any) -> tuple[HostFacts, LogicalVolume]:
+    lv = ours(bcache=bcache)
     device = make.lv(DEVICE, tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
     csets = (make.cset(device.uuid, backing_count=1),)
     return make.facts(lv, device, csets=csets, **facts), lv
@@ -134,6 +138,16 @@ def test_a_new_cache_set_brings_its_share_of_dirty_data() -> None:
     facts, lv = on_bcache()
     wish = bcached(name=NEW_DEVICE, cset_uuid=OTHER_CSET, writeback_percent=20)
     assert verbs(facts, lv, wish)[2:4] == ["bcache.attach", "bcache.set"]
+
+
+def test_a_dirty_cache_set_is_written_back_and_leaves_the_new_ones_share() -> None:
+    dirty = {"dirty_bytes": 4096, "cache_mode": "writeback", "writeback_percent": 0}
+    facts, lv = with_bcache(make.bcache(cset_uuid=make.CSET_UUID, state="dirty", **dirty))
+    found = steps(facts, lv, BIGGER_SET)
+    assert [step.verb for step in found] == [
+        "cset.create", "bcache.flush", "bcache.detach", "bcache.attach", "cset.remove",
+    ]  # fmt: skip
+    assert found[1].args["writeback_percent"] == 10
 
 
 def stops(facts: HostFacts, wish: Wish) -> Iterator[HostFacts]:
