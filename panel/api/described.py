@@ -68,6 +68,13 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "Needed for whatever touches a host.",
 )
 
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The ETag of the wish as you read it: 412 where it is another by now.",
+)
+
 
 def query(name: str, description: str, **fields: Any) -> OpenApiParameter:
     """A text parameter."""
@@ -94,6 +101,7 @@ def problems(*statuses: int) -> dict[Any, Any]:
         404: "There is no such thing, or it is not yours to see.",
         409: "Another job holds the volume (`busy`), or the first request with this "
         "Idempotency-Key is still at work.",
+        412: "If-Match names another version than what is now (`changed`).",
         422: "The body is invalid, or what it asks for cannot be done.",
     }
     return {

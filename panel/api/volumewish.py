@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from jobs.models import Job
 from jobs.queue import Busy, submit
-from panel.api import bodies, described, growth, idempotency, life, tagging, waiting
+from panel.api import bodies, described, growth, idempotency, life, tagging, versions, waiting
 from panel.api import wish as wishes
 from panel.api.nouns import job_url, wish_json
 from panel.api.resource import Resource, truth
@@ -39,9 +39,10 @@ class VolumeWish(Resource):
         responses={200: WishNow, **described.problems(403, 404, 409)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """What the volume is or, while a job holds it, becomes."""
+        """What the volume is or, while a job holds it, becomes. Its ETag is for If-Match."""
         row = row_of(self, key)
-        return Response(_wish_now(row, holder_of(row.volume), is_staff(self.user)))
+        said = _wish_now(row, holder_of(row.volume), is_staff(self.user))
+        return Response(said, headers={"ETag": versions.version(said)})
 
     @extend_schema(
         operation_id="wish_put",
@@ -51,12 +52,13 @@ class VolumeWish(Resource):
             described.DRY_RUN,
             described.WAIT,
             described.IDEMPOTENCY_KEY,
+            described.IF_MATCH,
         ],
         responses={
             200: OpenApiResponse(PUT_ANSWER, "Already so; or, with `wait`, the job (JobShape) once "
                                  "it is over, however it ended: look at its `state`."),
             202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
-            **described.problems(400, 403, 404, 409, 422),
+            **described.problems(400, 403, 404, 409, 412, 422),
         },
     )  # fmt: skip
     def put(self, request: Request, key: str) -> Response:
@@ -84,7 +86,9 @@ class VolumeWish(Resource):
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         row = rows_of([hold_one(volume)])[0]
-        holder = None if dry_run else holder_of(volume)
+        standing = holder_of(volume)
+        versions.demand(self.request, _wish_now(row, standing, True))
+        holder = None if dry_run else standing
         if holder is not None:
             wish = Wish.from_json(holder.wish)
             goes_back = holder.falls_back or holder.cancel_requested

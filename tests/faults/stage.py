@@ -73,10 +73,14 @@ class Stage(Scenery):
             self._fill()
         self._use()
         self.strangers = self.fingerprints()
+        self.forget()
+        return self
+
+    def forget(self) -> None:
+        """What the host did so far belongs to the scene."""
         self.fake.accepted.clear()
         self.fake.ran.clear()
         self.fake.starts.clear()
-        return self
 
     def __exit__(
         self,

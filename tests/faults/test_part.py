@@ -38,6 +38,8 @@ NAMED = (
     "set lvmcache mode: somebody removes the volume by hand before step 1 is sent",
     "add lvmcache: worker stopped before it sends, another takes over, it goes on",
     "add lvmcache: two operators ask in the same moment",
+    "set lvmcache mode: a preview from before another job is made real",
+    "add lvmcache: a program wishes by what it read before another job (If-Match)",
     "add lvmcache: cancelled at boundary 2",
     "add lvmcache: nothing comes through any more while a command runs",
     "add lvmcache: the agent answers pool.create with half of its reply",

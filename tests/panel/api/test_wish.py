@@ -281,3 +281,34 @@ def test_a_job_that_runs_is_cancelled_before_its_next_step(asking: Program) -> N
     step(made, state="running", op_id="00000000-0000-0000-0000-000000000001")
     response = asking.send("post", f"/jobs/{made.key}/cancel", **{"Idempotency-Key": "stop"})
     assert (response.status_code, response.json()["cancel_requested"]) == (202, True)
+
+
+def test_a_wish_for_another_version_than_the_one_that_is_now_changes_nothing(
+    asking: Program,
+) -> None:
+    there = scene()
+    path = f"/volumes/{there.volume.key}/wish"
+    read = asking.get(path)["ETag"]
+    assert asking.get(path)["ETag"] == read
+    job(there)
+    now = problem(asking.put_wish(there, TWO_GIB, **{"If-Match": read}), 412, "changed")
+    assert "Read it again" in now["correction"]
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize("given", ["{}", "*", '"other", {}', '"other",{}'])
+def test_a_wish_for_the_version_that_is_now_is_accepted(asking: Program, given: str) -> None:
+    there = scene()
+    read = asking.get(f"/volumes/{there.volume.key}/wish")["ETag"]
+    answer = asking.put_wish(there, TWO_GIB, **{"If-Match": given.format(read)})
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize("given", ['"other"', "W/{}", ""])
+def test_a_weak_or_foreign_version_is_another_one(asking: Program, given: str) -> None:
+    there = scene()
+    read = asking.get(f"/volumes/{there.volume.key}/wish")["ETag"]
+    refused = asking.put_wish(there, TWO_GIB, **{"If-Match": given.format(read)})
+    problem(refused, 412, "changed")
+    assert refused["ETag"] == read
+    assert not Job.objects.exists()
