@@ -111,7 +111,8 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
 
         # A cache comes and is marked on the chart.
         before = machine.lvs()
-        card(tab, "Volumes").get_by_role("link", name=bare.lv, exact=True).click()
+        follow(tab, "Volumes")
+        follow(tab, bare.lv)
         expect(card(tab, "Where it lies")).to_contain_text(bare.guest)
         form = card(tab, "Cache")
         form.get_by_label("Size on SSD").select_option("268435456")
