@@ -16,7 +16,9 @@ MIB = 1 << 20
 VOLUME_BYTES = 64 * MIB
 POOL_BYTES = 64 * MIB
 CSET_BYTES = 512 * MIB
-VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users")
+VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users", "state")
+"""What moves by itself: an array goes from active to clean 200 ms after the last write, a bcache
+from dirty to clean some seconds after its last block is written back."""
 
 
 class Agent:
