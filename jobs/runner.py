@@ -190,36 +190,36 @@ def _cancelled(job: Job, planned: Planned) -> bool:
 def _arrive(job: Job, facts: HostFacts) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
     if job.volume_id is not None:
-        placement = placement_of(job)
-        hold(placement.volume)
-        _record(job, facts, placement, fallback.aim(job))
+        _record(facts, placement_of(job), fallback.aim(job))
     if job.falls_back:
         fallback.end_turned_back(job, facts)
         return
     if job.door == Door.PORTAL or job.price_minor is not None:
+        hold(job.its_volume)
         Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "It was so already; nothing had to be done."
     end(job, State.SUCCEEDED, explanation=explanation, error={})
 
 
-def _record(job: Job, facts: HostFacts, placement: Placement, wish: Wish) -> None:
-    """The volume's records say what the host says now."""
+def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
+    """The volume's records say what the host says now; where they do, nobody's rows are locked."""
+    volume = placement.volume
     if wish.life != "live":
+        hold(volume)
         life.follow(placement, wish, database_now())
         return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
     if lv is None:
         raise RuntimeError(f"the plan for {placement} is empty without its volume")
-    if placement.lv_uuid != lv.uuid:
-        Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
-    volume = placement.volume
     told = (wish.lasting.to_json(), lv.guest_size_bytes, True)
-    if (volume.wish, volume.size_bytes, volume.managed) != told:
-        Volume.objects.filter(pk=job.its_volume.pk).update(
-            wish=told[0], size_bytes=told[1], managed=told[2]
-        )
+    is_told = (volume.wish, volume.size_bytes, volume.managed) == told
+    if is_told and placement.lv_uuid == lv.uuid:
+        return
+    hold(volume)
+    Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
+    Volume.objects.filter(pk=volume.pk).update(wish=told[0], size_bytes=told[1], managed=told[2])
 
 
 def _hand_back(job: Job) -> None:
