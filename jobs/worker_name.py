@@ -28,6 +28,12 @@ def is_dead(name: str) -> bool:
     started = rest.partition(":")[0]
     if here != _here() or not (pid.isdecimal() and started.isdecimal()):
         return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's: /proc may hide it
+        return False
     return _started(int(pid)) != int(started)
 
 

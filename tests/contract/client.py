@@ -16,9 +16,10 @@ MIB = 1 << 20
 VOLUME_BYTES = 64 * MIB
 POOL_BYTES = 64 * MIB
 CSET_BYTES = 512 * MIB
-VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users", "state")
-"""What moves by itself: an array goes from active to clean 200 ms after the last write, a bcache
-from dirty to clean some seconds after its last block is written back."""
+VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users")
+SETTLES = {"active": "clean", "active-idle": "clean", "write-pending": "clean", "dirty": "clean"}
+"""States that move by themselves: an array's 200 ms after the last write, a bcache's some seconds
+after its last block is written back."""
 
 
 class Agent:
@@ -110,7 +111,10 @@ class Agent:
 
         def still(value: Any) -> Any:
             if isinstance(value, dict):
-                return {key: still(each) for key, each in value.items() if key not in VOLATILE}
+                kept = {key: still(each) for key, each in value.items() if key not in VOLATILE}
+                if "state" in kept:
+                    kept["state"] = SETTLES.get(kept["state"], kept["state"])
+                return kept
             return [still(each) for each in value] if isinstance(value, list) else value
 
         return still(self.inventory())

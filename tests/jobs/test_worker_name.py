@@ -49,6 +49,17 @@ def test_a_later_process_of_the_same_id_is_not_the_worker() -> None:
     assert is_dead(f"{here}:{pid}:{int(started) - 1}:{rest}")
 
 
+def test_a_process_of_another_user_that_cannot_be_seen_is_not_called_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbidden(pid: int, signal_: int) -> None:
+        raise PermissionError
+
+    here, pid, started, rest = worker_name().split(":")
+    monkeypatch.setattr(os, "kill", forbidden)
+    assert not is_dead(f"{here}:{pid}:{int(started) - 1}:{rest}")
+
+
 @pytest.mark.parametrize("name", ["", "me", "elsewhere:999999999:1:x", "web1:1:cafe", "a:b:c:d"])
 def test_nobody_can_tell_of_another_machine_or_another_form(name: str) -> None:
     assert not is_dead(name)

@@ -172,6 +172,8 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     with page.expect_response("**/series?range=15m"):
         page.goto(served + reverse("volume", args=[there.volume.key]))
     page.get_by_text("The first point comes in about 20 s").wait_for()
+    # What else asks again and again would time out: this clock runs ahead of the network.
+    page.locator("[hx-trigger*=every]").evaluate_all("polled => polled.map(each => each.remove())")
     start = timezone.now() - timedelta(seconds=20)
     for n in range(3):
         disk = wire.disk(reads=1000 * n, read_sectors=8000 * n, read_ms=500 * n)
@@ -185,8 +187,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     page.on("request", lambda request: asked.append(request.url))
     page.clock.run_for(60_000)
     assert not [url for url in asked if "/series" in url]
-    # The clock runs ahead of the network: to htmx, what is under way then takes too long.
-    assert [each for each in complaints if "htmx:error: timeout" not in each] == []
+    assert complaints == []
     context.close()
 
 
