@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
-from tests.lab import standby
+from tests.lab import clock, standby, vm
 from tests.lab.image import ensure
 from tests.lab.vm import Lab, quiet, uses_kvm
 
@@ -28,3 +29,18 @@ def test_it_has_keys_an_identity_and_the_time_of_this_start(lab: Lab) -> None:
 
 def test_the_next_start_need_not_boot(lab: Lab) -> None:
     assert standby.of(ensure(quiet).root.parent).exists or uses_kvm()
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(uses_kvm(), reason="By KVM the kernel is told how fast the TSC is.")
+def test_one_whose_clock_runs_away_reads_a_slower_one_that_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vm, "KERNEL_LINE", f"{vm.KERNEL_LINE} tsc_early_khz=224000")
+    monkeypatch.setattr(standby.Standby, "exists", False)
+    monkeypatch.setattr(standby.Standby, "keep", lambda *_: None)
+    with Lab(f"fast-{os.getpid()}") as lab:
+        began = clock.read(lab.shell)
+        time.sleep(5)
+        assert not clock.strays(began, clock.read(lab.shell))
+        assert abs(float(lab.run("date +%s").stdout) - time.time()) < 10

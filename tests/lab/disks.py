@@ -45,11 +45,12 @@ set -eu
 serial() { lsblk -dno SERIAL "/dev/$1" 2>/dev/null || true; }
 udevadm settle
 if [ "$(serial sda) $(serial sdb) $(serial sdc) $(serial sdd)" != "ssd0 ssd1 hdd0 hdd1" ]; then
+    adapter=$(dirname "$(grep -lx virtio_scsi /sys/class/scsi_host/*/proc_name)")
     for disk in /sys/block/sd*; do echo 1 > "$disk/device/delete"; done
     udevadm settle
     id=0
     for name in sda sdb sdc sdd; do
-        echo "0 $id 0" > /sys/class/scsi_host/host0/scan
+        echo "0 $id 0" > "$adapter/scan"
         for _ in $(seq 300); do [ -b "/dev/$name" ] && break; sleep 0.1; done
         id=$((id + 1))
     done

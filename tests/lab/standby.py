@@ -2,7 +2,7 @@
 which without KVM costs half a minute of both processors.
 
 Its four disks are bare and Tiercel has never been there, so what wakes is as fresh as what boots.
-What must differ from start to start (keys, machine-id, clock) is given to it on waking; qemu's
+What must differ from start to start (keys, machine-id) is given to it on waking; qemu's
 vmgenid device tells the kernel to begin its random numbers anew.
 """
 
@@ -83,7 +83,7 @@ class Standby:
             machine.tell("cont")
 
     def wake(self, port: int, short: Path) -> None:
-        """Give the machine, which runs again, a new identity and the time of day.
+        """Give the machine, which runs again, a new identity.
 
         Raises LabUnavailable, LabCommandFailed or TimeoutExpired where it does not answer.
         """
@@ -92,7 +92,6 @@ class Standby:
         known_hosts.write_text(f"[127.0.0.1]:{port} {host}\n")
         kept = Keys(self.folder / "id_ed25519", self.folder / "host_ed25519", known_hosts)
         Shell(port, kept, short / "standby").run(
-            f"date -s @{time.time():.3f} > /dev/null\n"
             # In place, as systemd may have it mounted.
             f"echo {uuid.uuid4().hex} > /etc/machine-id\n"
             # They are in the firmware of this start, as in that of each boot. sshd reads its own

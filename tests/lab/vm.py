@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.lab import disks, image, keys, monitor, standby, state
+from tests.lab import clock, disks, image, keys, monitor, standby, state
 from tests.lab.packages import LabUnavailable, Say, program
 from tests.lab.shell import LabCommandFailed, Shell
 
 BOOT_TIMEOUT_SECONDS = 400
 # Without KVM the kernel distrusts the TSC of two processors and reads the clock from the emulated
-# HPET, under qemu's one lock: tsc=reliable doubles the IOPS of a cached volume. The rest leaves out
-# protections that cost every system call emulated instructions.
+# HPET, under qemu's one lock: tsc=reliable doubles the IOPS of a cached volume, and `clock` looks
+# whether it is. The rest leaves out protections that cost every system call emulated instructions.
 KERNEL_LINE = (
     "root=/dev/vda rw rootfstype=ext4 console=ttyS0 quiet loglevel=4 net.ifnames=0 "
     "fsck.mode=skip systemd.show_status=0 "
@@ -96,8 +96,13 @@ class Lab:
                 self.shell.open()
                 self.run(disks.NAME_IN_ORDER, timeout_seconds=300)
                 self._keep()
+            began = clock.read(self.shell)
+            clock.put_right(self.shell)
             if self._setup:
                 self.run(disks.MAKE_VG0, timeout_seconds=300)
+            if clock.strays(began, clock.read(self.shell)):
+                self._say("The lab's clock does not go right: it reads a slower one")
+                clock.distrust(self.shell)
         except BaseException:
             self.shutdown()
             raise
