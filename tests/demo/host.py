@@ -102,7 +102,7 @@ class LabHost:
 def start(stack: ExitStack) -> DemoHost:
     """The lab, which begins to boot; where it cannot run, the simulated host, and why. Either
     ends with the stack."""
-    lab = Lab(LAB_NAME, say=_say)
+    lab = Lab(LAB_NAME, say=_say, quick_clock=True)
     try:
         lab.start()
     except LabUnavailable as reason:

@@ -3,8 +3,8 @@
 Without KVM the lab reads the TSC of whichever processor happens to run it. Where the TSCs of two
 processors differ, as they may in a virtual machine that was moved or restored, qemu lets none of
 the readings go back and so adds every difference up: hours may pass there within minutes. The
-kernel measures the TSC when it boots, too, on processors that it may have to share. What reads the
-clock of another device is right, and slower.
+kernel measures the TSC when it boots, too, on processors that it may have to share. The HPET that
+qemu emulates is right; to read it takes longer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tests.lab.shell import Shell
 
 TOLERATED = 0.02
-OTHER_SOURCE = "echo hpet > /sys/devices/system/clocksource/clocksource0/current_clocksource"
+SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,6 @@ def put_right(shell: Shell) -> None:
     shell.run(f"date -s @{time.time():.3f} > /dev/null")
 
 
-def distrust(shell: Shell) -> None:
-    """Let the lab read another clock than the TSC, and give it the time of day."""
-    shell.run(OTHER_SOURCE)
-    put_right(shell)
+def distrust_tsc(shell: Shell) -> None:
+    """Let the lab read another clock."""
+    shell.run(f"echo hpet > {SOURCE}")
