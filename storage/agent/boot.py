@@ -64,8 +64,9 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
 
 
 def remember(view: View, call: Call) -> list[str]:
-    """After an operation that ended well: note what the next boot has to bring back, and give a
-    new volume its path. Returns what was run, as shell lines. Raises Refusal, LockBusy, OSError."""
+    """Note what the next boot has to bring back of an operation that ended well, or before its
+    first command as far as that is known, and give a new volume its path. Returns what was run,
+    as shell lines. Raises Refusal, LockBusy, OSError."""
     if call.verb not in keep.VERBS and not call.verb.startswith("volume."):
         return []
     with view.host.lock(FILES, LOCK_SECONDS):

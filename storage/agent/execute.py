@@ -12,6 +12,7 @@ from .command import REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
+from .keep import SETTERS
 from .ops import Record, aborted, interrupted
 from .protocol import Call, call_from_json
 from .view import View
@@ -77,8 +78,12 @@ class Execution:
         self._acquire()
         # Another owner may have come while this operation waited for the lock.
         fence.check(self._host, self._call.expect["vg_uuid"], self._fence, self._op)
-        commands = [*self._assess()]
+        view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
+        commands = [*todo]
         self._entry.plan(commands)
+        if self._call.verb in SETTERS:
+            # Before the first command: else a host that stops after the last one boots without.
+            self._remember_for_boot(view)
         for number, command in enumerate(commands):
             if self._stopping():
                 raise interrupted()
@@ -87,8 +92,8 @@ class Execution:
                 left = {each.name for each in self._assess()}
                 commands[number + 1 :] = [c for c in commands[number + 1 :] if c.name in left]
                 self._entry.replan(number + 1, commands)
-        view = View(self._host)
-        if not settled(view, self._call):
+        view, is_settled = self._patiently(lambda view: (view, settled(view, self._call)))
+        if not is_settled:
             raise Refusal(
                 "cmd_failed",
                 "Every command succeeded, but the host does not show the result.",
@@ -97,7 +102,7 @@ class Execution:
         self._remember_for_boot(view)
 
     def _remember_for_boot(self, view: View) -> None:
-        """The volume is as wished: what cannot be noted now is said, and fails nothing."""
+        """What cannot be noted now is said, and fails nothing."""
         try:
             for line in remember(view, self._call):
                 self._entry.say(f"$ {line}")

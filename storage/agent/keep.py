@@ -26,7 +26,9 @@ SETTINGS = {
     "sequential_cutoff_bytes": "sequential_cutoff",
     "writeback_percent": "writeback_percent",
 }
-_BACKING = ("bcache.format", "bcache.attach", "bcache.set")
+# Verbs that change settings of a volume that has its superblock already.
+SETTERS = ("bcache.attach", "bcache.set")
+_BACKING = ("bcache.format", *SETTERS)
 VERBS = frozenset((*_BACKING, "cset.create", "cset.remove", "volume.destroy"))
 _KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
 
@@ -73,7 +75,8 @@ def load(host: Host) -> tuple[Kept, ...]:
 
 
 def after(view: View, call: Call) -> None:
-    """Keep what a finished operation brought. Raises Refusal or OSError."""
+    """Keep what a finished operation brought, or one of SETTERS will bring. Raises Refusal or
+    OSError."""
     before = load(view.host)
     now = _changed(before, view, call) if call.verb in VERBS else before
     _save(view.host, before, now, view.facts)

@@ -2,12 +2,13 @@
 
 A record: op, call (verb, args, expect), fence, state (running, done, failed, interrupted), boot_id,
 started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv, shell, rc, started_ns,
-ended_ns), progress, error; lost_lines where output could not be kept.
+ended_ns), progress, error; lost_lines where output could not be kept. One that was asked for and
+never came has BARRED for its verb, and neither args nor expect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import fence as fences
@@ -23,6 +24,9 @@ from .view import View
 # A unit that was only just asked for may not show up in systemd's list yet.
 GRACE_NS = 15_000_000_000
 LINES_LIMIT = 2000
+# In place of a verb: whoever asked for an operation was told that it never started, so a request
+# that was on its way all the time must not start it any more.
+BARRED = "barred"
 FENCE_SECONDS = 10.0
 
 Record = dict[str, Any]
@@ -34,7 +38,8 @@ def boot_id(host: Host) -> str:
 
 def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[str, str]:
     """Check the request and start it. The same request again answers with the recorded operation;
-    another request under the same id is refused (op_conflict)."""
+    another request under the same id is refused (op_conflict), and so is one that was asked for
+    before it came."""
     known = host.op_load(op)
     if known is None:
         fences.check(host, call.expect["vg_uuid"], fence, op)
@@ -45,6 +50,12 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
                 _start(host, op, record)
             return {"op": op}
         known = host.op_load(op) or record
+    if _is_barred(known):
+        raise Refusal(
+            "op_conflict",
+            f"The operation {op} was asked for before it came here, and was said to be unknown.",
+            "Read the host's facts and plan anew, under a new id.",
+        )
     if known["call"] != _plain(call):
         raise Refusal("op_conflict", f"The operation {op} was another request.", "Use a new id.")
     return {"op": op}
@@ -52,7 +63,7 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
 
 def get(host: Host, op: str, after: int) -> dict[str, Any]:
     """State of an operation and its lines beyond number `after`, the newest LINES_LIMIT of them.
-    Raises Refusal(not_found)."""
+    Raises Refusal(not_found | journal_unwritable), as `load` does."""
     record = load(host, op)
     lines = [
         {"n": number, "text": line}
@@ -71,13 +82,14 @@ def get(host: Host, op: str, after: int) -> dict[str, Any]:
 
 
 def load(host: Host, op: str) -> Record:
-    """The record of an operation, as it stands now. Raises Refusal(not_found)."""
-    record = host.op_load(op)
-    if record is None:
+    """The record of an operation, as it stands now. Raises Refusal(not_found) where there is none,
+    and then there will be none; Refusal(journal_unwritable) where that cannot be made sure."""
+    record = host.op_load(op) or _bar(host, op)
+    if _is_barred(record):
         raise Refusal(
             "not_found",
             f"This host knows no operation {op}.",
-            "It never started here: read the host's facts and plan anew.",
+            "It never starts here any more: read the host's facts and plan anew.",
         )
     return _judge(host, op, record)
 
@@ -87,7 +99,7 @@ def listing(host: Host) -> dict[str, Any]:
     found = []
     for op in host.op_ids():
         record = host.op_load(op)
-        if record is not None:
+        if record is not None and not _is_barred(record):
             record = _judge(host, op, record)
             found.append(
                 {
@@ -110,20 +122,45 @@ def _plain(call: Call) -> dict[str, Any]:
     return document
 
 
+def _bar(host: Host, op: str) -> Record:
+    """Let no request be accepted under this id; the record that is there now, of one that was
+    accepted in this very moment or of this."""
+    entry = _entry(host, op, {"verb": BARRED, "args": {}, "expect": {}})
+    record = {**entry, "state": "failed", "ended_ns": entry["started_ns"]}
+    try:
+        if host.op_create(op, record):
+            return record
+    except OSError as error:
+        raise journal.unwritable(error) from None
+    return host.op_load(op) or record
+
+
+def _is_barred(record: Record) -> bool:
+    return bool(record["call"]["verb"] == BARRED)
+
+
 def _record(
     host: Host, op: str, call: Call, remaining: Sequence[Command], fence: int | None
 ) -> Record:
-    now_ns = host.wall_ns()
+    entry = _entry(host, op, _plain(call))
     return {
-        "op": op,
-        "call": _plain(call),
+        **entry,
         "fence": fence,
         "state": "running" if remaining else "done",
-        "boot_id": boot_id(host),
-        "started_ns": now_ns,
-        "started_boottime_ns": host.boottime_ns(),
-        "ended_ns": None if remaining else now_ns,
+        "ended_ns": None if remaining else entry["started_ns"],
         "commands": [planned(command) for command in remaining],
+    }
+
+
+def _entry(host: Host, op: str, call: Mapping[str, Any]) -> Record:
+    return {
+        "op": op,
+        "call": call,
+        "fence": None,
+        "boot_id": boot_id(host),
+        "started_ns": host.wall_ns(),
+        "started_boottime_ns": host.boottime_ns(),
+        "commands": [],
         "progress": None,
         "error": None,
     }

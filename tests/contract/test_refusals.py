@@ -34,8 +34,15 @@ def test_what_cannot_be_made_is_refused(agent: Agent) -> None:
         assert agent.refused("cset.create", small) == "unsupported"
         stale = {"vg_uuid": OTHER_UUID}
         assert agent.refused("volume.create", agent.volume_args(), **stale) == "stale"
-    reply = agent.ask("op.get", {"op": str(uuid.uuid4()), "after": 0})
-    assert reply["error"]["code"] == "not_found"
+
+
+def test_what_was_said_to_be_unknown_is_not_run_when_it_comes_after_all(agent: Agent) -> None:
+    op = str(uuid.uuid4())
+    with agent.unchanged():
+        reply = agent.ask("op.get", {"op": op, "after": 0})
+        assert reply["error"]["code"] == "not_found"
+        reply = agent.ask("volume.create", *agent.call("volume.create", agent.volume_args()), id=op)
+        assert reply["error"]["code"] == "op_conflict"
 
 
 @pytest.mark.thorough

@@ -13,6 +13,7 @@ from typing import Any
 from jobs import enrolment
 from jobs.hosts import accept_fingerprint, fingerprint
 from jobs.refresh import refresh
+from storage.agent import ops
 from storage.facts import HostFacts, decode
 from storage.models import Host
 from storage.models.host import HostState
@@ -112,6 +113,7 @@ class Site:
             (json.loads(base64.b64decode(line)) for line in told),
             key=lambda r: int(r["started_ns"]),
         )
+        records = [each for each in records if each["call"]["verb"] != ops.BARRED]
         return Journal(
             tuple(_accepted(record) for record in records),
             tuple(ran for record in records for ran in _ran(record)),

@@ -213,6 +213,30 @@ def test_what_a_killed_operation_did_not_note_is_noted_later(host: FakeHost, age
     assert agent.lv(volume)["bcache"]["sequential_cutoff_bytes"] == 0
 
 
+def test_a_setting_is_noted_before_it_is_made_and_a_moments_lock_after_it_fails_nothing(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume, _ = cached(agent)
+    write, noted = host.write, []
+
+    def written(path: str, value: str) -> None:
+        noted.append({each.kind: each for each in keep.load(host)}["backing"].settings)
+        write(path, value)
+        host.machine.locked.add("vg0")
+
+    def slept(seconds: float) -> None:
+        host.machine.locked.discard("vg0")
+
+    monkeypatch.setattr(host, "write", written)
+    monkeypatch.setattr(host, "sleep", slept)
+    agent.do("bcache.set", {"lv": volume, "sequential_cutoff_bytes": 1 << 20})
+    assert [each["sequential_cutoff"] for each in noted] == [str(1 << 20)]
+    monkeypatch.undo()
+    host.root.reboot(registers=False)
+    assert boot(host)[1] == []
+    assert agent.lv(volume)["bcache"]["sequential_cutoff_bytes"] == 1 << 20
+
+
 def test_a_tenants_device_is_never_noted(host: FakeHost, agent: Agent) -> None:
     cached(agent)
     plain = agent.volume()

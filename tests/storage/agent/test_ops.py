@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from storage.agent import journal
 from storage.agent.errors import Refusal
 from storage.agent.execute import Execution, execute
 from storage.agent.fence import FOLDER
-from storage.agent.ops import accept, get
+from storage.agent.ops import accept, get, listing
 from storage.agent.protocol import Call
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
@@ -55,6 +56,55 @@ def at_once(count: int, work: Callable[[], Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_what_was_said_to_be_unknown_is_not_run_when_it_comes_after_all(
+    host: FakeHost, agent: Agent
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    for _ in range(2):
+        with pytest.raises(Refusal, match="not_found"):
+            get(host, op, 0)
+        with pytest.raises(Refusal, match="op_conflict"):
+            accept(host, op, call)
+    assert runs(host, "lvcreate") == 0
+    assert listing(host) == {"ops": []}
+
+
+def refusals(*asked: Callable[[], Any]) -> list[str]:
+    """The codes of what is refused when all is asked at once."""
+    left, codes = iter(asked), list[str]()
+
+    def ask() -> None:
+        try:
+            next(left)()
+        except Refusal as refusal:
+            codes.append(refusal.code)
+
+    at_once(len(asked), ask)
+    return sorted(codes)
+
+
+def test_an_operation_is_either_unknown_or_accepted_never_both(
+    host: FakeHost, agent: Agent
+) -> None:
+    call = creation(agent)
+    for _ in range(40):
+        op = str(uuid.uuid4())
+        codes = refusals(partial(get, host, op, 0), partial(accept, host, op, call))
+        assert codes in ([], ["not_found", "op_conflict"])
+        host.wait_for_ops()
+
+
+def test_without_room_for_the_journal_nobody_is_told_that_it_never_started(
+    host: FakeHost, agent: Agent
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+    host.journal_full = True
+    with pytest.raises(Refusal, match="journal_unwritable"):
+        get(host, op, 0)
+    host.journal_full = False
+    assert accept(host, op, call) == {"op": op}
 
 
 @pytest.mark.parametrize("begun", [True, False])
