@@ -14,6 +14,7 @@ from panel.api.problem import Problem
 from panel.api.shapes import Json
 from storage.forms import ModeForm
 from storage.plan import Refused
+from storage.plan.bcache import with_flush
 from storage.replacement_form import ReplacementForm
 from storage.rows import VolumeRow
 from storage.space import round_up
@@ -87,7 +88,9 @@ def flushing(row: VolumeRow, found: Change | None) -> Change:
     kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
-    return Change(kind, dataclasses.replace(wish, flushed=True))
+    if row.facts is None:
+        return Change(kind, dataclasses.replace(wish, flushed=True))
+    return Change(kind, with_flush(row.facts, wish))
 
 
 def _known(row: VolumeRow, wanted: Json) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from storage.facts import BcacheBacking, CacheSet, LogicalVolume
+from storage.facts import BcacheBacking, CacheSet, HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, is_cache_device_name
 from storage.plan.draft import Draft, Refused, title_of_settings
 from storage.plan.ssd import (
@@ -13,12 +13,15 @@ from storage.plan.ssd import (
     WINDOW,
     demand_redundant,
     fast_room,
+    is_redundant,
     not_this_cache,
     same_sectors,
     unnamed,
 )
 from storage.space import round_up
-from storage.wish import BUCKET_KIB, WRITEBACK_PERCENT, Bcache
+from storage.wish import BUCKET_KIB, WRITEBACK_PERCENT, Bcache, Wish
+
+STAYS_WRITETHROUGH = "; writeback asks for SSDs that are redundant and healthy"
 
 
 def shape(draft: Draft) -> None:
@@ -67,6 +70,32 @@ def shape(draft: Draft) -> None:
     elif current is not None:
         _set(draft, current, wanted)
         _remove_csets(draft, attached, keep=attached)
+
+
+def with_flush(facts: HostFacts, wish: Wish) -> Wish:
+    """`wish` with its cache flushed, as it can end: a flush leaves writethrough behind, and what
+    lies on SSDs that are not redundant or not healthy does not get its writeback back."""
+    cache = wish.cache
+    if isinstance(cache, Bcache) and facts.cset(cache.cset_uuid) is not None:
+        cache = _flushed(facts, cache)
+    return replace(wish, cache=cache, flushed=True)
+
+
+def _flushed(facts: HostFacts, wanted: Bcache) -> Bcache:
+    if wanted.cache_mode != "writeback" or _is_safe(facts, wanted):
+        return wanted
+    return replace(wanted, cache_mode="writethrough")
+
+
+def _is_safe(facts: HostFacts, wanted: Bcache) -> bool:
+    device = _device(facts, wanted.cset_uuid)
+    return device is not None and is_redundant(facts, device.pvs)
+
+
+def _device(facts: HostFacts, cset_uuid: str) -> LogicalVolume | None:
+    """The LV that a registered cache set lies on."""
+    cset = facts.cset(cset_uuid)
+    return facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
 
 
 def _format(draft: Draft) -> None:
@@ -170,8 +199,9 @@ def _create_cset(draft: Draft, wanted: Bcache, made: LogicalVolume | None) -> No
 
 
 def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
-    cset = draft.facts.cset(wanted.cset_uuid)
-    device = draft.facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid else None
+    if draft.wish.flushed:
+        wanted = _flushed(draft.facts, wanted)
+    device = _device(draft.facts, wanted.cset_uuid)
     if device is not None and device.size_bytes < wanted.size_bytes:
         raise Refused(
             "unsupported",
@@ -193,11 +223,13 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
         # Also what a flush that was broken off left at 0.
         changes["writeback_percent"] = wanted.writeback_percent
     if changes:
-        _tune(draft, changes)
+        stays = draft.wish.flushed and changes.get("cache_mode") == "writethrough"
+        is_weak = stays and not _is_safe(draft.facts, wanted)
+        _tune(draft, changes, STAYS_WRITETHROUGH if is_weak else "")
 
 
-def _tune(draft: Draft, changes: dict[str, Any]) -> None:
-    draft.add("bcache.set", title_of_settings(changes), **changes)
+def _tune(draft: Draft, changes: dict[str, Any], why: str = "") -> None:
+    draft.add("bcache.set", f"{title_of_settings(changes)}{why}", **changes)
 
 
 def _flush(draft: Draft, writeback_percent: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from storage.facts import HostFacts
 from storage.plan.draft import Draft, Refused
 from storage.space import choose
 from storage.wish import MIB
@@ -56,12 +57,17 @@ def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str,
     return names
 
 
-def demand_redundant(draft: Draft, names: Sequence[str]) -> None:
-    """Refuse writeback unless every device below a cache is known, redundant and healthy."""
-    by_name = {pv.name: pv for pv in draft.facts.pvs}
+def is_redundant(facts: HostFacts, names: Sequence[str]) -> bool:
+    """Whether every device below a cache is known, redundant and healthy."""
+    by_name = {pv.name: pv for pv in facts.pvs}
     below = [by_name[name] for name in names if name in by_name]
     known = 0 < len(below) == len(names)
-    if not known or not all(pv.redundant and pv.healthy for pv in below):
+    return known and all(pv.redundant and pv.healthy for pv in below)
+
+
+def demand_redundant(draft: Draft, names: Sequence[str]) -> None:
+    """Refuse writeback unless every device below a cache is known, redundant and healthy."""
+    if not is_redundant(draft.facts, names):
         raise Refused(
             "not_redundant",
             "Writeback would keep the only copy of new data on an SSD that is not redundant "

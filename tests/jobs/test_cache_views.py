@@ -32,11 +32,12 @@ def cached(**fields: Any) -> Scene:
     return scene(make.lv(cache=make.dm_cache(POOL, **fields)), **facts)
 
 
-def on_bcache() -> Scene:
+def on_bcache(*, is_healthy: bool = True, **fields: Any) -> Scene:
     device = make.lv("s-aaaaaaaaaaaaaaaa", size_bytes=2 * GIB, pvs=("md0",))
-    backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean")
+    backing = make.bcache(**{"cset_uuid": make.CSET_UUID, "state": "clean", **fields})
     csets = (make.cset(device.uuid, backing_count=1),)
-    return scene(make.lv(bcache=backing), layout="bcache", more_lvs=(device,), csets=csets)
+    pvs = (make.pv(), make.fast_pv(healthy=is_healthy))
+    return scene(make.lv(bcache=backing), layout="bcache", more_lvs=(device,), csets=csets, pvs=pvs)
 
 
 def page(client: Client, name: str, *args: str) -> str:
@@ -112,6 +113,17 @@ def test_a_flush_goes_from_the_page_to_a_preview(staff: Client) -> None:
     wish = Wish.from_json(made.wish)
     assert (made.kind, wish.flushed) == ("flush-cache", True)
     assert "written to the slow disk" in page(staff, "job", made.key)
+
+
+@pytest.mark.parametrize(("is_healthy", "mode"), [(True, "writeback"), (False, "writethrough")])
+def test_a_flush_of_bcache_ends_in_the_mode_that_its_ssds_allow(
+    staff: Client, is_healthy: bool, mode: str
+) -> None:
+    dirty = {"state": "dirty", "cache_mode": "writeback", "dirty_bytes": GIB}
+    there = on_bcache(is_healthy=is_healthy, **dirty)
+    wish = Wish.from_json(asked(staff, "cache-flush", there).wish)
+    assert isinstance(wish.cache, Bcache)
+    assert (wish.flushed, wish.cache.cache_mode) == (True, mode)
 
 
 def test_a_clean_cache_says_why_there_is_nothing_to_flush(staff: Client) -> None:

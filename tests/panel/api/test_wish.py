@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, State
-from storage.wish import GIB, MIB, LvmCache, Wish
+from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, end, job, scene, step
@@ -130,6 +130,26 @@ def test_a_flush_is_wished_for_beside_the_cache(asking: Program) -> None:
     bare = f"/volumes/{scene().volume.key}/wish"
     body = {"cache": None, "flushed": True}
     problem(asking.send("put", bare, body, **{"Idempotency-Key": "no"}), 422, "not_found")
+
+
+def test_a_flush_of_bcache_on_a_degraded_mirror_is_wished_for_in_writethrough(
+    asking: Program,
+) -> None:
+    device = make.lv("s-aaaaaaaaaaaaaaaa", size_bytes=2 * GIB, pvs=("md0",))
+    dirty = {"state": "dirty", "cache_mode": "writeback", "dirty_bytes": GIB}
+    there = scene(
+        make.lv(bcache=make.bcache(cset_uuid=make.CSET_UUID, **dirty)),
+        layout="bcache",
+        more_lvs=(device,),
+        csets=(make.cset(device.uuid, backing_count=1),),
+        pvs=(make.pv(), make.fast_pv(healthy=False)),
+    )
+    wanted = {"cache": {**TWO_GIB, "mode": "writeback"}, "flushed": True}
+    path = f"/volumes/{there.volume.key}/wish"
+    assert asking.send("put", path, wanted, **{"Idempotency-Key": "flush"}).status_code == 202
+    wish = Wish.from_json(Job.objects.get().wish)
+    assert isinstance(wish.cache, Bcache)
+    assert (wish.flushed, wish.cache.cache_mode) == (True, "writethrough")
 
 
 def test_a_cache_larger_than_the_ssd_is_refused_with_what_to_do(asking: Program) -> None:

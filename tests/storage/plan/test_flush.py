@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
+
+import pytest
 
 from storage.facts import HostFacts, LogicalVolume
+from storage.plan import plan
+from storage.plan.bcache import with_flush
 from storage.wish import GIB, MIB
 from tests import make
 from tests.storage.plan.case import DEVICE, OURS, POOL, aim, bcached, lvmcache, ours, steps, verbs
@@ -20,7 +25,7 @@ def dirty(dirty_bytes: int, policy: str = "smq") -> LogicalVolume:
 
 
 def dirty_bcache(
-    dirty_bytes: int, percent: int = 10, mode: str = "writeback"
+    dirty_bytes: int, percent: int = 10, mode: str = "writeback", **ssd: Any
 ) -> tuple[HostFacts, LogicalVolume]:
     backing = make.bcache(
         cset_uuid=make.CSET_UUID,
@@ -32,7 +37,7 @@ def dirty_bcache(
     lv = ours(bcache=backing)
     device = make.lv(DEVICE, tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
     csets = (make.cset(device.uuid, backing_count=1),)
-    return make.facts(lv, device, csets=csets), lv
+    return make.facts(lv, device, csets=csets, pvs=(make.pv(), make.fast_pv(**ssd))), lv
 
 
 def test_a_flush_ends_with_the_policy_as_it_was() -> None:
@@ -78,6 +83,38 @@ def test_bcache_is_flushed_and_gets_its_mode_and_writeback_percent_back() -> Non
     assert verbs(*dirty_bcache(0), FLUSHED_SET) == []
     through = dataclasses.replace(bcached(), flushed=True)
     assert verbs(*dirty_bcache(MIB, mode="writethrough"), through) == ["bcache.flush"]
+
+
+@pytest.mark.parametrize("ssd", [{"healthy": False}, {"redundant": False}])
+def test_a_flush_on_ssds_that_are_not_safe_ends_in_writethrough(ssd: dict[str, Any]) -> None:
+    """Else the way to its end would be refused, and so would the way back."""
+    facts, lv = dirty_bcache(GIB, **ssd)
+    flush, through = steps(facts, lv, FLUSHED_SET)
+    assert flush.verb == "bcache.flush"
+    assert through.args == {"vg": "vg0", "lv": "web12", "cache_mode": "writethrough"}
+    assert "mode to writethrough; writeback asks for SSDs" in through.title
+    settled, done = finish(facts, aim(lv), FLUSHED_SET)
+    assert done == ["bcache.flush"]
+    wish = with_flush(facts, FLUSHED_SET.lasting)
+    assert wish == dataclasses.replace(bcached(), flushed=True)
+    assert steps(facts, lv, wish) == (flush, through)
+    assert plan(settled, aim(lv), wish.lasting) == ()
+    clean, lv = dirty_bcache(0, **ssd)
+    assert verbs(clean, lv, FLUSHED_SET) == ["bcache.set"]
+
+
+def test_a_flush_on_safe_ssds_and_one_of_lvmcache_keep_their_mode() -> None:
+    facts, lv = dirty_bcache(GIB)
+    assert with_flush(facts, FLUSHED_SET.lasting) == FLUSHED_SET
+    lv = dirty(GIB)
+    facts = make.facts(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
+    assert with_flush(facts, FLUSHED.lasting) == FLUSHED
+    assert finish(facts, aim(lv), FLUSHED)[1] == ["cache.flush", "cache.set"]
+
+
+def test_a_new_cache_is_not_put_into_another_mode_because_it_is_to_be_flushed() -> None:
+    facts = make.facts(ours(bcache=make.bcache()))
+    assert with_flush(facts, FLUSHED_SET.lasting) == FLUSHED_SET
 
 
 def test_a_flush_of_bcache_that_was_broken_off_leaves_no_trace() -> None:
