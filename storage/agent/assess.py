@@ -69,7 +69,7 @@ def preview(host: Host, calls: Sequence[Call]) -> list[dict[str, Any]]:
     """Each step of a dry run: its commands, the checks an earlier step will satisfy, or its
     error. Nothing is changed."""
     planned = Planned()
-    view = View(host, planned)
+    view = View(host, planned=planned)
     steps = []
     for call in calls:
         deferred: list[Refusal] = []

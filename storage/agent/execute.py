@@ -118,7 +118,7 @@ class Execution:
         end = self._host.boottime_ns() + int(BUSY_SECONDS * 1e9)
         while True:
             try:
-                return ask(View(self._host))
+                return ask(self._view())
             except Refusal as refusal:
                 if refusal.code != "busy" or self._host.boottime_ns() >= end:
                     raise
@@ -256,7 +256,7 @@ class Execution:
         """The volume is still the one the operation began with, and what is left may still be
         done: nobody else zeroes or holds it, and root still allows it."""
 
-        view = View(self._host)
+        view = self._view()
         assess(view, self._call)
         found = self._target(view)
         if found["uuid"] != self._lv_uuid:
@@ -265,6 +265,9 @@ class Execution:
                 f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",
                 "Read the host's facts again and plan anew.",
             )
+
+    def _view(self) -> View:
+        return View(self._host, vg=self._call.args["vg"])
 
     def _target(self, view: View) -> dict[str, Any]:
         return view.lv(self._call.args["vg"], self._name())

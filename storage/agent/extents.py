@@ -15,7 +15,7 @@ _WORD = re.compile(r"<extents of ([^/>]+)/([^>]+)>")
 
 def of(host: Host, vg: str, lv: str) -> tuple[str, ...]:
     """One word for each PV. Raises Refusal(not_found | unsupported), and what lvm.read raises."""
-    report = lvm.read(host, allow_stale=False)
+    report = lvm.read(host, fresh=vg)
     size = {row["vg_name"]: lvm.number(row["vg_extent_size"]) for row in report.vgs}.get(vg, 0)
     rows = [row for row in report.segments if (row["vg_name"], row["lv_name"]) == (vg, lv)]
     if not rows or not size:

@@ -14,9 +14,9 @@ from .volumes import Layout, cache_facts, lv_facts, pv_name
 Facts = dict[str, Any]
 
 
-def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
+def inventory(host: Host, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
-    facts = storage(host, policy, allow_stale=allow_stale)
+    facts = storage(host, policy)
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
     by_device = {}
@@ -30,10 +30,11 @@ def inventory(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
     return facts
 
 
-def storage(host: Host, policy: Policy, *, allow_stale: bool = True) -> Facts:
-    """What LVM and bcache know: what the checks of a verb need, without disks and users."""
+def storage(host: Host, policy: Policy, *, fresh: str | None = None) -> Facts:
+    """What LVM and bcache know: what the checks of a verb need, without disks and users. Raises
+    what lvm.read raises for `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
-    report = lvm.read(host, allow_stale=allow_stale)
+    report = lvm.read(host, fresh=fresh)
     layout = Layout(report.lvs, report.segments)
     devices = dm.devices(host)
     statuses = cache_statuses(host, devices)

@@ -9,6 +9,7 @@ comes from fields.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ LVS = (
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 _CONFIG = "report/mark_hidden_devices=0"
 _LOCKED = "Resource temporarily unavailable"
+_LOCKED_VG = re.compile(r"(?m)^\s*Can't get lock for (\S+)")
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,15 @@ def argv(*, locking: bool) -> list[str]:
     return words
 
 
-def read(host: Host, *, allow_stale: bool = True) -> Report:
-    """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where a stale answer
-    will not do."""
+def read(host: Host, *, fresh: str | None = None) -> Report:
+    """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where the VG `fresh` is
+    locked, of which a stale answer will not do, or where LVM does not say which is."""
     command = argv(locking=True)
     result = _run(host, command)
     stale = result.rc != 0 and _LOCKED in result.stderr
     if stale:
-        if not allow_stale:
+        locked = _LOCKED_VG.findall(result.stderr)
+        if fresh is not None and (fresh in locked or not locked):
             raise _busy(command, result)
         command = argv(locking=False)
         result = _run(host, command)

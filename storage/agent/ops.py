@@ -43,7 +43,7 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
     known = host.op_load(op)
     if known is None:
         fences.check(host, call.expect["vg_uuid"], fence, op)
-        remaining = assess(View(host), call)
+        remaining = assess(View(host, vg=call.args["vg"]), call)
         record = _record(host, op, call, remaining, fence)
         if _enter(host, op, record):
             if remaining:

@@ -42,20 +42,24 @@ class Planned:
 
 
 class View:
-    """Raises Refusal where an object is not as a request says."""
+    """Raises Refusal where an object is not as a request says. `vg` is the one that is about to be
+    changed: nobody else may be at it."""
 
-    def __init__(self, host: Host, planned: Planned | None = None) -> None:
+    def __init__(
+        self, host: Host, *, vg: str | None = None, planned: Planned | None = None
+    ) -> None:
         self.host = host
         self.policy: Policy = load(host)
         self.planned = planned or Planned()
+        self._vg = vg
         self._facts: Facts | None = None
 
     @property
     def facts(self) -> Facts:
-        """All but users; a locked or changing VG raises Refusal(busy): a stale answer proves
-        nothing."""
+        """All but users. Raises Refusal(busy) where `vg` is locked, for a stale answer proves
+        nothing, and where a VG changes just now."""
         if self._facts is None:
-            found = storage(self.host, self.policy, allow_stale=False)
+            found = storage(self.host, self.policy, fresh=self._vg)
             if not found["consistent"]:
                 raise Refusal(
                     "busy",

@@ -92,7 +92,7 @@ def test_the_parts_of_a_cached_volume_are_hidden_and_say_where_they_lie(
     assert "spare" in lvs["lvol0_pmspare"]["role"]
 
 
-def test_a_locked_volume_group_is_read_without_its_lock_and_not_changed(
+def test_a_locked_volume_group_is_read_and_planned_for_without_its_lock_and_not_changed(
     agent: Agent, world: World
 ) -> None:
     args, expect = agent.call("volume.create", agent.volume_args())
@@ -101,6 +101,8 @@ def test_a_locked_volume_group_is_read_without_its_lock_and_not_changed(
         assert facts["stale"]
         assert [vg["name"] for vg in facts["vgs"]] == ["vg0"]
         assert agent.ask("sample")["ok"]
+        (step,) = agent.preview(("volume.create", args, expect))
+        assert (step["error"], len(step["commands"])) == (None, 3)
         assert agent.ask("volume.create", args, expect)["error"]["code"] == "busy"
     assert agent.names() == set()
 

@@ -190,8 +190,7 @@ class FakeHost(Journal):
         if argv[:2] == ["lvm", "fullreport"]:
             with self._guard, self._noting_gaps():
                 self._settle()
-                locked = next(iter(sorted(self.machine.locked)), None)
-                return report.run(self.machine, argv, locked)
+                return report.run(self.machine, argv, sorted(self.machine.locked))
         result = self._drive(COMMANDS[program](self.machine, argv), tick, stop)
         if timeout is None and program in self._kills:
             self._kills.remove(program)

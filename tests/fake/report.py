@@ -14,8 +14,8 @@ HIDDEN = "report/mark_hidden_devices=0"
 NO_WAIT = "global/wait_for_locks=0"
 
 
-def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
-    """The full report; `locked` names a VG whose lock another command holds."""
+def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
+    """The full report; `locked` names the VGs whose locks other commands hold."""
     words = [word for word in argv[2:] if word != "-a"]
     if list(argv[:2]) != ["lvm", "fullreport"] or words[: len(FLAGS)] != FLAGS:
         raise ModelGap(f"report with other options: {argv}")
@@ -23,11 +23,11 @@ def run(machine: Machine, argv: Sequence[str], locked: str | None) -> Result:
     waits = config != f"{HIDDEN} {NO_WAIT}"
     if waits and (config != HIDDEN or rest.pop(0) != "--nolocking"):
         raise ModelGap(f"a report that could wait for a lock: {argv}")
-    if locked is not None and not waits:
-        return Result(
-            5, "", f"  /run/lock/lvm/V_{locked}: flock failed: Resource temporarily unavailable\n"
-            f"  Can't get lock for {locked}\n  Cannot process volume group {locked}\n",
-        )  # fmt: skip
+    if locked and not waits:
+        return Result(5, "", "".join(
+            f"  /run/lock/lvm/V_{vg}: flock failed: Resource temporarily unavailable\n"
+            f"  Can't get lock for {vg}\n  Cannot process volume group {vg}\n" for vg in locked
+        ))  # fmt: skip
     asked = _subreports(rest)
     rows = {
         "vg": vgs(machine), "pv": pvs(machine), "lv": lvs(machine), "seg": segments(machine),

@@ -135,6 +135,20 @@ def test_who_waits_for_its_group_after_the_zeroing_can_be_stopped(
     assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
 
 
+@pytest.mark.parametrize(("locked", "code"), [(["other"], None), (["other", "vg0"], "busy")])
+def test_a_lock_on_another_group_holds_up_nobody(
+    host: FakeHost, agent: Agent, locked: list[str], code: str | None
+) -> None:
+    args, expect = agent.call("volume.create", agent.volume_args())
+    host.machine.locked.update(locked)
+    reply = agent.ask("volume.create", args, expect)
+    assert reply.get("error", {}).get("code") == code
+    if code is None:
+        assert agent.outcome(reply["data"]["op"])["state"] == "done"
+    else:
+        assert args["name"] not in agent.names()
+
+
 def test_what_was_zeroed_waits_for_a_hand_at_work_in_its_group(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
