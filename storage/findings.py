@@ -99,7 +99,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 name,
                 f"{name} uses writeback on a degraded SSD mirror: {size(row.cache.dirty_bytes)} of "
                 "data is on one SSD only.",
-                _end_writeback(lv, name),
+                _end_writeback(row, lv, name),
                 key,
             )
         if loss_of(facts, lv) is not None:
@@ -145,15 +145,30 @@ def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
     return set(device.pvs) if device is not None else set()
 
 
-def _end_writeback(lv: LogicalVolume, name: str) -> str:
+def _end_writeback(row: VolumeRow, lv: LogicalVolume, name: str) -> str:
     """What a person does about a cache of one copy; a bcache that is not running has no switch."""
     if lv.cache is not None:
-        return f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}"
+        return out_of_writeback(name, on_page=row.volume.managed and row.wish is not None)
     device = lv.bcache.device if lv.bcache is not None else None
     if device is None:
         return "Replace the failed SSD."
     switch = f"echo writethrough > /sys/block/{device}/bcache/cache_mode"
     return f"Replace the failed SSD, or: {switch}"
+
+
+def out_of_writeback(name: str, *, on_page: bool) -> str:
+    """How an LVM cache that has lost a disk of its mirror gets to writethrough. Never its mode at
+    once: LVM then flushes all that is dirty under the group's lock, and no guest of the group can
+    start for hours."""
+    if on_page:
+        return (
+            "Replace the failed SSD, or set its mode to writethrough on the volume's page: it is "
+            "flushed first, without the lock of the group."
+        )
+    return (
+        f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are dirty: "
+        f"lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
+    )
 
 
 def _code_of(row: VolumeRow, cache: Cache) -> str:

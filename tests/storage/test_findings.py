@@ -12,9 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from storage.facts import HostFacts
+from storage.findings import findings_of
 from storage.models import HostOutline, Volume
 from storage.outline import cache_names, space_of
 from storage.records import apply_facts, apply_hello, dated_problems
+from storage.rows import rows_of
 from storage.wish import GIB, Wish
 from tests import make
 from tests.scene import scene
@@ -46,6 +48,21 @@ def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
     sick = make.facts(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
     assert found(sick) == {"writeback_degraded": "error"}
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(managed: bool) -> None:
+    lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
+    pvs = (make.pv(), make.fast_pv(healthy=False))
+    there = scene(lv, managed=managed, pvs=pvs)
+    (finding,) = findings_of(there.facts, rows_of([there.volume]))
+    at_once, _, later = finding.correction.partition("Once 0 B are dirty")
+    assert "--cachemode" not in at_once
+    if managed:
+        assert "mode to writethrough on the volume's page" in at_once and not later
+    else:
+        assert "lvchange --cachepolicy cleaner vg0/web12" in at_once
+        assert "lvchange --cachemode writethrough vg0/web12" in later
 
 
 def test_writeback_of_a_bcache_on_a_degraded_mirror_is_one_too() -> None:
