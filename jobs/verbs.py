@@ -33,6 +33,7 @@ from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Volume
 from storage.plan import Refused
 from storage.plan.bcache import with_flush
+from storage.plan.growth import uncached
 from storage.rows import VolumeRow, rows_of
 from storage.tuned_form import TunedForm
 from storage.wish import Wish
@@ -70,7 +71,7 @@ def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     now = row.wish
     if (refusal := row.refusal(now)) or now is None:
         return show_refusal(request, refusal, row.volume)
-    wish = Wish(now.size_bytes, now.tier, now.layout, None)
+    wish = uncached(row.facts, row.lv, now)
     return preview_of(request, Kind.REMOVE_CACHE, row.volume, wish)
 
 

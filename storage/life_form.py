@@ -10,6 +10,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from storage.plan import Refused
+from storage.plan.growth import uncached
 from storage.rows import VolumeRow
 from storage.wish import Wish
 
@@ -53,7 +54,7 @@ def life_offers(row: VolumeRow, now: datetime) -> LifeOffers:
 def life_wish(row: VolumeRow, life: Life) -> Wish | None:
     """What the volume is now, but for its life and its cache; None where no wish could say it."""
     now = row.wish
-    return None if now is None else replace(now, cache=None, flushed=False, life=life)
+    return None if now is None else replace(uncached(row.facts, row.lv, now), life=life)
 
 
 def life_refusal(row: VolumeRow, life: Life, now: datetime) -> Refused | None:

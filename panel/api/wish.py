@@ -15,6 +15,7 @@ from panel.api.shapes import Json
 from storage.forms import ModeForm
 from storage.plan import Refused
 from storage.plan.bcache import with_flush
+from storage.plan.growth import uncached
 from storage.replacement_form import ReplacementForm
 from storage.rows import VolumeRow
 from storage.space import round_up
@@ -74,7 +75,7 @@ def rounded(row: VolumeRow, wish: Wish, size_bytes: int) -> int:
 
 def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
     if wanted is None:
-        return Change(Kind.REMOVE_CACHE, Wish(now.size_bytes, now.tier, now.layout, None))
+        return Change(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
     _known(row, wanted)
     if now.cache is None:
         return Change(Kind.ADD_CACHE, _valid(NewTunedForm(row, wanted)))

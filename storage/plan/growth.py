@@ -19,7 +19,7 @@ from storage.naming import (
 from storage.plan.draft import Draft, Refused
 from storage.plan.ssd import same_sectors
 from storage.space import choose
-from storage.wish import MIB, Tier
+from storage.wish import MIB, Tier, Wish
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 QEMU_KINDS = ("qemu", "proxmox")
@@ -29,9 +29,21 @@ SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
 
 def tier_of(facts: HostFacts, lv: LogicalVolume) -> Tier:
     """The tier a volume is on: SSD where all of it lies on fast disks and no cache is in front."""
-    fast = {pv.name for pv in facts.pvs_of(lv.vg_uuid, "fast")}
     cached = lv.cache is not None or (lv.bcache is not None and lv.bcache.cset_uuid is not None)
-    return "ssd" if lv.pvs and fast.issuperset(lv.pvs) and not cached else "hdd"
+    return "hdd" if cached else lies_on(facts, lv)
+
+
+def lies_on(facts: HostFacts, lv: LogicalVolume) -> Tier:
+    """Where the volume itself lies, whatever is in front of it: SSD where all is on fast disks."""
+    fast = {pv.name for pv in facts.pvs_of(lv.vg_uuid, "fast")}
+    return "ssd" if lv.pvs and fast.issuperset(lv.pvs) else "hdd"
+
+
+def uncached(facts: HostFacts | None, lv: LogicalVolume | None, wish: Wish) -> Wish:
+    """`wish` without a cache, for a volume that stays where it lies: with one it counted as on HDD,
+    and what lies on SSD would be moved once the cache is gone."""
+    tier = wish.tier if facts is None or lv is None else lies_on(facts, lv)
+    return dataclasses.replace(wish, tier=tier, cache=None, flushed=False, pace_sectors=None)
 
 
 def room(draft: Draft, tier: Tier, needed_bytes: int, near: Iterable[str] = ()) -> tuple[str, ...]:

@@ -175,6 +175,13 @@ def test_removing_a_cache_previews_a_wish_without_one(staff: Client) -> None:
     assert "What will change" in page(staff, "job", preview.key)
 
 
+def test_removing_the_cache_of_a_volume_on_ssd_moves_nothing(staff: Client) -> None:
+    there = scene(make.lv(cache=make.dm_cache(POOL), pvs=("md0",)))
+    for name in ("cache-remove", "volume-retire"):
+        wish = Wish.from_json(preview_of(send(staff, name, there.volume.key)).wish)
+        assert (wish.cache, wish.tier) == (None, "ssd")
+
+
 def test_tagging_previews_the_volume_as_it_is(staff: Client) -> None:
     there = scene(managed=False)
     preview = preview_of(send(staff, "volume-tag", there.volume.key))

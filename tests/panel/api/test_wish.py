@@ -52,6 +52,13 @@ def test_any_size_may_be_wished_for(asking: Program) -> None:
     }
 
 
+def test_without_its_cache_a_volume_stays_where_it_lies(asking: Program) -> None:
+    there = scene(make.lv(cache=make.dm_cache(POOL), pvs=("md0",)))
+    assert asking.put_wish(there, None).status_code == 202
+    wish = Wish.from_json(Job.objects.get().wish)
+    assert (wish.cache, wish.tier) == (None, "ssd")
+
+
 @pytest.mark.parametrize("size_bytes", [2 * GIB, 2 * GIB - 1])
 def test_what_is_so_already_is_no_job(asking: Program, size_bytes: int) -> None:
     response = asking.put_wish(cached(), {"size_bytes": size_bytes, "mode": "writethrough"})

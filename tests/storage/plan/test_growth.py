@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from storage.caches import wish_now
 from storage.facts import LogicalVolume, VolumeUser
 from storage.naming import GROWN_TAG, room_name
-from storage.plan.growth import tier_of
+from storage.plan.growth import tier_of, uncached
 from storage.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import KEY, OURS, PLAIN, READY, aim, ours, refused, steps, verbs
@@ -124,6 +125,34 @@ def test_a_cache_goes_before_its_volume_goes_to_ssd() -> None:
     lv = ours(cache=make.dm_cache(f"c-{KEY}_cpool"), layout=("cache",))
     assert verbs(make.facts(lv), lv, ON_SSD) == ["cache.detach", "volume.move"]
     assert tier_of(make.facts(lv), lv) == "hdd"
+
+
+@pytest.mark.parametrize("life", ["live", "retired"])
+def test_who_removes_a_cache_gets_no_move_that_nobody_saw(life: Literal["live", "retired"]) -> None:
+    """Somebody moved the volume by hand, or counted its disk among the fast ones."""
+    cache = make.dm_cache(f"c-{KEY}")
+    lv = ours(cache=cache, layout=("cache",), segments=(make.segment("md0", size_bytes=8 * GIB),))
+    pool = make.pool(f"c-{KEY}_cpool", uuid=cache.pool_uuid, tags=OURS)
+    facts = make.facts(lv, pool)
+    now = wish_now(facts, lv, "plain")
+    wish = uncached(facts, lv, now)
+    assert (now.tier, wish) == ("hdd", ON_SSD)
+    if life == "live":
+        after, done = finish(facts, aim(lv), wish)
+        assert done == ["cache.detach"]
+        assert tier_of(after, after.lvs[0]) == "ssd"
+    else:
+        wish = dataclasses.replace(wish, life=life)
+        assert verbs(facts, lv, wish) == ["cache.detach", "volume.retire"]
+
+
+def test_who_removes_a_bcache_from_a_volume_on_ssd_gets_no_move_either() -> None:
+    device = make.lv(f"s-{KEY}", tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
+    backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean")
+    lv = ours(bcache=backing, segments=(make.segment("md0", size_bytes=8 * GIB),))
+    facts = make.facts(lv, device, csets=(make.cset(device.uuid, backing_count=1),))
+    wish = uncached(facts, lv, wish_now(facts, lv, "bcache"))
+    assert finish(facts, aim(lv), wish)[1] == ["bcache.detach", "cset.remove"]
 
 
 def test_a_volume_partly_on_ssd_stays_where_it_is_unless_ssd_is_wished() -> None:
