@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.models import Job, State, StepState
+from jobs.models import Job, State, Step, StepState
 from jobs.moves import LostLease, move
 from jobs.outcome import has_begun
 from jobs.trouble import BadReply, NoAnswer, TransportError, Unreachable
@@ -26,7 +27,16 @@ PASSING = (Unreachable, NoAnswer, BadReply)
 def touched(job: Job) -> bool:
     """Whether the job may have changed anything on the host: a step ended well, runs, or failed
     after the host had begun a command of it."""
-    sent = job.step_set.exclude(state=StepState.PLANNED).values_list("state", "commands")
+    return _any_begun(job.step_set.all())
+
+
+def returns_no_more(job: Job) -> bool:
+    """Whether such a step of the job is one without a way back."""
+    return _any_begun(job.step_set.filter(turns=True))
+
+
+def _any_begun(steps: QuerySet[Step]) -> bool:
+    sent = steps.exclude(state=StepState.PLANNED).values_list("state", "commands")
     return any(state != StepState.FAILED or has_begun(commands) for state, commands in sent)
 
 

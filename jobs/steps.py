@@ -13,7 +13,7 @@ from django.db.models import Max
 from django.db.models.functions import Now
 
 from jobs import audit, holds, turns
-from jobs.endings import lasting_error
+from jobs.endings import lasting_error, returns_no_more
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.moves import renew
@@ -102,6 +102,7 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
     audit.outcome(job, step, error)
+    _unturn(job)
     _give_back(step)
 
 
@@ -112,6 +113,15 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> None:
     audit.outcome(job, step, error)
     step.state, step.op_id, step.error = StepState.PLANNED, None, error
     step.save(update_fields=["state", "op_id", "error"])
+    _unturn(job)
+
+
+def _unturn(job: Job) -> None:
+    """The step that was without a way back came to nothing: unless another one did more, the job
+    can be cancelled again. Its row is locked since the lease was renewed, so a person who cancels
+    comes before all this or sees it, and the next intent sees that."""
+    if job.turned and not returns_no_more(job):
+        renew(job, turned=False)
 
 
 def _give_back(step: Step) -> None:
