@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobs import failpoints, hosts, steps
@@ -42,7 +42,7 @@ PASSES_BY = {
     "stale_fence": timedelta(minutes=1),
 }
 """Nothing was run: something else has the volume group, a disk does not answer, or another step had
-a later turn. So long a step waits for that to pass."""
+a later turn. So long a step waits for that to pass, from when the host first said so."""
 
 
 def send(job: Job, step: Step) -> bool:
@@ -146,9 +146,10 @@ def poll(job: Job, step: Step) -> None:
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     """Nothing was run: wait for what is in the way to pass, without counting tries."""
     steps.put_back(job, step, error)
-    begun = max((at for at in (step.started_at, job.started_at) if at is not None), default=None)
-    patience = PASSES_BY[str(error["code"])]
-    if begun is not None and database_now() - begun > patience:
+    # What else was waited for before does not count, nor what was before a person resumed the job.
+    since = datetime.fromisoformat(step.error["since"])
+    begun = max(since, job.started_at or since)
+    if database_now() - begun > PASSES_BY[str(error["code"])]:
         return give_up(job, error)
     wait(job, REST_SECONDS, str(error["message"]))
     return False
@@ -157,7 +158,7 @@ def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
 def _stop_if_cancelled(job: Job, step: Step) -> None:
     """A cancelled job asks the host once to stop what takes long and may be stopped; the host
     knows which verbs those are, and its refusal is shown with the step."""
-    if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
+    if step.trouble or job.falls_back or job.turned or not steps.is_cancelled(job):
         return
     reply = hosts.ask(job.host, "op.abort", {"op": str(step.op_id)})
     asked = {

@@ -13,6 +13,7 @@ from django.db.models import Max
 from django.db.models.functions import Now
 
 from jobs import audit, holds, turns
+from jobs.clock import database_now
 from jobs.endings import lasting_error, returns_no_more
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
@@ -56,7 +57,8 @@ def _intend(job: Job, planned: Planned) -> Step | None:
         step = Step(job=job, n=step.n + 1 if step is not None else 1)
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
     step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
-    step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
+    step.commands, step.progress, step.output_seen = [], {}, 0
+    step.error = {name: step.error[name] for name in ("code", "since") if "since" in step.error}
     step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
     step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
     step.fence = turns.next_fence(step.vg_uuid) if step.vg_uuid else None
@@ -98,6 +100,7 @@ def follow(job: Job, step: Step, outcome: Outcome) -> None:
 def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     """The step ended badly, or never began; its stderr joins the output."""
     renew(job)
+    error = _lasting(step, error)
     add_lines(job, str(error.get("stderr") or "").splitlines())
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
@@ -111,9 +114,16 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> None:
     """Nothing was done because something else held the host's volume group: to be sent again."""
     renew(job)
     audit.outcome(job, step, error)
-    step.state, step.op_id, step.error = StepState.PLANNED, None, error
+    step.state, step.op_id = StepState.PLANNED, None
+    step.error = {"since": database_now().isoformat()} | _lasting(step, error)
     step.save(update_fields=["state", "op_id", "error"])
     _unturn(job)
+
+
+def _lasting(step: Step, error: dict[str, Any]) -> dict[str, Any]:
+    """`error` with since when the step meets nothing else."""
+    is_same = step.error.get("code") == error.get("code")
+    return error | ({"since": step.error["since"]} if is_same and "since" in step.error else {})
 
 
 def _unturn(job: Job) -> None:
