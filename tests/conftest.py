@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import hypothesis
 import psycopg
 import pytest
 from django.conf import settings
@@ -28,6 +29,12 @@ RUN = "TIERCEL_TEST_RUN"
 os.environ.setdefault(RUN, str(os.getpid()))
 # Playwright's synchronous interface keeps an event loop running in the test's thread.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+
+# The machine may be busy with other tests: how long an example takes says nothing of it.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 STARTED: list[embedded.Service] = []
 

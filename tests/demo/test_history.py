@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from panel.models import User
+from panel.orders.quote import quote
 from storage.models import Host, LatestSample, Volume
 from storage.samples import window
 from tests import make
@@ -74,7 +75,8 @@ def test_the_order_lies_between_a_slow_and_a_fast_part(host: Host, now: datetime
         assert [mark["label"] for mark in marks] == [f"Plan: {volume.cache_plan}"]
         order = volume.orders.get()
         assert (order.state, order.to_plan) == ("completed", volume.cache_plan)
-        assert 0 < order.charge_minor <= order.price_minor
+        fair = quote(order.created_at, 0, order.price_minor, order.currency)
+        assert order.charge_minor == fair.charge_minor <= order.price_minor
         proof = order.proof
         assert (proof.state, proof.verdict, proof.was_warm) == ("ready", "gain", True)
 

@@ -22,6 +22,8 @@ from tests.proven import prove
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 EMAIL = "ann@example.org"
 PASSWORD = "correct horse 9"
+PATIENCE_MS = 30_000
+"""Of whoever expects something of a page: the machine may be busy with other tests."""
 LOOKS: tuple[tuple[int, Any], ...] = ((360, "dark"), (1440, "light"))
 """A small dark screen and a large light one."""
 WIDE = """[...document.querySelectorAll("body *")]
@@ -34,6 +36,7 @@ WIDE = """[...document.querySelectorAll("body *")]
 def started() -> Iterator[Browser]:
     """A browser that ends with the block."""
     with sync_playwright() as play:
+        expect.set_options(timeout=PATIENCE_MS)
         browser = play.chromium.launch(executable_path=program(), args=FLAGS)
         yield browser
         browser.close()

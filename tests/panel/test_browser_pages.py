@@ -58,7 +58,7 @@ def test_a_jobs_page_follows_it_and_stops_asking_at_its_end(browser: Browser, se
     end(running)
     page.get_by_text("the second line").wait_for()
     page.locator("#status:not([hx-get])").wait_for()
-    page.wait_for_timeout(1500)
+    expect(page.locator("main [hx-trigger*=every]")).to_have_count(0)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(2500)

@@ -53,11 +53,11 @@ def test_a_chip_has_tone_icon_and_text() -> None:
 
 
 def test_an_age_names_the_moment_and_says_when_it_is_old() -> None:
-    at = timezone.now() - timedelta(minutes=3)
-    assert words(part("age", at=at)) == "3 min 0 s ago"
+    at = timezone.now() - timedelta(hours=3)
+    assert words(part("age", at=at)) == "3 h 0 min ago"
     old = part("age", at=at, stale=True)
     assert "is-old" in old
-    assert words(old) == "3 min 0 s ago , old"
+    assert words(old) == "3 h 0 min ago , old"
     assert at.isoformat(timespec="seconds")[:19] in old
 
 

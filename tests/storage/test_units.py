@@ -70,14 +70,15 @@ def test_a_share_of_nothing_is_a_dash() -> None:
 
 
 def test_the_age_of_a_moment_is_told_in_words() -> None:
-    assert units.age(timezone.now() - timedelta(seconds=12)) == "12 s ago"
+    assert units.age(timezone.now() - timedelta(hours=12)) == "12 h 0 min ago"
     assert units.age(None) == "-"
 
 
 def test_a_moment_is_shown_by_its_age_and_says_when_it_was() -> None:
-    at = timezone.now() - timedelta(seconds=5)
+    at = timezone.now() - timedelta(hours=5)
     shown = units.moment(at)
-    assert f'datetime="{at.isoformat()}" title="{at:%Y-%m-%d %H:%M:%S} UTC">5 s ago</time>' in shown
+    named = f'datetime="{at.isoformat()}" title="{at:%Y-%m-%d %H:%M:%S} UTC"'
+    assert f"{named}>5 h 0 min ago</time>" in shown
     assert "is-old" not in shown
 
 
@@ -92,8 +93,8 @@ def test_what_never_was_has_no_age() -> None:
 
 
 def test_a_span_without_end_lasts_until_now() -> None:
-    start = timezone.now() - timedelta(seconds=70)
-    assert units.lasted(start) == "1 min 10 s"
+    start = timezone.now() - timedelta(minutes=70)
+    assert units.lasted(start) == "1 h 10 min"
     assert units.lasted(start, start + timedelta(seconds=3)) == "3 s"
 
 

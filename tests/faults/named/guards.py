@@ -34,7 +34,7 @@ def _fence(workers: Workers, mutation: str) -> list[str]:
     with Stage(workers, BY_NAME["set lvmcache mode"], mutation=mutation) as stage:
         job = stage.submit()
         first = stage.start(job, arm="send.before:1:stop")
-        first.acted.wait(20)
+        first.acted.wait(60)
         second = stage.start(job)
         stage.rest(job)
         first.signal(signal.SIGCONT)
@@ -62,7 +62,7 @@ def _postcondition(workers: Workers, mutation: str) -> list[str]:
 def _judged(stage: Stage, job: Job, *workers: Worker) -> list[str]:
     stage.rest(job)
     for worker in workers:
-        worker.wait(20)
+        worker.wait(60)
     return oracle.problems(stage, job)
 
 

@@ -391,7 +391,7 @@ def test_the_lines_of_a_month_are_those_that_were_told(settings: Settings) -> No
     settings.TIERCEL_MANDATE_REQUIRED = False
     order = buy(acme(), plan(price_minor=99_000), by="billing")
     finish(order)
-    month = f"{datetime.now(UTC):%Y-%m}"
+    month = f"{order.created_at:%Y-%m}"
     [line] = ok(call("usage-lines", {**ACME, "month": month}))["lines"]
     told = Message.objects.get(type=MessageType.USAGE).payload["data"]
     assert line == told

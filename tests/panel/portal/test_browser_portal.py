@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 from django.urls import reverse
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -70,7 +70,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     page.get_by_text("Done: this volume now has the plan Small.").wait_for()
     press(page, "Show the volume")
     page.get_by_role("heading", name="Your cache plan").wait_for()
-    assert "256 MiB on SSD" in page.inner_text("section[aria-labelledby=plan]")
+    expect(page.locator("section[aria-labelledby=plan]")).to_contain_text("256 MiB on SSD")
     clean(page.inner_text("body"))
     assert real.volume.cache_plan is not None
     press(page, "Take the last change back")

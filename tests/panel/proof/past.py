@@ -10,11 +10,11 @@ from jobs.models import Door
 from panel.models import Intent, Order, OrderState
 from storage.models import CachePlan, Sample, Volume
 from storage.rates import Technology
+from storage.samples.partitions import make_partition
 from storage.wish import GIB
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job
 
-# Samples have a partition of today from the start.
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
 STEP = 10
 LATENCY = 14
@@ -75,6 +75,9 @@ def sampled(
                 **cached,
             )
         )
+    # Today's is there from the start, but midnight may have passed since.
+    for day in sorted({row.ts.date() for row in rows}):
+        make_partition(day)
     Sample.objects.bulk_create(rows)
 
 

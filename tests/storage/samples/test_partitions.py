@@ -11,7 +11,10 @@ from storage.samples import ensure_partitions
 from storage.samples.partitions import make_partition
 
 pytestmark = pytest.mark.django_db
-TODAY = datetime.now(UTC).date()
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
 
 
 def days() -> set[date]:
@@ -30,14 +33,14 @@ def name(day: date) -> str:
 
 def test_the_migration_made_today_and_tomorrow() -> None:
     # Made yesterday, when a test run passes midnight.
-    assert TODAY in days()
+    assert datetime.now(UTC).date() in days()
     assert len(days()) >= 2
 
 
 def test_partitions_are_made_ahead_once() -> None:
     now = datetime.now(UTC)
     ensure_partitions(now)
-    ahead = {TODAY + timedelta(days=n) for n in range(3)}
+    ahead = {now.date() + timedelta(days=n) for n in range(3)}
     assert ahead <= days()
     before = days()
     ensure_partitions(now)
@@ -59,7 +62,7 @@ def test_a_day_of_utc_is_one_partition() -> None:
 
 
 def test_old_partitions_are_dropped() -> None:
-    old, kept = TODAY - timedelta(days=31), TODAY - timedelta(days=29)
+    old, kept = today() - timedelta(days=31), today() - timedelta(days=29)
     make_partition(old)
     make_partition(kept)
     ensure_partitions(datetime.now(UTC))
@@ -67,7 +70,7 @@ def test_old_partitions_are_dropped() -> None:
 
 
 def test_the_last_week_is_never_dropped() -> None:
-    recent = TODAY - timedelta(days=5)
+    recent = today() - timedelta(days=5)
     make_partition(recent)
     ensure_partitions(datetime.now(UTC) + timedelta(days=400))
     assert recent in days()
@@ -75,7 +78,7 @@ def test_the_last_week_is_never_dropped() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_dropping_gives_way_to_a_reader_and_is_made_up_for_later() -> None:
-    old, now = TODAY - timedelta(days=40), datetime.now(UTC)
+    old, now = today() - timedelta(days=40), datetime.now(UTC)
     make_partition(old)
     reader = connection.copy()
     try:
@@ -101,10 +104,10 @@ def test_dropping_gives_way_to_a_reader_and_is_made_up_for_later() -> None:
     ],
 )
 def test_the_app_has_no_right_on_a_partition_itself(statement: str) -> None:
-    make_partition(TODAY)
+    make_partition(today())
     with (
         pytest.raises(DatabaseError, match=r"permission denied|must be owner"),
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute(statement.format(name(TODAY)))
+        cursor.execute(statement.format(name(today())))
