@@ -6,6 +6,7 @@ from storage.attention import ORDER, Problem, reported_problems
 from storage.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume
 from storage.models import Host
 from storage.naming import MANAGED_TAG
+from storage.plan.lvmcache import is_half_removed
 from storage.templatetags.units import size
 from storage.wish import MIB
 
@@ -33,12 +34,21 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
         found.append(
             Problem(
                 "error",
-                f"{name} uses writeback on a degraded SSD mirror: {size(cache.dirty_bytes)} of "
+                f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
                 "data is on one SSD only.",
                 f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}",
             )
         )
-    if cache.policy == CLEANER:
+    if is_half_removed(facts, cache):
+        found.append(
+            Problem(
+                "warning",
+                f"A removal of the cache of {name} was interrupted: it only empties itself and "
+                "caches nothing new, and LVM cannot put that back.",
+                f"Remove the cache ({_removal(lv)}), then add a cache again.",
+            )
+        )
+    elif cache.policy == CLEANER and cache.lvm_policy in ("", CLEANER):
         found.append(
             Problem(
                 "warning",
@@ -57,6 +67,17 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
             )
         )
     return found
+
+
+def _dirty(cache: DmCache) -> str:
+    """A failed cache tells no figures: its 0 is none."""
+    return "an unknown amount" if cache.failed else size(cache.dirty_bytes)
+
+
+def _removal(lv: LogicalVolume) -> str:
+    if _is_ours(lv):
+        return "its page has Remove the cache"
+    return f"on the host: lvconvert --splitcache {lv.vg_name}/{lv.name}"
 
 
 def _of_bcache(lv: LogicalVolume, backing: BcacheBacking) -> list[Problem]:

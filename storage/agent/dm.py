@@ -9,6 +9,7 @@ from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "cache")
+SECTOR = 512
 
 _LINE = re.compile(r"(?P<name>[^:]+): (?P<start>\d+) (?P<length>\d+) cache (?P<rest>.*)")
 _LVM = re.compile(r"LVM-([0-9A-Za-z]{32})([0-9A-Za-z]{32})(?:-([a-z]+))?")
@@ -29,7 +30,8 @@ class Device:
 
 @dataclass(frozen=True)
 class CacheStatus:
-    """Fields of `dmsetup status` of a cache target (storage units in its own chunks)."""
+    """Fields of `dmsetup status` of a cache target (storage units in its own chunks). Where it has
+    `failed` the kernel gives none of them, and the zeros say nothing."""
 
     metadata_used: int
     metadata_total: int
@@ -49,6 +51,11 @@ class CacheStatus:
     read_only: bool
     needs_check: bool
     failed: bool
+
+    @property
+    def dirty_bytes(self) -> int | None:
+        """What the slow disk has not; None where the kernel cannot tell any more."""
+        return None if self.failed else self.dirty * self.chunk_sectors * SECTOR
 
 
 COUNTERS = (

@@ -16,7 +16,7 @@ from .keep import SETTERS
 from .ops import Record, aborted, interrupted
 from .protocol import Call, call_from_json
 from .view import View
-from .waits import WAITS, Progress
+from .waits import WAITS, Progress, demand_flushed
 
 _T = TypeVar("_T")
 LOCK_SECONDS = 120.0
@@ -67,8 +67,8 @@ class Execution:
             state = "failed"
         finally:
             self._release()
-        if error is not None and self._stopping():
-            # The same SIGINT ended the command or the report that failed.
+        if error is not None and error.rc != 0 and self._stopping():
+            # The same SIGINT ended the command or the report that failed; not one that ended well.
             state, error = "interrupted", aborted() if self._aborted() else interrupted()
         if error is not None:
             self._entry.say(f"{error.code}: {error.message} {error.correction}")
@@ -177,6 +177,7 @@ class Execution:
                 self._entry.say(line)
         if result.rc != 0:
             raise failure.of_command(command, result.rc, result.stderr)
+        demand_flushed(command, result.stdout + result.stderr)
         return 0
 
     def _question(self, name: str) -> Callable[[], Progress] | None:

@@ -111,7 +111,8 @@ def cache_facts(
     row: Row, layout: Layout, statuses: Mapping[str, CacheStatus]
 ) -> dict[str, Any] | None:
     """The cache of an LV with a cache pool; None for any other LV. `statuses` by LV uuid; for an
-    inactive LV the figures are those LVM stores (mode, policy) and zeros."""
+    inactive LV the figures are those LVM stores (mode, policy) and zeros. Unless `dirty_known`
+    the kernel told nothing, and `dirty_bytes` 0 does not mean clean."""
     if "cache" not in listed(row["lv_layout"]) or not row["pool_lv"]:
         return None
     pool_uuid = row["pool_lv_uuid"]
@@ -129,16 +130,22 @@ def cache_facts(
     if status is not None and status.migration_threshold is not None:
         threshold = status.migration_threshold
     name = row["pool_lv"]
+    dirty_bytes = None if status is None else status.dirty_bytes
+    lvm_policy = stored.get("cache_policy", "")
     return {
         "pool": name[: -len("_cpool")] if name.endswith("_cpool") else name,
         "pool_uuid": pool_uuid,
         # Under the cleaner policy the kernel runs writethrough, whatever mode LVM has stored.
         "mode": stored.get("cache_mode", "") or (status.mode if status else ""),
-        "policy": (status.policy if status else "") or stored.get("cache_policy", ""),
+        # They differ while LVM empties the cache, and after that was broken off: it does so by a
+        # flag beside its policy.
+        "policy": (status.policy if status else "") or lvm_policy,
+        "lvm_policy": lvm_policy,
         "chunk_bytes": chunk,
         "size_bytes": 0 if pool is None else number(pool["lv_size"]),
         "used_bytes": 0 if status is None else status.used * chunk,
-        "dirty_bytes": 0 if status is None else status.dirty * chunk,
+        "dirty_bytes": dirty_bytes or 0,
+        "dirty_known": dirty_bytes is not None,
         "needs_check": status is not None and status.needs_check,
         "failed": status is not None and status.failed,
         "migration_threshold_sectors": threshold,

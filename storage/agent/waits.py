@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import bcache, dm, mirror
-from .command import Args, device
+from .command import Args, Command, device
+from .errors import Refusal
 from .growth import room_name
 from .host import Host
 from .pace import Fall, Pace
 
 SECTOR = 512
+UNFLUSHED = "flush for failed cache"
+"""Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,33 @@ def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
         found = dm.caches(host)
         # With a classic snapshot the cache sits on the layer below the volume.
         status = found.get(name) or found.get(f"{name}-real")
-        return None if status is None else status.dirty * status.chunk_sectors * SECTOR
+        if status is not None and status.dirty_bytes is None:
+            raise Refusal(
+                "degraded",
+                f"The cache of {args['vg']}/{args['lv']} has failed while it was flushed: nobody "
+                "can tell how much of its data is not on the disk yet.",
+                "Do not remove it: what it alone holds would be lost. Stop the guest and run: "
+                "lvchange -an, lvconvert --repair, lvchange -ay.",
+            )
+        return None if status is None else status.dirty_bytes
 
     return _falling(host, dirty, args["dirty_limit_bytes"])
+
+
+def demand_flushed(command: Command, said: str) -> None:
+    """Raises Refusal(degraded) where LVM took a cache off without flushing it: a cache that fails
+    during the detach is only warned of, with exit code 0. A lost cache that is dropped is another
+    matter: it was proven beforehand that nothing was in it."""
+    if command.name == "detach" and UNFLUSHED in said.lower():
+        raise Refusal(
+            "degraded",
+            f"The cache of {command.argv[-1]} failed, and LVM removed it without writing it back: "
+            "whatever it alone held is lost.",
+            "Stop the guest, check its file systems, and restore from a backup what is damaged.",
+            argv=command.argv,
+            rc=0,
+            stderr=said,
+        )
 
 
 def _detached(host: Host, args: Args) -> Callable[[], Progress]:

@@ -105,7 +105,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class DmCache:
-    """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`."""
+    """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
+    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say."""
 
     pool: str
     pool_uuid: str
@@ -119,6 +120,7 @@ class DmCache:
     failed: bool
     migration_threshold_sectors: int
     pvs: tuple[str, ...]
+    lvm_policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from storage.facts import DmCache, LogicalVolume
+from storage.facts import DmCache, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
 from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused, title_of_settings
 from storage.plan.lost import drop, loss_of
@@ -59,6 +59,14 @@ def shape(draft: Draft) -> None:
 def pool_name_of(cache: DmCache) -> str:
     """LVM renames an attached pool `X` to the hidden `X_cpool`; we always say `X`."""
     return cache.pool.removesuffix(SUB_LV_SUFFIX)
+
+
+def is_half_removed(facts: HostFacts, cache: DmCache) -> bool:
+    """LVM was killed while it emptied the cache, to remove it or to change its mode: it does that
+    by a flag beside its policy, which stays on. A locked group has LVM at work, so that the facts
+    are stale and nothing was interrupted yet."""
+    emptied = cache.policy == CLEANER and cache.lvm_policy not in ("", CLEANER)
+    return emptied and not facts.stale
 
 
 def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> bool:
@@ -189,6 +197,14 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
         if wanted.mode == "writeback":
             demand_redundant(draft, current.pvs)
         changes["mode"] = wanted.mode
+    elif is_half_removed(draft.facts, current):
+        # A change of mode would take the flag off on its way; a change of policy does not.
+        raise Refused(
+            "degraded",
+            f"A removal of the cache of {draft.vg.name}/{draft.lv_name} was interrupted: it only "
+            "empties itself, and LVM cannot put that back.",
+            "Finish it: remove the cache, then add a cache again.",
+        )
     must_flush = "mode" in changes or draft.wish.flushed
     flushed = must_flush and _flush(draft, current)
     if flushed or current.policy == CLEANER:

@@ -55,6 +55,7 @@ def test_a_writethrough_cache_comes_and_goes_while_a_guest_holds_the_volume(
         assert (cached["uuid"], cached["dev"]) == (before["uuid"], before["dev"])
         cache = cached["cache"]
         assert (cache["pool"], cache["mode"], cache["policy"]) == (pool, "writethrough", "smq")
+        assert (cache["lvm_policy"], cache["dirty_known"]) == ("smq", True)
         assert cache["size_bytes"] == POOL_BYTES and cache["chunk_bytes"] == 65536
         assert cache["migration_threshold_sectors"] == 8192
         assert not cache["needs_check"] and not cache["failed"]
@@ -86,6 +87,7 @@ def test_writeback_is_attached_flushed_and_left_while_a_guest_holds_the_volume(
         )
         cache = agent.lv(volume)["cache"]
         assert (cache["dirty_bytes"], cache["policy"], cache["mode"]) == (0, "cleaner", "writeback")
+        assert cache["lvm_policy"] == "cleaner"
         assert cache["migration_threshold_sectors"] == 32768
         back = {"lv": volume, "policy": "smq", "mode": "writethrough"}
         agent.do("cache.set", back)

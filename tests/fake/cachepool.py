@@ -134,8 +134,8 @@ def _settings(cache: Cache, line: Line) -> None:
 
 
 def change(machine: Machine, lv: Lv, line: Line) -> Steps:
-    """lvchange --cachepolicy, --cachesettings, --cachemode. A change of mode away from writeback
-    flushes first, with the VG locked."""
+    """lvchange --cachepolicy, --cachesettings, --cachemode. A change of mode flushes first, with
+    the VG locked."""
     operand = line.operands[0]
     cache = lv.cache
     if cache is None:
@@ -143,33 +143,42 @@ def change(machine: Machine, lv: Lv, line: Line) -> Steps:
             f"Command on LV {operand} does not accept LV type linear.",
             f"Command not permitted on LV {operand}.",
         )
-    words = []
-    commits = 1
+    words: list[str] = []
     if line.has("--cachepolicy"):
         cache.policy = line.one("--cachepolicy")
     _settings(cache, line)
     if line.has("--cachemode"):
         mode = line.one("--cachemode")
-        if cache.mode == "writeback" and mode != "writeback":
+        if mode != cache.mode:
             words = yield from _flush(cache, operand)
-            commits = 2
+            if cache.failed:
+                return failed(f"Cache {operand} is not clean, refusing to switch cache mode.")
         cache.mode = mode
     cache.reload()
-    machine.changed(lv.vg, commits)
+    machine.changed(lv.vg, 2 if words else 1)
     yield 0.3
     return said(*words, f"Logical volume {operand} changed.")
 
 
 def _flush(cache: Cache, operand: str) -> Generator[float, None, list[str]]:
-    """LVM switches to the cleaner policy and looks twice a second."""
-    policy, cache.policy = cache.policy, "cleaner"
-    words = [f"Flushing {int(cache.dirty)} blocks for cache {operand}."]
-    try:
-        while int(cache.dirty):
+    """LVM switches to the cleaner policy by a flag beside the stored one, and looks twice a second.
+    It takes the flag off at the end and on SIGINT; a SIGKILL leaves it on, and from then on only
+    another flush that ends takes it off. It leaves a failed cache as it is."""
+    words: list[str] = []
+    while not cache.failed:
+        cleaner = cache.kernel_policy == "cleaner"
+        if not int(cache.dirty) and (cleaner or cache.mode != "writeback"):
+            cache.emptying = False
+            break
+        words.append(f"Flushing {int(cache.dirty)} blocks for cache {operand}.")
+        if not cleaner:
+            cache.emptying = True
+            continue
+        try:
             yield 0.5
-            words.append(f"Flushing {int(cache.dirty)} blocks for cache {operand}.")
-    finally:
-        cache.policy = policy
+        except GeneratorExit:
+            cache.emptying = False
+            raise
     return words
 
 
@@ -191,15 +200,16 @@ def _uncache(machine: Machine, lv: Lv, operand: str) -> Steps:
             f"Command on LV {operand} does not accept LV type linear.",
             f"Command not permitted on LV {operand}.",
         )
-    words: list[str] = []
-    if int(cache.dirty):
-        words = yield from _flush(cache, operand)
+    words = yield from _flush(cache, operand)
+    # LVM's own spelling. It goes on and succeeds.
+    skipped = f"  WARNING: Skippping flush for failed cache {operand}.\n" if cache.failed else ""
     yield 0.5
     _forget_cache(machine, lv)
-    return said(
+    gone = said(
         *words, f'Logical volume "{cache.pool.name}" successfully removed.',
         f"Logical volume {operand} is not cached.",
     )  # fmt: skip
+    return Result(gone.rc, gone.stdout, skipped)
 
 
 def _forget_cache(machine: Machine, lv: Lv) -> None:

@@ -100,6 +100,7 @@ class FakeHost(Journal):
         self._threads: dict[str, threading.Thread] = {}
         self._hanging: list[str] = []
         self._kills: list[str] = []
+        self._cuts: list[str] = []
         self._stuck: Reader | None = None
         self.failed_units: list[str] = []
 
@@ -118,6 +119,10 @@ class FakeHost(Journal):
     def kill_next(self, program: str) -> None:
         """The unit that runs `program` next is killed when that has ended, before it notes so."""
         self._kills.append(program)
+
+    def cut_next(self, program: str) -> None:
+        """The unit that runs `program` next is killed in the midst of it, and `program` with it."""
+        self._cuts.append(program)
 
     def hang_next(self, program: str) -> None:
         """The next run of `program` that only reads hangs in the kernel, until `unhang()`."""
@@ -191,7 +196,11 @@ class FakeHost(Journal):
             with self._guard, self._noting_gaps():
                 self._settle()
                 return report.run(self.machine, argv, sorted(self.machine.locked))
-        result = self._drive(COMMANDS[program](self.machine, argv), tick, stop)
+        steps = COMMANDS[program](self.machine, argv)
+        if timeout is None and program in self._cuts:
+            self._cuts.remove(program)
+            self._cut(steps, program)
+        result = self._drive(steps, tick, stop)
         if timeout is None and program in self._kills:
             self._kills.remove(program)
             raise Killed(program)
@@ -219,6 +228,13 @@ class FakeHost(Journal):
                     with self._guard:
                         steps.close()
                     return Result(-2, "", "  Interrupted...\n")
+
+    def _cut(self, steps: Steps, program: str) -> None:
+        """SIGKILL where the program would wait for the first time."""
+        with self._guard, self._noting_gaps():
+            self._settle()
+            next(steps)
+            steps.throw(Killed(program))
 
     def stuck(self) -> Reader | None:
         return self._stuck

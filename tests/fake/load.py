@@ -42,7 +42,7 @@ def advance(machine: Machine, seconds: float) -> None:
     rate = machine.flush_bytes_per_second * seconds
     for lv in machine.lvs():
         cache = lv.cache
-        if cache is not None and (cache.policy == "cleaner" or lv not in busy):
+        if cache is not None and (cache.kernel_policy == "cleaner" or lv not in busy):
             cache.dirty = max(0.0, cache.dirty - rate / cache.pool.chunk_bytes)
     for backing in list(machine.backings):
         unbraked = backing.writeback_running and not backing.writeback_percent
@@ -72,7 +72,7 @@ def _volume(load: Load, seconds: float) -> None:
         _physical(load.lv, share.reads, share.writes, share)
         return
     cache.warmth = _warmer(cache.warmth, load, seconds)
-    writeback = cache.mode == "writeback" and cache.policy != "cleaner"
+    writeback = cache.mode == "writeback" and cache.kernel_policy != "cleaner"
     share = _share(load, seconds, cache.warmth, writeback)
     _count(load.lv, share)
     _dm_cache(cache, share, writeback)

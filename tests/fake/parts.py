@@ -166,13 +166,15 @@ class CacheSet:
 
 @dataclass(eq=False)
 class Cache:
-    """A dm-cache on a logical volume; amounts in chunks."""
+    """A dm-cache on a logical volume; amounts in chunks. `policy` is what LVM has stored, and
+    `emptying` its flag `cleaner` beside that, which gives the kernel another one."""
 
     pool: Lv
     origin: Lv
     mode: str
     policy: str
     threshold: int | None = None
+    emptying: bool = False
     used: float = 0.0
     dirty: float = 0.0
     read_hits: float = 0.0
@@ -189,6 +191,10 @@ class Cache:
     @property
     def total(self) -> int:
         return self.pool.size_bytes // self.pool.chunk_bytes
+
+    @property
+    def kernel_policy(self) -> str:
+        return "cleaner" if self.emptying else self.policy
 
     def reload(self) -> None:
         """What a table reload does: hit counters go on from the value last saved, not from where

@@ -140,7 +140,7 @@ def _status(lv: Lv) -> str:
     metadata = pool.metadata.size_bytes // 4096 if pool.metadata else 0
     used = int(cache.used)
     # The cleaner policy runs in writethrough, whatever mode LVM has stored.
-    mode = "writethrough" if cache.policy == "cleaner" else cache.mode
+    mode = "writethrough" if cache.kernel_policy == "cleaner" else cache.mode
     hits = " ".join(
         str(int(value))
         for value in (
@@ -152,6 +152,6 @@ def _status(lv: Lv) -> str:
     return (
         f"{lv.dm_name}: 0 {lv.size_bytes // SECTOR} cache 8 {28 + used // 128}/{metadata} "
         f"{pool.chunk_bytes // SECTOR} {used}/{cache.total} {hits} 2 metadata2 {mode} "
-        f"2 migration_threshold {threshold} {cache.policy} 0 rw "
+        f"2 migration_threshold {threshold} {cache.kernel_policy} 0 rw "
         f"{'needs_check' if cache.needs_check else '-'} \n"
     )

@@ -14,6 +14,7 @@ from .base import NOTHING, Verb
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB
+CLEANER = "cleaner"
 
 
 def _identity(view: View, call: Call) -> list[Check]:
@@ -141,6 +142,14 @@ def _working(view: View, call: Call) -> Check:
                 "Stop the guest and run: lvchange -an, lvconvert --repair, lvchange -ay.",
                 subject=_subject(call),
             )
+        if not cache["dirty_known"]:
+            raise Refusal(
+                "degraded",
+                f"The kernel does not say how much of the cache {cache['pool']} is not on the "
+                "disk yet.",
+                "Look at `dmsetup status` and the last lines of `dmesg` on the host.",
+                subject=_subject(call),
+            )
 
     return check
 
@@ -163,12 +172,34 @@ def _clean(view: View, call: Call, limit: int) -> Check:
     return check
 
 
+def _no_removal_begun(view: View, call: Call) -> Check:
+    """LVM empties a cache by a flag beside its policy. Killed half-way it leaves the flag on, and
+    `lvchange --cachepolicy` succeeds and changes nothing: only a removal that ends, or a change of
+    mode, takes it off. Nobody is at it now: the VG would be locked."""
+
+    def check() -> None:
+        cache = _cache(view, call)
+        begun = cache["policy"] == CLEANER and cache["lvm_policy"] not in ("", CLEANER)
+        if begun and call.args.get("policy") not in (None, CLEANER):
+            raise Refusal(
+                "degraded",
+                f"A removal of the cache {cache['pool']} was interrupted: it only empties itself, "
+                "and LVM cannot put that back.",
+                "Finish it: remove the cache (cache.detach), then add one again.",
+                subject=_subject(call),
+            )
+
+    return check
+
+
 def _set_state(view: View, call: Call) -> list[Check]:
     found = [_working(view, call)]
     mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
         found.append(_clean(view, call, MODE_DIRTY_LIMIT))
         found.append(_redundant(view, call, mode, cache["pool"]))
+    else:
+        found.append(_no_removal_begun(view, call))
     return found
 
 
@@ -181,8 +212,8 @@ SET = Verb(identity=_identity, todo=_set_todo, state=_set_state, touches=_touche
 
 def _flush_todo(view: View, call: Call) -> frozenset[str] | None:
     cache = _cache(view, call)
-    clean = cache["dirty_bytes"] <= call.args["dirty_limit_bytes"]
-    return NOTHING if clean and cache["policy"] == "cleaner" else None
+    clean = cache["dirty_known"] and cache["dirty_bytes"] <= call.args["dirty_limit_bytes"]
+    return NOTHING if clean and cache["policy"] == CLEANER else None
 
 
 FLUSH = Verb(

@@ -62,6 +62,29 @@ def test_settings_of_a_foreign_lvm_cache_are_looked_at(
     assert risk.correction.endswith(correction)
 
 
+@pytest.mark.parametrize(
+    ("tags", "how"),
+    [
+        (("tiercel",), "its page has Remove the cache"),
+        ((), "on the host: lvconvert --splitcache vg0/web12"),
+    ],
+)
+def test_a_removal_that_was_interrupted_is_to_be_finished(tags: tuple[str, ...], how: str) -> None:
+    fields = {"policy": "cleaner", "lvm_policy": "smq", "migration_threshold_sectors": 2048}
+    lv = make.lv(cache=make.dm_cache("c-aaaaaaaa", **fields), tags=tags)
+    (risk,) = risks(lv)
+    assert "was interrupted" in risk.message
+    assert risk.correction == f"Remove the cache ({how}), then add a cache again."
+    assert risks(lv, stale=True) == (), "LVM is at work, and may well end it"
+
+
+def test_nobody_knows_how_much_a_failed_cache_has_not_written_back() -> None:
+    cache = make.dm_cache("c-aaaaaaaa", mode="writeback", failed=True)
+    lv = make.lv(cache=cache, tags=("tiercel",))
+    (risk,) = risks(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
+    assert "an unknown amount of data is on one SSD only" in risk.message
+
+
 def test_lvm_keeps_the_settings_of_a_cache_that_tiercel_made() -> None:
     assert risks(make.lv(cache=make.dm_cache("c-aaaaaaaa"), tags=("tiercel",))) == ()
 

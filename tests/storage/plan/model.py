@@ -24,6 +24,7 @@ from storage.naming import (
     volume_tag,
 )
 from storage.plan import Step, Target, plan
+from storage.plan.lvmcache import is_half_removed
 from storage.wish import MIB, Wish
 from tests import make
 
@@ -140,7 +141,9 @@ def _cache_set(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
         assert lv.cache.dirty_bytes <= 64 * MIB
         fields["mode"] = args["mode"]
     if "policy" in args:
-        fields["policy"] = args["policy"]
+        # Of a removal that was broken off only a change of mode takes LVM's flag away.
+        assert "mode" in args or not is_half_removed(facts, lv.cache)
+        fields["policy"] = fields["lvm_policy"] = args["policy"]
     if "migration_threshold" in args:
         fields["migration_threshold_sectors"] = max(args["migration_threshold"], 1024)
     return _change(facts, lv, cache=dataclasses.replace(lv.cache, **fields))
@@ -148,7 +151,8 @@ def _cache_set(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 def _cache_flush(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.cache is not None
-    cache = dataclasses.replace(lv.cache, policy="cleaner", dirty_bytes=args["dirty_limit_bytes"])
+    left, cleaner = args["dirty_limit_bytes"], "cleaner"
+    cache = dataclasses.replace(lv.cache, policy=cleaner, lvm_policy=cleaner, dirty_bytes=left)
     return _change(facts, lv, cache=cache)
 
 

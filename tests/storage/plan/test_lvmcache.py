@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from storage.facts import LogicalVolume
+from storage.plan import Refused, plan
 from storage.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import (
@@ -158,6 +159,40 @@ def test_a_cleaner_that_was_left_on_is_put_back() -> None:
     lv = cached(policy="cleaner")
     (step,) = steps(make.facts(lv), lv, lvmcache())
     assert step.args == {"vg": "vg0", "lv": "web12", "policy": "smq"}
+
+
+HALF_REMOVED = cached(policy="cleaner", lvm_policy="smq")
+
+
+@pytest.mark.parametrize(
+    "wish", [lvmcache(), lvmcache(migration_threshold_sectors=2048)], ids=["as is", "changed"]
+)
+def test_a_removal_that_was_interrupted_is_finished_and_not_put_back(wish: Wish) -> None:
+    with pytest.raises(Refused) as caught:
+        plan(make.facts(HALF_REMOVED), aim(HALF_REMOVED), wish)
+    assert caught.value.code == "degraded"
+    assert "was interrupted" in caught.value.message
+    assert caught.value.correction == "Finish it: remove the cache, then add a cache again."
+    assert verbs(make.facts(HALF_REMOVED), HALF_REMOVED, PLAIN) == ["cache.detach"]
+
+
+def test_a_change_of_mode_or_of_size_ends_an_interrupted_removal_by_the_way() -> None:
+    facts = make.facts(HALF_REMOVED)
+    (change,) = steps(facts, HALF_REMOVED, WRITEBACK)
+    assert {"mode": "writeback", "policy": "smq"}.items() <= change.args.items()
+    bigger = lvmcache(size_bytes=3 * GIB)
+    assert verbs(facts, HALF_REMOVED, bigger) == ["cache.detach", "pool.create", "cache.attach"]
+
+
+@pytest.mark.parametrize(
+    ("lvm_policy", "stale"), [("cleaner", False), ("", False), ("smq", True)],
+    ids=["set by hand", "an older agent", "LVM is at work"],
+)  # fmt: skip
+def test_a_cleaner_is_no_interrupted_removal_unless_all_tells_so(
+    lvm_policy: str, stale: bool
+) -> None:
+    lv = cached(policy="cleaner", lvm_policy=lvm_policy)
+    assert verbs(make.facts(lv, stale=stale), lv, lvmcache()) == ["cache.set"]
 
 
 @pytest.mark.parametrize(

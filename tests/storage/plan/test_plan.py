@@ -62,6 +62,7 @@ dm_caches = st.builds(
     some([POOL, f"{POOL}_cpool", "fastpool", f"c-{OTHER}"]),
     mode=some(["writethrough", "writeback", "passthrough"]),
     policy=some(["smq", "cleaner"]),
+    lvm_policy=some(["smq", "cleaner", ""]),
     dirty_bytes=some([0, 64 * MIB, 3 * GIB]),
     needs_check=some([False, False, True]),
     failed=some([False, False, True]),
