@@ -156,12 +156,14 @@ def _cset_create(args: Args) -> tuple[Command, ...]:
 
 def _cset_remove(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
-    unregister = f"/sys/fs/bcache/{args['cset_uuid']}/unregister"
-    return (
-        _write("unregister", unregister, "1", wait="cset_gone"),
+    rest = (
         _run("wipe", "wipefs", "-a", "-t", "bcache", device(vg, name)),
         _run("remove", "lvremove", "-y", f"{vg}/{name}"),
     )
+    if args.get("cset_uuid") is None:
+        return rest
+    unregister = f"/sys/fs/bcache/{args['cset_uuid']}/unregister"
+    return (_write("unregister", unregister, "1", wait="cset_gone"), *rest)
 
 
 def _bcache_format(args: Args) -> tuple[Command, ...]:

@@ -157,7 +157,8 @@ MUTATING: Mapping[str, Shape] = {
             "volume_key": names.volume_key,
         }
     ),
-    "cset.remove": _shape({"name": names.made("s"), "cset_uuid": names.uuid}, expects="lv_uuid"),
+    # Without the uuid: a cache device whose cache set is not registered.
+    "cset.remove": _shape({"name": names.made("s")}, {"cset_uuid": names.uuid}, expects="lv_uuid"),
     "bcache.format": _shape({"lv": names.lv_name}, expects="lv_uuid"),
     "bcache.attach": _shape(
         {

@@ -53,23 +53,21 @@ def shape(draft: Draft) -> None:
             percent = current.writeback_percent or WRITEBACK_PERCENT
             _detach(draft, current, attached, percent)
         _remove_csets(draft, attached, keep=None)
-        if not draft.steps:
-            _no_residue(draft)
     elif attached is None:
         # The room of a leftover counts for the new device; one that is made already is not kept
         # waiting for the leftover's end.
         is_made = _is_made(draft, wanted)
         if not is_made:
-            _remove_csets(draft, attached, keep=wanted.cset_uuid)
+            _remove_csets(draft, attached, keep=wanted)
             _make(draft, wanted)
         _attach(draft, current, wanted)
         if is_made:
-            _remove_csets(draft, attached, keep=wanted.cset_uuid)
+            _remove_csets(draft, attached, keep=wanted)
     elif current is not None and attached != wanted.cset_uuid:
         _replace(draft, current, attached, wanted)
     elif current is not None:
         _set(draft, current, wanted)
-        _remove_csets(draft, attached, keep=attached)
+        _remove_csets(draft, attached, keep=wanted)
 
 
 def with_flush(facts: HostFacts, wish: Wish) -> Wish:
@@ -135,9 +133,9 @@ def _replace(draft: Draft, current: BcacheBacking, attached: str, wanted: Bcache
     _detach(draft, current, attached, wanted.writeback_percent, window)
     if has_room:
         _attach(draft, current, wanted)
-        _remove_csets(draft, attached, keep=wanted.cset_uuid)
+        _remove_csets(draft, attached, keep=wanted)
     else:
-        _remove_csets(draft, attached, keep=wanted.cset_uuid)
+        _remove_csets(draft, attached, keep=wanted)
         _make(draft, wanted)
         _attach(draft, current, wanted)
 
@@ -266,37 +264,31 @@ def _cset_on(draft: Draft, lv: LogicalVolume) -> CacheSet | None:
     return next((cset for cset in draft.facts.csets if cset.lv_uuid == lv.uuid), None)
 
 
-def _remove_csets(draft: Draft, attached: str | None, keep: str | None) -> None:
-    """Cache devices of this volume that it does not use (any more)."""
+def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> None:
+    """Cache devices of this volume that it does not use (any more). The set on one may not be
+    registered, after a removal that was broken off: then the agent looks whose it is."""
     for lv in _cache_devices(draft):
         cset = _cset_on(draft, lv)
-        if cset is None or cset.uuid == keep:
+        if keep is not None and _is_on(draft, lv, keep):
             continue
-        if cset.backing_count > (cset.uuid == attached):
+        if cset is not None and cset.backing_count > (cset.uuid == attached):
             raise Refused(
                 "in_use",
                 f"Another volume uses the cache set on {draft.vg.name}/{lv.name}.",
                 "Detach that volume from it first: it may hold data that is only there.",
             )
+        named: dict[str, Any] = {} if cset is None else {"cset_uuid": cset.uuid}
         draft.add_beside(
             "cset.remove",
             f"Remove the cache device {lv.name} and free its SSD space",
             uuid=lv.uuid,
             name=lv.name,
-            cset_uuid=cset.uuid,
+            **named,
         )
         draft.free(lv)
 
 
-def _no_residue(draft: Draft) -> None:
-    """A cache device whose set is not registered cannot be removed by its uuid, and "done" would
-    hide the SSD space it takes."""
-    for lv in _cache_devices(draft):
-        name = f"{lv.vg_name}/{lv.name}"
-        raise Refused(
-            "degraded",
-            f"The cache device {name} is left on the SSD, and its cache set is not registered.",
-            f"On the host: echo /dev/{name} > /sys/fs/bcache/register_quiet, then remove the "
-            f"cache again. If `bcache-super-show /dev/{name}` finds no superblock, an interrupted "
-            f"removal left it empty: lvremove {name}",
-        )
+def _is_on(draft: Draft, lv: LogicalVolume, wanted: Bcache) -> bool:
+    """Whether the wished cache set is on `lv`; by its name where the set is not registered."""
+    device = _device(draft.facts, wanted.cset_uuid)
+    return lv.uuid == device.uuid if device is not None else lv.name == wanted.name

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from .. import checks, room
-from ..command import FORMAT_BCACHE, REGISTER, device
+from ..command import FORMAT_BCACHE, REGISTER, Args, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
 from ..usage import unused
 from ..view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
+from .backing import signatures
 from .base import NOTHING, Verb
 from .pool import gone
 
@@ -120,10 +121,15 @@ CREATE = Verb(
 
 
 def _remove_identity(view: View, call: Call) -> list[Check]:
+    name = call.args["name"]
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
-    if gone(view, call, call.args["name"]):
+    if gone(view, call, name):
         return found
-    return [*found, checks.known_lv(view, call, call.args["name"]), _right_cset(view, call)]
+    found.append(checks.known_lv(view, call, name))
+    if "cset_uuid" in call.args:
+        return [*found, _right_cset(view, call)]
+    beside = Call(call.verb, {**call.args, "lv": name}, {})
+    return [*found, checks.active_lv(view, beside), _unregistered(view, call)]
 
 
 def _lv(view: View, call: Call) -> Facts:
@@ -151,10 +157,41 @@ def _right_cset(view: View, call: Call) -> Check:
     return check
 
 
+def _unregistered(view: View, call: Call) -> Check:
+    """Nobody named a cache set: none is at work on the volume, and there is nothing on it but the
+    superblock of one, or what wiping that left."""
+
+    def check() -> None:
+        found = _lv(view, call)
+        vg, name = found["vg_name"], found["name"]
+        written = superblock(view, vg, name)
+        for cset in view.facts["csets"]:
+            if cset["lv_uuid"] == found["uuid"] or cset["uuid"] == written:
+                raise Refusal(
+                    "stale",
+                    f"The cache set {cset['uuid']} on {vg}/{name} is registered.",
+                    LOOK_AGAIN,
+                    subject=lv_subject(vg, name),
+                )
+        wanted = ["bcache"] if written is not None else []
+        types = signatures(view, vg, name)
+        if types != wanted:
+            raise Refusal(
+                "not_ours",
+                f"{vg}/{name} is not simply the device of a cache set: wipefs finds "
+                f"{', '.join(types) or 'nothing'} on it, bcache-super-show "
+                f"{'a cache set' if wanted else 'none'}.",
+                f"Look at it on the host (wipefs -n /dev/{vg}/{name}); nothing was changed.",
+                subject=lv_subject(vg, name),
+            )
+
+    return check
+
+
 def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
-    if view.cset(call.args["cset_uuid"]) is None:
+    if "cset_uuid" not in call.args or view.cset(call.args["cset_uuid"]) is None:
         return frozenset(("wipe", "remove"))
     return None
 
@@ -163,7 +200,7 @@ def _without_backing(view: View, call: Call) -> Check:
     """`unregister` of a used cache set would detach every volume at once."""
 
     def check() -> None:
-        found = view.cset(call.args["cset_uuid"])
+        found = view.cset(call.args["cset_uuid"]) if "cset_uuid" in call.args else None
         if found is not None and found["backing_count"]:
             raise Refusal(
                 "in_use",
@@ -177,22 +214,26 @@ def _without_backing(view: View, call: Call) -> Check:
 
 def _volume_let_go(view: View, call: Call) -> Check:
     """The cache set may hold the only copy of a volume's data while neither is registered (after
-    a reboot, or a stop by hand): the volume it was made for has to be seen without it."""
+    a reboot, or a stop by hand): the volume it was made for has to be seen without it. A set that
+    nobody named may be any volume's that waits for one."""
 
     def check() -> None:
-        uuid, device_lv = call.args["cset_uuid"], _lv(view, call)
+        device_lv, named = _lv(view, call), "cset_uuid" in call.args
+        uuid = call.args["cset_uuid"] if named else _written(view, device_lv)
         keys = {tag for tag in device_lv["tags"] if tag.startswith("tiercel.volume=")}
         for lv in view.facts["lvs"]:
             beside = lv["vg_uuid"] == device_lv["vg_uuid"] and "public" in lv["role"]
-            if not beside or not keys & set(lv["tags"]) or lv["name"].startswith("s-"):
-                continue
-            if not _needs(view, lv, uuid):
+            if beside and keys & set(lv["tags"]) and not lv["name"].startswith("s-"):
+                needs = _needs(view, lv, uuid)
+            else:
+                needs = not named and _waits_for(view, lv, uuid)
+            if not needs:
                 continue
             name = f"{lv['vg_name']}/{lv['name']}"
             raise Refusal(
                 "dirty",
-                f"Whether {name} still needs the cache set {uuid} cannot be seen: it is not "
-                "running as a bcache device without it.",
+                f"Whether {name} still needs the cache set {uuid or 'that was there'} cannot be "
+                "seen: it is not running as a bcache device without it.",
                 f"Activate and register both: echo /dev/{name} > {REGISTER}, and "
                 f"echo /dev/{device_lv['vg_name']}/{device_lv['name']} > {REGISTER}. "
                 "Then detach the cache (bcache.detach) and try again.",
@@ -202,23 +243,46 @@ def _volume_let_go(view: View, call: Call) -> Check:
     return check
 
 
-def _needs(view: View, lv: Facts, uuid: str) -> bool:
+def _written(view: View, lv: Facts) -> str | None:
+    return superblock(view, lv["vg_name"], lv["name"])
+
+
+def _needs(view: View, lv: Facts, uuid: str | None) -> bool:
     if FORMAT_BCACHE in lv["tags"]:
         return False
     if lv["bcache"] is None:
-        return not lv["active"] or superblock(view, lv["vg_name"], lv["name"]) == uuid
+        return not lv["active"] or _written(view, lv) == uuid
     return lv["bcache"]["state"] != "no cache" and lv["bcache"]["cset_uuid"] in (None, uuid)
+
+
+def _waits_for(view: View, lv: Facts, uuid: str | None) -> bool:
+    """Whether somebody else's volume waits for this very cache set, as far as can be seen."""
+    found = lv["bcache"]
+    if uuid is None or found is None or found["state"] == "no cache":
+        return False
+    if found["cset_uuid"] is not None:
+        return bool(found["cset_uuid"] == uuid)
+    return _written(view, lv) in (None, uuid)
+
+
+def _remove_state(view: View, call: Call) -> list[Check]:
+    found = [_without_backing(view, call), _volume_let_go(view, call)]
+    if "cset_uuid" in call.args:
+        return found
+    beside = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
+    return [unused(view, beside), *found]
+
+
+def _remove_touches(args: Args) -> frozenset[str]:
+    found = {lv_subject(args["vg"], args["name"]), space_subject(args["vg"])}
+    if "cset_uuid" in args:
+        found.add(cset_subject(args["cset_uuid"]))
+    return frozenset(found)
 
 
 REMOVE = Verb(
     identity=_remove_identity,
     todo=_remove_todo,
-    state=lambda view, call: [_without_backing(view, call), _volume_let_go(view, call)],
-    touches=lambda args: frozenset(
-        [
-            lv_subject(args["vg"], args["name"]),
-            cset_subject(args["cset_uuid"]),
-            space_subject(args["vg"]),
-        ]
-    ),
+    state=_remove_state,
+    touches=_remove_touches,
 )

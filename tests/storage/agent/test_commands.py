@@ -183,6 +183,11 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        "cset.remove",
+        {"vg": "vg0", "name": "s-abcdefgh"},
+        ["wipefs -a -t bcache /dev/vg0/s-abcdefgh", "lvremove -y vg0/s-abcdefgh"],
+    ),
+    (
         "bcache.format",
         VOLUME,
         [

@@ -171,10 +171,11 @@ def _cset_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 
 def _cset_remove(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
-    kept = [cset for cset in facts.csets if cset.uuid != args["cset_uuid"]]
-    gone = [cset for cset in facts.csets if cset.uuid == args["cset_uuid"]]
-    assert lv is not None and [cset.lv_uuid for cset in gone] == [lv.uuid]
-    assert not gone[0].backing_count
+    kept = [cset for cset in facts.csets if cset.uuid != args.get("cset_uuid")]
+    gone = [cset for cset in facts.csets if cset.uuid == args.get("cset_uuid")]
+    assert lv is not None and lv.uuid not in [cset.lv_uuid for cset in kept]
+    assert [cset.lv_uuid for cset in gone] == [lv.uuid] * ("cset_uuid" in args)
+    assert not any(cset.backing_count for cset in gone)
     return dataclasses.replace(_with(facts, without=lv), csets=tuple(kept))
 
 

@@ -241,6 +241,38 @@ def test_a_plain_wish_on_a_bcache_volume_is_refused() -> None:
     assert refused(make.facts(lv), lv, lvmcache()) == "unsupported"
 
 
-def test_a_removal_is_not_done_while_an_unregistered_cache_device_takes_ssd_space() -> None:
+def test_an_unregistered_cache_device_that_a_broken_removal_left_is_removed() -> None:
+    """The agent was killed after it had unregistered the old set: nobody can name that one now."""
+    lv, made, left = attached(), device(), device(f"s-{OTHER}")
+    facts = make.facts(lv, made, left, csets=(make.cset(made.uuid, backing_count=1),))
+    (step,) = steps(facts, lv, bcached())
+    assert step.verb == "cset.remove"
+    assert step.args == {"vg": "vg0", "name": f"s-{OTHER}"}
+    assert step.expect["lv_uuid"] == left.uuid
+    after, done = finish(facts, aim(lv), bcached())
+    assert done == ["cset.remove"]
+    assert {each.name for each in after.lvs} == {"web12", DEVICE}
+
+
+def test_an_unregistered_cache_device_goes_where_no_cache_is_wished() -> None:
     lv, left = formatted(), device()
-    assert refused(make.facts(lv, left), lv, READY) == "degraded"
+    (step,) = steps(make.facts(lv, left), lv, READY)
+    assert (step.verb, "cset_uuid" in step.args) == ("cset.remove", False)
+
+
+def test_an_unregistered_leftover_makes_room_and_the_wished_device_is_finished() -> None:
+    lv, half, left = formatted(), device(), device(f"s-{OTHER}")
+    found = steps(make.facts(lv, half, left), lv, bcached())
+    assert [step.verb for step in found] == ["cset.remove", "cset.create", "bcache.attach"]
+    assert (found[0].args["name"], found[1].args["name"]) == (f"s-{OTHER}", DEVICE)
+
+
+def test_a_replacement_never_removes_the_new_device_before_its_set_is_registered() -> None:
+    lv, old, half = attached(), device(), device(f"s-{OTHER}")
+    facts = make.facts(lv, old, half, csets=(make.cset(old.uuid, backing_count=1),))
+    wish = bcached(name=f"s-{OTHER}", cset_uuid=OTHER_CSET)
+    found = steps(facts, lv, wish)
+    assert [step.verb for step in found] == [
+        "cset.create", "bcache.detach", "bcache.attach", "cset.remove",
+    ]  # fmt: skip
+    assert found[3].args["name"] == DEVICE
