@@ -12,12 +12,13 @@ from jobs.contact import placement_of, read_facts, target_of
 from jobs.endings import end, fail, touched
 from jobs.models import Job, State, StepState
 from jobs.moves import renew
-from jobs.residue import residue_of
+from jobs.residue import residue_of, residue_of_preparation
 from jobs.trouble import TransportError
 from storage.facts import HostFacts
 from storage.inventories import inventory_of
 from storage.models import Host
 from storage.plan.fingerprint import FLUSHES
+from storage.preparation import Preparation
 from storage.wish import Wish
 
 NO_PROGRESS = "no_progress"
@@ -50,10 +51,53 @@ def give_up(job: Job, error: dict[str, Any]) -> bool:
         need_attention(job, error)
         return False
     if not may_turn_back(job):
-        fail(job, error)
+        _end_where_it_is(job, error)
         return False
     turn_back(job, error)
     return True
+
+
+def _end_where_it_is(job: Job, error: dict[str, Any]) -> None:
+    """There is nothing to go back to: whether something is half done, the host tells."""
+    left = _residue(job)
+    if not left:
+        fail(job, error)
+        return
+    way_out = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
+    correction = f"{error.get('correction', '')} {way_out}".strip()
+    end(job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": left})
+
+
+def end_cancelled(job: Job, before: str) -> None:
+    """A person asked for the end before the step `before`, which was planned on facts read just
+    now, and nothing is undone: what is left there goes with the job."""
+    facts = inventory_of(Host.objects.get(pk=job.host_id)) if touched(job) else None
+    left = _of(job, facts) if facts is not None else []
+    if not left:
+        end(job, State.CANCELLED, explanation=f"cancelled before: {before}"[:500])
+        return
+    error = {
+        "code": "left_over",
+        "message": "The job was cancelled half-way, and there was nothing to go back to.",
+        "correction": f"To be rid of what is left, {_by_hand(job)}.",
+        "residue": left,
+    }
+    said = f"cancelled; left on the host: {' '.join(left)}"
+    end(job, State.CANCELLED, explanation=said[:500], error=error)
+
+
+def _by_hand(job: Job) -> str:
+    """What a person does about what is left of a job that nobody goes on with."""
+    if job.volume_id is None:
+        return f"run pvremove /dev/{job.label} on the host"
+    if _makes(job):
+        return "retire the volume, then destroy it"
+    return "settle on the host what is left"
+
+
+def _makes(job: Job) -> bool:
+    """Whether it began to make the volume itself."""
+    return job.step_set.filter(verb="volume.create").exclude(state=StepState.PLANNED).exists()
 
 
 def turn_back(job: Job, error: dict[str, Any]) -> None:
@@ -115,7 +159,7 @@ def _residue(job: Job) -> list[str]:
 
 def _of(job: Job, facts: HostFacts) -> list[str]:
     if job.volume_id is None:
-        return []
+        return residue_of_preparation(facts, Preparation.from_json(job.wish))
     fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
     target = target_of(placement_of(job))
-    return residue_of(facts, target, Wish.from_json(job.wish), fallback)
+    return residue_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))

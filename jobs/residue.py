@@ -5,28 +5,57 @@ from __future__ import annotations
 from storage.caches import wish_now
 from storage.changes import changes
 from storage.facts import HostFacts, LogicalVolume
-from storage.naming import MANAGED_TAG, tagged_volume_key
+from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.plan import Target
 from storage.plan.lvmcache import SUB_LV_SUFFIX, pool_name_of
+from storage.preparation import Preparation
 from storage.templatetags.units import size
 from storage.wish import BadWish, Wish
 
+STATES = {ZEROING_TAG: ", not wholly zeroed yet", FORMAT_TAG: ", not formatted yet"}
+"""What the tags of a volume that is being made say of it."""
 
-def residue_of(facts: HostFacts, target: Target, wish: Wish, fallback: Wish | None) -> list[str]:
+
+def residue_of(
+    facts: HostFacts, target: Target, wish: Wish, fallback: Wish | None, *, made: bool = False
+) -> list[str]:
     """A sentence each: how the volume differs from both wishes, and what else of it is there that
-    it does not use."""
+    it does not use. `made`: the job itself began to make it, so that it is left over by being
+    there."""
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
     else:
         lv = facts.lv_named(target.vg_uuid, target.lv_name)
-    found = [f"{target.vg_name}/{target.lv_name} is not on the host."] if lv is None else []
-    if lv is not None:
+    found = []
+    if lv is None and not made:
+        found = [f"{target.vg_name}/{target.lv_name} is not on the host."]
+    if lv is not None and made:
+        found = [_there(lv, _state(lv))]
+    if lv is not None and not (made and _state(lv)):
         found += _differences(facts, lv, wish, fallback)
     return found + [
-        f"{other.vg_name}/{other.name} ({size(other.size_bytes)}) is there."
+        _there(other)
         for other in facts.lvs
         if _is_beside(other, target, lv) and not (lv and _uses(facts, lv, other))
     ]
+
+
+def residue_of_preparation(facts: HostFacts, wanted: Preparation) -> list[str]:
+    """A sentence where the SSD has LVM's mark already and gives its space to no group yet."""
+    return [
+        f"{pv.name} is a physical volume of no volume group."
+        for pv in facts.pvs
+        if pv.name == wanted.device and not pv.vg_uuid
+    ]
+
+
+def _there(lv: LogicalVolume, state: str = "") -> str:
+    return f"{lv.vg_name}/{lv.name} ({size(lv.size_bytes)}) is there{state}."
+
+
+def _state(lv: LogicalVolume) -> str:
+    """What is still to be done before anybody may have a new volume; "" for nothing."""
+    return next((said for tag, said in STATES.items() if tag in lv.tags), "")
 
 
 def _differences(

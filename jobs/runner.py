@@ -182,7 +182,7 @@ def _cancelled(job: Job, planned: Planned) -> bool:
     if touched(job) and fallback.may_turn_back(job):
         fallback.turn_back(job, {})
         return True
-    end(job, State.CANCELLED, explanation=f"cancelled before: {planned.title}"[:500])
+    fallback.end_cancelled(job, planned.title)
     return False
 
 

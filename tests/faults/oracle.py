@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from jobs.contact import target_of
-from jobs.models import AuditEntry, Job, Phase, State
+from jobs.models import AuditEntry, Job, Kind, Phase, State
 from storage.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.naming import is_cache_device_name, is_pool_name
@@ -62,6 +62,7 @@ def problems(stage: Scene, *jobs: Job) -> list[str]:
         *_unharmed(stage),
         *_as_wished(stage, jobs),
         *_clean(stage, jobs),
+        *_told(stage, jobs),
         *_audited(ledger, jobs),
         *(f"the fake host does not know: {gap}" for gap in ledger.gaps),
     ]
@@ -146,6 +147,22 @@ def _clean(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
             continue
         if left := stage.left_of_fallback():
             yield f"job {job.key} failed and left work undone: {left}"
+
+
+def _told(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
+    """A new volume has nothing to go back to: what a job left of it is told, and is never left by
+    one that failed with nobody asked to look."""
+    new = [job for job in jobs if job.kind == Kind.CREATE_VOLUME and not job.dry_run]
+    for job in new:
+        if job.state not in (State.FAILED, State.CANCELLED):
+            continue
+        placement = Placement.objects.filter(volume=job.volume).latest("pk")
+        if stage.facts().lv_named(placement.vg_uuid, placement.lv_name) is None:
+            continue
+        if job.state == State.FAILED:
+            yield f"job {job.key} failed and left {placement.lv_name}"
+        elif not any(placement.lv_name in said for said in job.error.get("residue", ())):
+            yield f"job {job.key} was cancelled and does not tell of {placement.lv_name}"
 
 
 def _cache_name(job: Job) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from jobs.residue import residue_of
+import pytest
+
+from jobs.residue import residue_of, residue_of_preparation
 from storage.facts import LogicalVolume
 from storage.naming import new_key
 from storage.plan import Target
+from storage.preparation import Preparation
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
 
@@ -60,3 +63,43 @@ def test_a_volume_that_grew_does_not_shrink_and_that_is_said() -> None:
 def test_a_volume_that_is_gone_is_said_to_be_gone() -> None:
     target, _ = tagged()
     assert residue_of(make.facts(), target, CACHED, BARE) == ["vg0/web12 is not on the host."]
+
+
+@pytest.mark.parametrize(
+    ("tag", "state"),
+    [
+        ({"zeroing": True}, ", not wholly zeroed yet"),
+        ({"unformatted": True}, ", not formatted yet"),
+    ],
+)
+def test_a_volume_that_is_half_made_is_left_with_its_state(
+    tag: dict[str, bool], state: str
+) -> None:
+    target, lv = tagged()
+    lv = dataclasses.replace(lv, tags=make.tags(target.volume_key, **tag))
+    left = residue_of(make.facts(lv), target, CACHED, None, made=True)
+    assert left == [f"vg0/web12 (8 GiB) is there{state}."]
+
+
+def test_a_volume_that_is_made_is_left_with_what_it_lacks() -> None:
+    target, lv = tagged()
+    assert residue_of(make.facts(lv), target, BARE, None, made=True) == [
+        "vg0/web12 (8 GiB) is there."
+    ]
+    left = residue_of(make.facts(lv), target, CACHED, None, made=True)
+    assert "Cache: none now, should be lvmcache." in left
+
+
+def test_a_volume_that_was_never_made_leaves_nothing() -> None:
+    target, _ = tagged()
+    assert residue_of(make.facts(), target, CACHED, None, made=True) == []
+
+
+def test_an_ssd_is_left_while_it_is_marked_and_in_no_group() -> None:
+    wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
+    marked = make.facts(pvs=(make.pv("sdc"), make.pv("sde", vg_uuid="", vg_name="")))
+    assert residue_of_preparation(marked, wanted) == [
+        "sde is a physical volume of no volume group."
+    ]
+    for pvs in ((make.pv("sdc"),), (make.pv("sde"),)):
+        assert residue_of_preparation(make.facts(pvs=pvs), wanted) == []
