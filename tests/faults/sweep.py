@@ -1,7 +1,8 @@
 """Every operation, broken at every point it passes, in every way.
 
 The points are not a list: each operation runs once unharmed and tells which it passed and how
-often. The first passage of each is broken, and the second one of those that belong to a step.
+often. The first passage of each is broken, and the second one of those that belong to a step; of
+the host's commands also the last ones of operations that end with the removal of a cache set.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from tests.faults.workers import Worker, Workers
 OF_A_STEP = frozenset(
     {"intend.commit", "send.before", "send.after", "follow.commit", "exec.before", "exec.after"}
 )
+ENDS_WITH_CSET_REMOVE = frozenset({"replace bcache", "remove bcache"})
+LAST_COMMANDS = 2
+"""wipefs and lvremove, between which and `unregister` the old cache set has lost its name."""
 HEARTBEAT = "renew."
 """Commits of nothing but a lease; they are passed inside most others too."""
 WORKER_MODES = ("kill", "raise", "pause")
@@ -64,7 +68,7 @@ def faults(
             found.append(worker_fault(operation, point, n, mode))
         if point.endswith(".commit"):
             found.append(worker_fault(operation, point, n, "drop"))
-    for point, n in _passages(at_host):
+    for point, n in (*_passages(at_host), *_last_commands(operation, at_host)):
         for mode in HOST_MODES.get(point.partition(".")[0], ()):
             found.append(host_fault(operation, point, n, mode))
     return found
@@ -76,6 +80,13 @@ def _passages(reached: Mapping[str, int]) -> Iterable[tuple[str, int]]:
             yield point, 1
             if point in OF_A_STEP and reached[point] > 1:
                 yield point, 2
+
+
+def _last_commands(operation: Operation, at_host: Mapping[str, int]) -> Iterable[tuple[str, int]]:
+    if operation.name in ENDS_WITH_CSET_REMOVE:
+        every = at_host["exec.before"]
+        for n in range(max(3, every - LAST_COMMANDS + 1), every + 1):
+            yield "exec.before", n
 
 
 def worker_fault(operation: Operation, point: str, n: int, mode: str, id: str = "") -> Fault:
