@@ -34,7 +34,7 @@ LVS = (
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 _CONFIG = "report/mark_hidden_devices=0"
 _LOCKED = "Resource temporarily unavailable"
-_LOCKED_VG = re.compile(r"(?m)^\s*Can't get lock for (\S+)")
+_LOCKED_VG = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
 
 
 @dataclass(frozen=True)

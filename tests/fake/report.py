@@ -26,7 +26,7 @@ def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
     if locked and not waits:
         return Result(5, "", "".join(
             f"  /run/lock/lvm/V_{vg}: flock failed: Resource temporarily unavailable\n"
-            f"  Can't get lock for {vg}\n  Cannot process volume group {vg}\n" for vg in locked
+            f"  Can't get lock for {vg}.\n  Cannot process volume group {vg}\n" for vg in locked
         ))  # fmt: skip
     asked = _subreports(rest)
     rows = {
