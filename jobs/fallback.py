@@ -22,6 +22,7 @@ from storage.preparation import Preparation
 from storage.wish import Wish
 
 NO_PROGRESS = "no_progress"
+DATA_LOST = "data_lost"
 ROLLED_BACK = "Rolled back: the volume is as it was before."
 ROLLED_BACK_IN_PART = "Rolled back as far as there is a way back."
 
@@ -47,7 +48,8 @@ def give_up(job: Job, error: dict[str, Any]) -> bool:
         fail(job, error)
         return False
     # Ended well and not there: somebody or something undoes it, and would undo the way back too.
-    if job.falls_back or job.turned or error.get("code") == NO_PROGRESS:
+    # And nothing that a cache lost comes back with its way back.
+    if job.falls_back or job.turned or error.get("code") in (NO_PROGRESS, DATA_LOST):
         need_attention(job, error)
         return False
     if not may_turn_back(job):

@@ -26,6 +26,7 @@ from storage.ownership import refusal_to_give, refusal_to_take
 from storage.plan import Refused, Target, plan
 from storage.plan.cost import Cost, cost
 from storage.plan.fingerprint import fingerprint
+from storage.plan.growth import uncached
 from storage.rows import VolumeRow
 from storage.wish import Wish
 
@@ -161,7 +162,7 @@ def _wish(
     if action is Action.RETIRE:
         return life_wish(row, "retired"), life_refusal(row, "retired", now)
     if action is Action.REMOVE_CACHE:
-        wish: Wish | None = Wish(is_now.size_bytes, is_now.tier, is_now.layout, None)
+        wish: Wish | None = uncached(row.facts, row.lv, is_now)
         return wish, row.refusal(wish)
     form = _form(row, action, asked)
     if not form.is_valid() or form.wish is None:

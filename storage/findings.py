@@ -93,12 +93,15 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
             how = "Open the volume: its page says what is left to do."
             yield Finding(code, severity, name, row.cache.trouble, how, key)
         if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
+            # A failed cache tells no figures: its 0 is none.
+            is_known = lv.cache is None or not lv.cache.failed
+            held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
             yield Finding(
                 "writeback_degraded",
                 "error",
                 name,
-                f"{name} uses writeback on a degraded SSD mirror: {size(row.cache.dirty_bytes)} of "
-                "data is on one SSD only.",
+                f"{name} uses writeback on a degraded SSD mirror: {held} of data is on one SSD "
+                "only.",
                 _end_writeback(row, lv, name),
                 key,
             )

@@ -15,6 +15,7 @@ from storage.caches import Technology
 from storage.capacity import less_reserved
 from storage.forms import ModeForm, NewCacheForm
 from storage.models import CachePlan
+from storage.plan.growth import uncached
 from storage.replacement_form import ReplacementForm
 from storage.rows import VolumeRow
 from storage.space import round_up
@@ -104,7 +105,7 @@ def size_of(plan: CachePlan, volume_bytes: int, technology: Technology) -> int:
 def _no_cache(row: VolumeRow) -> Offer:
     is_current = row.cache is None and row.volume.cache_plan_id is None
     now = row.wish
-    wish = Wish(now.size_bytes, now.tier, now.layout) if now is not None else None
+    wish = uncached(row.facts, row.lv, now) if now is not None else None
     reason = "" if is_current else _reason(row, wish)
     return Offer(None, 0, is_current, reason, "remove", None if reason else wish)
 

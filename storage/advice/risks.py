@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from storage.attention import ORDER, Problem, reported_problems
 from storage.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume
+from storage.findings import out_of_writeback
 from storage.models import Host
 from storage.naming import MANAGED_TAG
 from storage.plan.lvmcache import is_half_removed
@@ -36,7 +37,7 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
                 "data is on one SSD only.",
-                f"Replace the failed SSD, or: lvchange --cachemode writethrough {name}",
+                out_of_writeback(name, on_page=_is_ours(lv)),
             )
         )
     if is_half_removed(facts, cache):

@@ -13,7 +13,7 @@ CODES = frozenset(
         *("not_ours", "not_found", "already_exists", "stale", "in_use", "busy", "no_space"),
         *("unsupported", "missing_tool", "dirty", "not_redundant", "not_fresh", "degraded"),
         *("too_early", "not_retired"),
-        "needs_guest_off",
+        *("needs_guest_off", "data_lost"),
         *("timeout", "cmd_failed", "op_conflict", "internal", "interrupted", "aborted"),
         *("journal_unwritable", "stale_fence", "not_abortable", "quota", "stuck"),
     )

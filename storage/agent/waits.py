@@ -107,12 +107,12 @@ def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
 
 
 def demand_flushed(command: Command, said: str) -> None:
-    """Raises Refusal(degraded) where LVM took a cache off without flushing it: a cache that fails
+    """Raises Refusal(data_lost) where LVM took a cache off without flushing it: a cache that fails
     during the detach is only warned of, with exit code 0. A lost cache that is dropped is another
     matter: it was proven beforehand that nothing was in it."""
     if command.name == "detach" and UNFLUSHED in said.lower():
         raise Refusal(
-            "degraded",
+            "data_lost",
             f"The cache of {command.argv[-1]} failed, and LVM removed it without writing it back: "
             "whatever it alone held is lost.",
             "Stop the guest, check its file systems, and restore from a backup what is damaged.",

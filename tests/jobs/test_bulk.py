@@ -94,6 +94,13 @@ def test_a_confirmed_action_is_a_job_bound_to_the_steps_that_were_shown(
     assert "1 job started" in result and reverse("job", args=[made.key]) in result
 
 
+def test_to_remove_a_cache_moves_nothing_that_lies_on_ssd(staff: Client) -> None:
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa"), pvs=("md0",)))
+    confirmed(staff, shown(staff, "remove-cache", there))
+    wish = Job.objects.get().wish
+    assert (wish["cache"], wish["tier"]) == (None, "ssd")
+
+
 def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
     free, held = cached("free"), cached("held")
     page = shown(staff, "remove-cache", free, held)

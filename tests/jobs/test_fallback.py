@@ -107,6 +107,16 @@ def test_a_step_without_effect_is_brought_before_a_person(job: Job, agent: Cachi
     assert agent.ran == ["pool.create"] * 3
 
 
+def test_lost_data_is_brought_before_a_person_and_nothing_is_rolled_back(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.failing["cache.attach"] = [FAILED | {"code": "data_lost", "message": "It is lost."}]
+    run(job)
+    assert (job.state, job.falls_back) == (State.NEEDS_ATTENTION, False)
+    assert "It is lost." in job.error["message"]
+    assert agent.ran == ["pool.create", "cache.attach"]
+
+
 def before_sending(monkeypatch: pytest.MonkeyPatch, verb: str, act: Callable[[], object]) -> None:
     """Do something just before the panel sends that verb."""
     ask = hosts.ask

@@ -48,6 +48,13 @@ def test_a_plan_becomes_a_cache_of_its_size_and_mode() -> None:
     assert (offer.wish.cache.size_bytes, offer.wish.cache.mode) == (2 * GIB, "writeback")
 
 
+def test_to_give_the_cache_back_moves_nothing_that_lies_on_ssd() -> None:
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa"), pvs=("md0",)))
+    offer = offered(there)["No cache"]
+    assert offer.wish is not None
+    assert (offer.wish.cache, offer.wish.tier) == (None, "ssd")
+
+
 def test_a_bcache_ready_volume_takes_a_bcache_without_the_customer_knowing() -> None:
     plan()
     found = offered(scene(make.lv(bcache=make.bcache()), layout="bcache"))

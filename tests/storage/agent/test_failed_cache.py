@@ -163,7 +163,7 @@ def test_a_cache_that_fails_while_it_is_removed_is_told_as_lost_data(
 
     around(host, monkeypatch, "lvconvert", lambda: fail(host, volume), ended)
     outcome = agent.outcome(agent.start("cache.detach", detach(volume)))
-    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "degraded")
+    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "data_lost")
     assert "whatever it alone held is lost" in outcome["error"]["message"]
     assert "backup" in outcome["error"]["correction"]
     assert [command["rc"] for command in outcome["commands"]] == [0]
@@ -177,7 +177,7 @@ def test_the_warning_counts_however_lvm_spells_it(
     said = f"  WARNING: {word} flush for failed cache vg0/{volume}.\n"
     host.fail_next("lvconvert", rc=0, stderr=said)
     outcome = agent.outcome(agent.start("cache.detach", detach(volume)))
-    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "degraded")
+    assert (outcome["state"], outcome["error"]["code"]) == ("failed", "data_lost")
     assert said.strip() in [line["text"].strip() for line in outcome["lines"]]
 
 
