@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.agent.host import Result
+from storage.agent.ops import BARRED
 from tests.fake.host import FakeHost, Killed, Pause
 from tests.faults.armed import PAUSE_SECONDS
 
@@ -134,6 +135,8 @@ class FaultHost(FakeHost):
         self._reach("start.after")
 
     def op_create(self, op: str, record: dict[str, Any]) -> bool:
+        if record["call"]["verb"] == BARRED:
+            return super().op_create(op, record)
         self._reach("accept.before")
         made = super().op_create(op, record)
         if made:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jobs.models import Job
 from tests.faults import oracle
@@ -30,15 +30,17 @@ def noticed(guard: str, problems: list[str]) -> list[str]:
 
 
 def _fence(workers: Workers, mutation: str) -> list[str]:
-    """A worker that slept past its turn sends its request late."""
-    with Stage(workers, BY_NAME["set lvmcache mode"], mutation=mutation) as stage:
+    """A worker sleeps past its turn, and another job in the group has had the next one. Nobody took
+    over its own job: who does so asks for the late request first, which bars it."""
+    with Stage(workers, BY_NAME["create"], mutation=mutation) as stage:
         job = stage.submit()
         first = stage.start(job, arm="send.before:1:stop")
         first.acted.wait(60)
-        second = stage.start(job)
-        stage.rest(job)
+        other = stage.submit(*stage.another())
+        second = stage.start(other)
+        stage.rest(other)
         first.signal(signal.SIGCONT)
-        return _judged(stage, job, first, second)
+        return _judged(stage, [job, other], first, second)
 
 
 def _dedup(workers: Workers, mutation: str) -> list[str]:
@@ -47,7 +49,7 @@ def _dedup(workers: Workers, mutation: str) -> list[str]:
         stage.fake.arm("start.after", 1, "kill")
         job = stage.submit()
         worker = stage.start(job)
-        return _judged(stage, job, worker)
+        return _judged(stage, [job], worker)
 
 
 def _postcondition(workers: Workers, mutation: str) -> list[str]:
@@ -56,14 +58,14 @@ def _postcondition(workers: Workers, mutation: str) -> list[str]:
         stage.fake.lie_next("lvchange")
         job = stage.submit()
         worker = stage.start(job)
-        return _judged(stage, job, worker)
+        return _judged(stage, [job], worker)
 
 
-def _judged(stage: Stage, job: Job, *workers: Worker) -> list[str]:
-    stage.rest(job)
+def _judged(stage: Stage, jobs: Sequence[Job], *workers: Worker) -> list[str]:
+    stage.rest(*jobs)
     for worker in workers:
         worker.wait(60)
-    return oracle.problems(stage, job)
+    return oracle.problems(stage, *jobs)
 
 
 SCENES: dict[str, Callable[[Workers, str], list[str]]] = {
