@@ -11,6 +11,7 @@ from storage.plan.draft import Draft, Refused, title_of_settings
 from storage.plan.ssd import (
     LONG_WINDOW,
     WINDOW,
+    demand_present,
     demand_redundant,
     fast_room,
     is_redundant,
@@ -155,6 +156,7 @@ def _is_made(draft: Draft, wanted: Bcache) -> bool:
         same_sectors(draft, made.pvs)
         if wanted.cache_mode == "writeback":
             demand_redundant(draft, made.pvs)
+        demand_present(draft, made.pvs)
     return cset is not None
 
 

@@ -12,6 +12,7 @@ from storage.plan.lost import drop, loss_of
 from storage.plan.ssd import (
     LONG_WINDOW,
     WINDOW,
+    demand_present,
     demand_redundant,
     fast_room,
     not_this_cache,
@@ -83,6 +84,7 @@ def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> b
         same_sectors(draft, pool.pvs)
         if wanted.mode == "writeback":
             demand_redundant(draft, pool.pvs)
+        demand_present(draft, pool.pvs)
         return True
     _remove_pools(draft, keep=None)
     if beside is not None and pool_name_of(beside) == wanted.name:

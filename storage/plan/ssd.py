@@ -88,6 +88,16 @@ def same_sectors(draft: Draft, fast_names: Sequence[str]) -> None:
         )
 
 
+def demand_present(draft: Draft, names: Sequence[str]) -> None:
+    """What was made for a cache may lie on a disk that is not there any more."""
+    if not {pv.name for pv in draft.facts.pvs}.issuperset(names):
+        raise Refused(
+            "degraded",
+            f"A disk of the cache that was made in {draft.vg.name} is missing.",
+            "Look at the host's disks; what is there is left alone.",
+        )
+
+
 def not_this_cache(draft: Draft, name: str) -> Refused:
     return Refused(
         "already_exists",

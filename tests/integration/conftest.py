@@ -20,7 +20,7 @@ from pytest_django import DjangoDbBlocker
 from panel import people
 from storage.facts import HostFacts
 from storage.models import Host, Volume
-from tests.conftest import this_run, url_of
+from tests.conftest import drop, this_run, url_of
 from tests.contract.lab_world import LabWorld
 from tests.fake import FakeHost
 from tests.fake.fixtures import make_fake_host as make_fake_host
@@ -78,7 +78,7 @@ def running(
         "DATABASE_OWNER_URL": url_of("owner", name),
     }
     with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
-        owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        drop(name)
         owner.execute(f'CREATE DATABASE "{name}" TEMPLATE "{migrated}"')
         try:
             with Running(environment, tmp_path_factory.mktemp("running")) as panel:
@@ -86,7 +86,7 @@ def running(
                     people.add(email=EMAIL, password=PASSWORD, name="Admin", staff_role="admin")
                 yield panel
         finally:
-            owner.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            drop(name)
 
 
 @pytest.fixture

@@ -184,6 +184,11 @@ def test_writeback_asks_about_the_ssds_below_this_very_cache(below: tuple[str, .
         assert refused(facts, lv, WRITEBACK) == "not_redundant"
 
 
+def test_a_device_that_was_made_on_a_disk_that_is_gone_is_not_gone_on_with() -> None:
+    lv, made = formatted(), device(pvs=("[unknown]",))
+    assert refused(make.facts(lv, made), lv, bcached()) == "degraded"
+
+
 def test_writeback_on_a_cache_set_outside_lvm_is_refused() -> None:
     lv = attached()
     assert refused(make.facts(lv, csets=(make.cset(None),)), lv, WRITEBACK) == "not_redundant"
