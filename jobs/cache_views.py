@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,6 +13,7 @@ from jobs.pace import quicken
 from jobs.verbs import UNPROCESSABLE, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.plan import Refused
+from storage.plan.bcache import with_flush
 from storage.replacement_form import ResizeForm
 
 
@@ -46,8 +45,7 @@ def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
     refusal = row.refusal(now) or _without_cache(row.cache is not None)
     if refusal or now is None:
         return show_refusal(request, refusal, row.volume)
-    wish = dataclasses.replace(now, flushed=True)
-    return preview_of(request, Kind.FLUSH_CACHE, row.volume, wish)
+    return preview_of(request, Kind.FLUSH_CACHE, row.volume, with_flush(row.facts, now))
 
 
 @staff_view(Right.OPERATE)

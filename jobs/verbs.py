@@ -32,7 +32,6 @@ from storage.access import Right, may, require_proof, staff_view
 from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Volume
 from storage.plan import Refused
-from storage.plan.bcache import with_flush
 from storage.plan.growth import uncached
 from storage.rows import VolumeRow, rows_of
 from storage.tuned_form import TunedForm
@@ -192,10 +191,8 @@ def _actor(request: HttpRequest) -> AbstractBaseUser | None:
 
 
 def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
-    """Ask for a preview, and go there. A flush is asked for as it can end."""
+    """Ask for a preview, and go there."""
     asker = _asker(request)
-    facts = rows_of([volume])[0].facts if wish.flushed else None
-    wish = with_flush(facts, wish) if facts is not None else wish
     return _answer(
         request,
         volume,

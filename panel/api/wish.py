@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -89,8 +88,6 @@ def flushing(row: VolumeRow, found: Change | None) -> Change:
     kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
-    if row.facts is None:
-        return Change(kind, dataclasses.replace(wish, flushed=True))
     return Change(kind, with_flush(row.facts, wish))
 
 

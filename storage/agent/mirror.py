@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Callable
 
-from .dm import text
+from .dm import SECTOR, text
 from .host import Host, MissingTool, TimedOut
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "mirror")
-SECTOR = 512
 _LINE = re.compile(r"(?P<name>[^:]+): \d+ (?P<length>\d+) mirror (?P<rest>.*)")
 _SYNCED = re.compile(r"(\d+)/(\d+)")
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .dm import CacheStatus
+from .dm import SECTOR, CacheStatus
 from .lvm import Row, flag, listed, number
 
 _DEVICE = re.compile(r"(.+)\((\d+)\)")
-SECTOR = 512
 
 
 class Layout:

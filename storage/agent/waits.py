@@ -8,12 +8,12 @@ from typing import Callable
 
 from . import bcache, dm, mirror
 from .command import Args, Command, device
+from .dm import SECTOR
 from .errors import Refusal
 from .growth import room_name
 from .host import Host
 from .pace import Fall, Pace
 
-SECTOR = 512
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
 

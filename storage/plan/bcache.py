@@ -71,11 +71,11 @@ def shape(draft: Draft) -> None:
         _remove_csets(draft, attached, keep=wanted)
 
 
-def with_flush(facts: HostFacts, wish: Wish) -> Wish:
+def with_flush(facts: HostFacts | None, wish: Wish) -> Wish:
     """`wish` with its cache flushed, as it can end: a flush leaves writethrough behind, and what
     lies on SSDs that are not redundant or not healthy does not get its writeback back."""
     cache = wish.cache
-    if isinstance(cache, Bcache) and facts.cset(cache.cset_uuid) is not None:
+    if facts is not None and isinstance(cache, Bcache) and facts.cset(cache.cset_uuid) is not None:
         cache = _flushed(facts, cache)
     return replace(wish, cache=cache, flushed=True)
 

@@ -107,7 +107,7 @@ class LabWorld:
         channel.stdin.flush()
         reply = channel.stdout.readline()
         if not reply:
-            channel.wait(60)
+            channel.wait(10)
             said = channel.stderr.read().decode() if channel.stderr else ""
             raise AssertionError(f"the agent's channel ended: {said}")
         return reply
@@ -302,7 +302,7 @@ class LabWorld:
         if channel is None or channel.stdin is None:
             return
         channel.stdin.close()
-        channel.wait(60)
+        channel.wait(10)
         for pipe in (channel.stdout, channel.stderr):
             if pipe is not None:
                 pipe.close()

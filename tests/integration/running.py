@@ -63,7 +63,7 @@ class Running:
             self.start(REDIS)
             for name in procfile():
                 self.start(name)
-            until("the web answers", lambda: processes.answers(f"{self.url}/health"), 180)
+            until("the web answers", lambda: processes.answers(f"{self.url}/health"), 60)
         except BaseException:
             self.stop_all()
             raise

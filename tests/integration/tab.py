@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 from tests.panel.chromium import started
 
@@ -22,7 +22,6 @@ def chromium() -> Iterator[Browser]:
 def tab(chromium: Browser) -> Iterator[Page]:
     """A tab of the browser, which must have complained of nothing at the end: a violation of the
     content security policy is an error on its console."""
-    expect.set_options(timeout=PAGE_MS)
     complaints: list[str] = []
 
     def heard(said: ConsoleMessage) -> None:

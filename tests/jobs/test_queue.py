@@ -176,7 +176,7 @@ def test_a_broker_that_is_away_loses_no_job(
     monkeypatch.setattr(nudge, "current_app", away)
     started = time.monotonic()
     assert not nudge.send("jobs.tasks.run_job", 1)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 2
     assert "the sweeper will" in caplog.text
 
 

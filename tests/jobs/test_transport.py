@@ -160,7 +160,7 @@ def test_an_agent_that_stays_silent_costs_its_deadline_and_its_channel(sshd: Mak
     # To log in may take longer than the deadline that follows.
     transport.call(host, "sample")
     with pytest.raises(NoAnswer):
-        transport.call(host, "sample", deadline_seconds=0.5)
+        transport.call(host, "sample", deadline_seconds=0.3)
     assert transport.call(host, "sample").data == {"n": 2}
     assert server.channels == 2
 

@@ -13,7 +13,6 @@ from django.core.management import CommandError, call_command
 
 from panel import embedded, processes
 from panel.doctor import CHECKS
-from tests.integration.until import until
 
 UP = [sys.executable, "manage.py", "up"]
 
@@ -71,7 +70,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
             assert up.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.2)
-        until("it answers", lambda: processes.answers(f"http://127.0.0.1:{port}/health"))
+        assert processes.answers(f"http://127.0.0.1:{port}/health")
         said = log.read_text()
         assert [name for name in CHECKS if f"ok       {name}: " not in said] == []
         children = children_of(up.pid)
@@ -81,7 +80,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
         while "beat ended" not in log.read_text():
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.2)
-        until("it answers", lambda: processes.answers(f"http://127.0.0.1:{port}/health"))
+        assert processes.answers(f"http://127.0.0.1:{port}/health")
         children = children_of(up.pid)
         up.send_signal(signal.SIGINT)
         assert up.wait(60) == 0, log.read_text()

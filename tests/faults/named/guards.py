@@ -35,7 +35,7 @@ def _fence(workers: Workers, mutation: str) -> list[str]:
     with Stage(workers, BY_NAME["create"], mutation=mutation) as stage:
         job = stage.submit()
         first = stage.start(job, arm="send.before:1:stop")
-        first.acted.wait(60)
+        first.acted.wait(20)
         other = stage.submit(*stage.another())
         second = stage.start(other)
         stage.rest(other)
@@ -64,7 +64,7 @@ def _postcondition(workers: Workers, mutation: str) -> list[str]:
 def _judged(stage: Stage, jobs: Sequence[Job], *workers: Worker) -> list[str]:
     stage.rest(*jobs)
     for worker in workers:
-        worker.wait(60)
+        worker.wait(20)
     return oracle.problems(stage, *jobs)
 
 

@@ -98,7 +98,7 @@ def _full(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["add lvmcache"]) as stage:
         job = stage.submit()
         worker = stage.start(job, arm="send.before:1:stop")
-        if not worker.acted.wait(60):
+        if not worker.acted.wait(20):
             raise NotReached
         stage.fake.root.fill("md0")
         worker.signal(signal.SIGCONT)

@@ -56,7 +56,7 @@ def _crash(postgres: Postgres, point: str) -> Play:
         with Stage(workers, BY_NAME["add lvmcache"]) as stage:
             job = stage.submit()
             first = stage.start(job, arm=f"{point}:1:pause")
-            if not first.acted.wait(60):
+            if not first.acted.wait(20):
                 raise NotReached
             program = [*disguise(), str(installed() / "pg_ctl")]
             subprocess.run(

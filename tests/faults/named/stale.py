@@ -101,7 +101,7 @@ def _previewed(stage: Stage, wish: Wish) -> Job:
 
 def _done(stage: Stage, job: Job) -> None:
     """Let a worker finish it: it belongs to the scene."""
-    stage.start(job).wait(60)
+    stage.start(job).wait(20)
     job.refresh_from_db()
     if job.state != State.SUCCEEDED:
         raise AssertionError(f"the scene could not be set: {job.kind} {job.state} {job.error}")

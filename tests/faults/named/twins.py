@@ -62,7 +62,7 @@ def _cloned(make: Callable[[Stage], FakeHost], mend: Callable[[Stage, FakeHost],
         with Stage(workers, BY_NAME["add lvmcache"]) as stage:
             job = stage.submit()
             worker = stage.start(job, arm="read.before:1:stop")
-            if not worker.acted.wait(60):
+            if not worker.acted.wait(20):
                 raise NotReached
             twin = make(stage)
             with FakeServer(twin) as server:

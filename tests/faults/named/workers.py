@@ -44,7 +44,7 @@ def _killed(name: str) -> Play:
             pause = stage.fake.pause_step()
             job = stage.submit()
             first = stage.start(job)
-            if not pause.reached.wait(60):
+            if not pause.reached.wait(20):
                 raise NotReached
             first.signal(signal.SIGKILL)
             since = time.time()
@@ -60,13 +60,13 @@ def _stopped(name: str) -> Play:
         with Stage(workers, BY_NAME[name]) as stage:
             job = stage.submit()
             first = stage.start(job, arm="send.before:1:stop")
-            if not first.acted.wait(60):
+            if not first.acted.wait(20):
                 raise NotReached
             second = stage.start(job)
             stage.rest(job)
             asked = len(stage.fake.requests)
             first.signal(signal.SIGCONT)
-            first.wait(60)
+            first.wait(20)
             played = finished(stage, first.fired or 0.0, job, waits=(second,))
             late = [each for each in stage.fake.requests[asked:] if each.get("fence")]
             if not late:
@@ -94,7 +94,7 @@ def _poison(workers: Workers) -> Played:
         deaths = 0
         for _ in range(CLAIMS):
             worker = stage.start(job, arm="read.before:1:kill")
-            worker.wait(60)
+            worker.wait(20)
             deaths += worker.status == -signal.SIGKILL
             job.refresh_from_db()
             if job.state == State.NEEDS_ATTENTION or job.is_over:

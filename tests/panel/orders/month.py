@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import pytest
@@ -17,11 +17,13 @@ EARLIER: Final = timedelta(minutes=50)
 is worth a cent of the cheapest plan here; 44 minutes are worth none."""
 
 
+def priced_at(at: datetime) -> datetime:
+    """The moment by which an order that comes `at` is priced."""
+    return at if period(at)[1] - at > EARLIER else at - EARLIER
+
+
 @pytest.fixture(autouse=True)
 def something_left_to_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the last minutes of a month orders are priced as if they came before them."""
-    now = datetime.now(UTC)
-    if period(now)[1] - now > EARLIER:
-        return
     for module in (place, choices, ordering):
-        monkeypatch.setattr(module, "database_now", lambda: database_now() - EARLIER)
+        monkeypatch.setattr(module, "database_now", lambda: priced_at(database_now()))
