@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -11,20 +10,8 @@ from storage.agent import keep, links
 from storage.agent.boot import REPORT, boot, last
 from storage.agent.errors import Refusal
 from tests.contract.client import Agent
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.parts import Signature
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def cached(agent: Agent) -> tuple[str, str]:

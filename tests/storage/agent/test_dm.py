@@ -3,7 +3,6 @@ from __future__ import annotations
 from storage.agent import dm
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.hands import Hands
 
 

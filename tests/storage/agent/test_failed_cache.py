@@ -10,21 +10,9 @@ import pytest
 from storage.agent import dm, journal
 from storage.agent.host import Result
 from tests.contract.client import MIB, Agent
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 DIRTY_BYTES = 32 * MIB
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 @pytest.fixture

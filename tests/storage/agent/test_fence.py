@@ -1,21 +1,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from storage.agent.errors import Refusal
 from storage.agent.fence import FOLDER, Fence, seen
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 VG = "bw262p-UFXe-yIoc-4Uai-Yckq-JiMT-7Y7xtA"
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
 
 
 def test_the_first_number_may_come_between_two_looks(

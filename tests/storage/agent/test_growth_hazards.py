@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,22 +9,10 @@ import pytest
 from storage.agent import extents, mirror
 from storage.agent.errors import Refusal
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost, growth
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.storage.agent.test_hazards import around
 
 MORE = 32 * MIB
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def extension(volume: str, **changes: Any) -> dict[str, Any]:

@@ -14,21 +14,9 @@ from storage.agent import checks, disks, dm, journal, waits
 from storage.agent.errors import Refusal
 from storage.agent.host import LockBusy, Result
 from tests.contract.client import Agent, cset_args
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 OTHER_UUID = "AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA"
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def around(

@@ -8,7 +8,6 @@ from storage.agent.hello import hello
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,22 +11,10 @@ import pytest
 from storage.agent import policy
 from storage.agent.retirement import Retired, retired
 from tests.contract.client import Agent
-from tests.contract.fake_world import FakeWorld
 from tests.contract.test_life import destroy_args, naming, restore_args
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 DAY_SECONDS = 24 * 3600
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def allow(host: FakeHost, **more: int) -> None:

@@ -17,21 +17,9 @@ from storage.agent.fence import FOLDER
 from storage.agent.ops import accept, get, listing
 from storage.agent.protocol import Call
 from tests.contract.client import MIB, Agent
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 DAY_NS = 24 * 3600 * 1_000_000_000
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def creation(agent: Agent, args: dict[str, Any] | None = None) -> Call:

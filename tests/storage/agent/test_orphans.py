@@ -14,7 +14,6 @@ from storage.agent.policy import Policy
 from storage.facts import Orphan, decode
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.hands import Hands
 from tests.fake.parts import Lv
 

@@ -11,7 +11,6 @@ from storage.agent.users import of_devices
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 MOUNTS = """22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 23 22 0:5 / /dev rw,nosuid shared:2 - devtmpfs udev rw,size=4k

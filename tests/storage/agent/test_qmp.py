@@ -16,7 +16,6 @@ from storage.agent import qmp
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 GREETING = {"QMP": {"version": {"qemu": {"major": 7}}, "capabilities": ["oob"]}}
 EVENT = {"event": "RESUME", "timestamp": {"seconds": 1, "microseconds": 2}}

@@ -12,7 +12,6 @@ from storage.agent.errors import Refusal
 from storage.agent.protocol import Call
 from storage.agent.view import View
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 HOUR_SECONDS = 3600
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from storage.agent.serve import serve, unreplaced
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 HELLO = b'{"v":1,"id":"2f1b9b1e-1111-4111-8111-111111111111","verb":"hello"}\n'
 

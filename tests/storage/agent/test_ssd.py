@@ -7,9 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.contract.client import Agent
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.parts import GIB, Disk
 
 NEW = {"device": "sde", "serial": "ssd2"}
@@ -21,11 +19,6 @@ def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
     with made.changing() as machine:
         machine.disks.append(Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64))
     return made
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def test_an_empty_disk_becomes_room_on_ssd(agent: Agent) -> None:

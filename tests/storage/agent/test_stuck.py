@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from storage.agent.tools import Runner
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 
 
 @pytest.fixture
@@ -130,11 +129,6 @@ def test_a_command_that_is_to_stop_gets_one_sigint_and_is_waited_for(tmp_path: P
     script = f"trap 'echo told; sleep 1.2; exit 3' INT; >{ready}; while :; do sleep 0.05; done"
     result = Runner(tmp_path).run(["bash", "-c", script], timeout=None, stop=ready.exists)
     assert (result.rc, result.stdout) == (3, "told\n")
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
 
 
 def test_a_host_with_a_hanging_reader_is_neither_read_nor_changed(host: FakeHost) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -11,22 +10,10 @@ import pytest
 from storage.agent.verbs import cset
 from storage.naming import new_key
 from tests.contract.client import Agent, argvs, cset_args
-from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.parts import Signature
 
 CSET, OTHER = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001", "7b8d2f5f-1b57-4c0e-8a53-90e54ab1c002"
-
-
-@pytest.fixture
-def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
-    return make_fake_host()
-
-
-@pytest.fixture
-def agent(host: FakeHost) -> Agent:
-    return Agent(FakeWorld(host))
 
 
 def attach(agent: Agent, volume: str, uuid: str) -> None:

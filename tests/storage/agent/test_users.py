@@ -5,7 +5,6 @@ import pytest
 from storage.agent import users
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
-from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.hands import Hands
 from tests.fake.parts import Process
 
