@@ -109,13 +109,16 @@ def become(role: str) -> None:
 
 def drop(name: str) -> None:
     """Drop a database of this run, whoever still uses it."""
+    # Not WITH (FORCE): that is refused while autovacuum, a superuser's, is at work there. And no
+    # role may end another's sessions, one of which can outlive the process it served for a moment.
+    for role in ("app", "owner"):
+        with psycopg.connect(url_of(role, "postgres"), autocommit=True) as its_own:
+            its_own.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = %s AND usename = current_user",
+                [name],
+            )
     with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
-        # Not WITH (FORCE): that is refused while autovacuum, a superuser's, is at work there.
-        owner.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = %s AND usename IS NOT NULL",
-            [name],
-        )
         owner.execute(f'DROP DATABASE IF EXISTS "{name}"')
 
 
