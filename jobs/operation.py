@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from jobs import failpoints, hosts, steps
@@ -145,9 +145,8 @@ def poll(job: Job, step: Step) -> None:
 
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     """Nothing was run: wait for what is in the way to pass, without counting tries."""
-    steps.put_back(job, step, error)
-    # What else was waited for before does not count, nor what was before a person resumed the job.
-    since = datetime.fromisoformat(step.error["since"])
+    since = steps.put_back(job, step, error)
+    # What was before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
     if database_now() - begun > PASSES_BY[str(error["code"])]:
         return give_up(job, error)
@@ -158,7 +157,7 @@ def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
 def _stop_if_cancelled(job: Job, step: Step) -> None:
     """A cancelled job asks the host once to stop what takes long and may be stopped; the host
     knows which verbs those are, and its refusal is shown with the step."""
-    if step.trouble or job.falls_back or job.turned or not steps.is_cancelled(job):
+    if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
         return
     reply = hosts.ask(job.host, "op.abort", {"op": str(step.op_id)})
     asked = {

@@ -56,7 +56,7 @@ def quicken(job: Job) -> bool:
 def stop_if_outpaced(job: Job, step: Step) -> None:
     """Ask the host once to stop a flush that runs at another pace than is wished now; raises
     `TransportError`."""
-    if step.verb != FLUSH or step.trouble or job.falls_back:
+    if step.verb != FLUSH or step.error or job.falls_back:
         return
     job.wish = Job.objects.values_list("wish", flat=True).get(pk=job.pk)
     wanted = Wish.from_json(job.wish).pace_sectors

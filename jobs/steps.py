@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -57,8 +58,7 @@ def _intend(job: Job, planned: Planned) -> Step | None:
         step = Step(job=job, n=step.n + 1 if step is not None else 1)
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
     step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
-    step.commands, step.progress, step.output_seen = [], {}, 0
-    step.error = {name: step.error[name] for name in ("code", "since") if "since" in step.error}
+    step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
     step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
     step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
     step.fence = turns.next_fence(step.vg_uuid) if step.vg_uuid else None
@@ -100,7 +100,6 @@ def follow(job: Job, step: Step, outcome: Outcome) -> None:
 def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     """The step ended badly, or never began; its stderr joins the output."""
     renew(job)
-    error = _lasting(step, error)
     add_lines(job, str(error.get("stderr") or "").splitlines())
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
@@ -110,20 +109,17 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
 
 
 @durable("put_back")
-def put_back(job: Job, step: Step, error: dict[str, Any]) -> None:
-    """Nothing was done because something else held the host's volume group: to be sent again."""
+def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
+    """Nothing was done because something else held the host's volume group: to be sent again.
+    Returns since when it has been in the way."""
     renew(job)
     audit.outcome(job, step, error)
-    step.state, step.op_id = StepState.PLANNED, None
-    step.error = {"since": database_now().isoformat()} | _lasting(step, error)
-    step.save(update_fields=["state", "op_id", "error"])
+    step.state, step.op_id, step.error = StepState.PLANNED, None, error
+    since = step.blocked_since if step.blocked_by == error["code"] else None
+    step.blocked_by, step.blocked_since = error["code"], since or database_now()
+    step.save(update_fields=["state", "op_id", "error", "blocked_by", "blocked_since"])
     _unturn(job)
-
-
-def _lasting(step: Step, error: dict[str, Any]) -> dict[str, Any]:
-    """`error` with since when the step meets nothing else."""
-    is_same = step.error.get("code") == error.get("code")
-    return error | ({"since": step.error["since"]} if is_same and "since" in step.error else {})
+    return step.blocked_since
 
 
 def _unturn(job: Job) -> None:

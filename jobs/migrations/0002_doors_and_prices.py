@@ -5,36 +5,45 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0001_initial'),
-        ('storage', '0003_members_and_plans'),
+        ("jobs", "0001_initial"),
+        ("storage", "0003_members_and_plans"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='job',
-            name='cache_plan',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='storage.cacheplan'),
+            model_name="job",
+            name="cache_plan",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="storage.cacheplan",
+            ),
         ),
         migrations.AddField(
-            model_name='job',
-            name='currency',
+            model_name="job",
+            name="currency",
             field=models.CharField(blank=True, max_length=3),
         ),
         migrations.AddField(
-            model_name='job',
-            name='door',
-            field=models.CharField(choices=[('page', 'page'), ('api', 'API'), ('portal', 'customer page')], default='page', max_length=8),
+            model_name="job",
+            name="door",
+            field=models.CharField(
+                choices=[("page", "page"), ("api", "API"), ("portal", "customer page")],
+                default="page",
+                max_length=8,
+            ),
         ),
         migrations.AddField(
-            model_name='job',
-            name='price_minor',
+            model_name="job",
+            name="price_minor",
             field=models.BigIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='job',
-            name='token',
+            model_name="job",
+            name="token",
             field=models.CharField(blank=True, max_length=64),
         ),
     ]

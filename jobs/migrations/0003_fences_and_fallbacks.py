@@ -7,103 +7,152 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0002_doors_and_prices'),
-        ('storage', '0004_maintenance_and_window'),
+        ("jobs", "0002_doors_and_prices"),
+        ("storage", "0004_maintenance_and_window"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Halt',
+            name="Halt",
             fields=[
-                ('id', models.BooleanField(default=True, primary_key=True, serialize=False)),
-                ('since', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('reason', models.CharField(blank=True, max_length=200)),
+                ("id", models.BooleanField(default=True, primary_key=True, serialize=False)),
+                (
+                    "since",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("reason", models.CharField(blank=True, max_length=200)),
             ],
         ),
         migrations.CreateModel(
-            name='VgFence',
+            name="VgFence",
             fields=[
-                ('vg_uuid', models.CharField(max_length=38, primary_key=True, serialize=False)),
-                ('fence', models.BigIntegerField(default=0)),
+                ("vg_uuid", models.CharField(max_length=38, primary_key=True, serialize=False)),
+                ("fence", models.BigIntegerField(default=0)),
             ],
         ),
         migrations.RemoveConstraint(
-            model_name='job',
-            name='job_kind_known',
+            model_name="job",
+            name="job_kind_known",
         ),
         migrations.AddField(
-            model_name='job',
-            name='address',
+            model_name="job",
+            name="address",
             field=models.GenericIPAddressField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='job',
-            name='claims',
+            model_name="job",
+            name="claims",
             field=models.PositiveIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='job',
-            name='fallback',
+            model_name="job",
+            name="fallback",
             field=models.JSONField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='job',
-            name='falls_back',
+            model_name="job",
+            name="falls_back",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='job',
-            name='fingerprint',
+            model_name="job",
+            name="fingerprint",
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AddField(
-            model_name='job',
-            name='turned',
+            model_name="job",
+            name="turned",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='step',
-            name='fence',
+            model_name="step",
+            name="fence",
             field=models.BigIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='step',
-            name='holds_vg',
+            model_name="step",
+            name="holds_vg",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='step',
-            name='turns',
+            model_name="step",
+            name="turns",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='step',
-            name='vg_uuid',
+            model_name="step",
+            name="vg_uuid",
             field=models.CharField(blank=True, max_length=38),
         ),
         migrations.AlterField(
-            model_name='job',
-            name='kind',
-            field=models.CharField(choices=[('create-volume', 'Create volume'), ('tag-volume', 'Manage existing volume'), ('extend-volume', 'Extend volume'), ('move-volume', 'Move volume'), ('retire-volume', 'Retire volume'), ('restore-volume', 'Restore volume'), ('destroy-volume', 'Destroy volume'), ('add-cache', 'Add cache'), ('set-cache', 'Change cache'), ('replace-cache', 'Replace cache'), ('flush-cache', 'Flush cache'), ('remove-cache', 'Remove cache'), ('drop-cache', 'Drop lost cache'), ('repair-volume', 'Repair volume')], max_length=16),
+            model_name="job",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("create-volume", "Create volume"),
+                    ("tag-volume", "Manage existing volume"),
+                    ("extend-volume", "Extend volume"),
+                    ("move-volume", "Move volume"),
+                    ("retire-volume", "Retire volume"),
+                    ("restore-volume", "Restore volume"),
+                    ("destroy-volume", "Destroy volume"),
+                    ("add-cache", "Add cache"),
+                    ("set-cache", "Change cache"),
+                    ("replace-cache", "Replace cache"),
+                    ("flush-cache", "Flush cache"),
+                    ("remove-cache", "Remove cache"),
+                    ("drop-cache", "Drop lost cache"),
+                    ("repair-volume", "Repair volume"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['create-volume', 'tag-volume', 'extend-volume', 'move-volume', 'retire-volume', 'restore-volume', 'destroy-volume', 'add-cache', 'set-cache', 'replace-cache', 'flush-cache', 'remove-cache', 'drop-cache', 'repair-volume'])), name='job_kind_known'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "create-volume",
+                            "tag-volume",
+                            "extend-volume",
+                            "move-volume",
+                            "retire-volume",
+                            "restore-volume",
+                            "destroy-volume",
+                            "add-cache",
+                            "set-cache",
+                            "replace-cache",
+                            "flush-cache",
+                            "remove-cache",
+                            "drop-cache",
+                            "repair-volume",
+                        ],
+                    )
+                ),
+                name="job_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(condition=models.Q(('holds_vg', True), ('state', 'running')), fields=('vg_uuid',), name='step_one_per_vg'),
+            model_name="step",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("holds_vg", True), ("state", "running")),
+                fields=("vg_uuid",),
+                name="step_one_per_vg",
+            ),
         ),
         migrations.AddField(
-            model_name='halt',
-            name='actor',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL),
+            model_name="halt",
+            name="actor",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddConstraint(
-            model_name='halt',
-            constraint=models.CheckConstraint(condition=models.Q(('id', True)), name='halt_once'),
+            model_name="halt",
+            constraint=models.CheckConstraint(condition=models.Q(("id", True)), name="halt_once"),
         ),
     ]

@@ -32,40 +32,71 @@ DROP FUNCTION jobs_audit_append_only();
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0003_fences_and_fallbacks'),
+        ("jobs", "0003_fences_and_fallbacks"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('phase', models.CharField(choices=[('intent', 'intent'), ('outcome', 'outcome')], max_length=8)),
-                ('op_id', models.UUIDField()),
-                ('job_key', models.CharField(max_length=26)),
-                ('kind', models.CharField(max_length=16)),
-                ('actor', models.CharField(blank=True, max_length=254)),
-                ('token', models.CharField(blank=True, max_length=64)),
-                ('address', models.GenericIPAddressField(blank=True, null=True)),
-                ('door', models.CharField(choices=[('page', 'page'), ('api', 'API'), ('portal', 'customer page')], max_length=8)),
-                ('host', models.CharField(max_length=64)),
-                ('host_key', models.CharField(max_length=26)),
-                ('machine_id', models.CharField(blank=True, max_length=64)),
-                ('volume_key', models.CharField(max_length=26)),
-                ('volume_label', models.CharField(max_length=200)),
-                ('vg', models.CharField(blank=True, max_length=127)),
-                ('verb', models.CharField(max_length=32)),
-                ('args', models.JSONField()),
-                ('commands', models.JSONField(blank=True, default=list)),
-                ('result', models.JSONField(blank=True, default=dict)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "phase",
+                    models.CharField(
+                        choices=[("intent", "intent"), ("outcome", "outcome")], max_length=8
+                    ),
+                ),
+                ("op_id", models.UUIDField()),
+                ("job_key", models.CharField(max_length=26)),
+                ("kind", models.CharField(max_length=16)),
+                ("actor", models.CharField(blank=True, max_length=254)),
+                ("token", models.CharField(blank=True, max_length=64)),
+                ("address", models.GenericIPAddressField(blank=True, null=True)),
+                (
+                    "door",
+                    models.CharField(
+                        choices=[("page", "page"), ("api", "API"), ("portal", "customer page")],
+                        max_length=8,
+                    ),
+                ),
+                ("host", models.CharField(max_length=64)),
+                ("host_key", models.CharField(max_length=26)),
+                ("machine_id", models.CharField(blank=True, max_length=64)),
+                ("volume_key", models.CharField(max_length=26)),
+                ("volume_label", models.CharField(max_length=200)),
+                ("vg", models.CharField(blank=True, max_length=127)),
+                ("verb", models.CharField(max_length=32)),
+                ("args", models.JSONField()),
+                ("commands", models.JSONField(blank=True, default=list)),
+                ("result", models.JSONField(blank=True, default=dict)),
             ],
             options={
-                'ordering': ('id',),
-                'indexes': [models.Index(fields=['-at', '-id'], name='audit_newest'), models.Index(fields=['job_key'], name='audit_job'), models.Index(fields=['volume_key', '-at'], name='audit_volume'), models.Index(fields=['host_key', '-at'], name='audit_host')],
-                'constraints': [models.UniqueConstraint(fields=('op_id', 'phase'), name='audit_phase_once'), models.CheckConstraint(condition=models.Q(('phase__in', ['intent', 'outcome'])), name='audit_phase_known')],
+                "ordering": ("id",),
+                "indexes": [
+                    models.Index(fields=["-at", "-id"], name="audit_newest"),
+                    models.Index(fields=["job_key"], name="audit_job"),
+                    models.Index(fields=["volume_key", "-at"], name="audit_volume"),
+                    models.Index(fields=["host_key", "-at"], name="audit_host"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("op_id", "phase"), name="audit_phase_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("phase__in", ["intent", "outcome"])),
+                        name="audit_phase_known",
+                    ),
+                ],
             },
         ),
         migrations.RunSQL(APPEND_ONLY, CHANGEABLE),

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0004_audit'),
+        ("jobs", "0004_audit"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='job',
-            name='awaits',
+            model_name="job",
+            name="awaits",
             field=models.CharField(blank=True, max_length=100),
         ),
     ]

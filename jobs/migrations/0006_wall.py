@@ -16,9 +16,6 @@ OWN = {
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("jobs", "0005_awaits"), ("storage", "0011_wall")]
 
-    operations = [
-        migrations.RunSQL(*enclose(table, own)) for table, own in OWN.items()
-    ]
+    operations = [migrations.RunSQL(*enclose(table, own)) for table, own in OWN.items()]

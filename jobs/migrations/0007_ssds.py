@@ -6,38 +6,103 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0006_wall'),
-        ('storage', '0012_customer_history'),
+        ("jobs", "0006_wall"),
+        ("storage", "0012_customer_history"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.RemoveConstraint(
-            model_name='job',
-            name='job_kind_known',
+            model_name="job",
+            name="job_kind_known",
         ),
         migrations.AlterField(
-            model_name='job',
-            name='kind',
-            field=models.CharField(choices=[('create-volume', 'Create volume'), ('tag-volume', 'Manage existing volume'), ('extend-volume', 'Extend volume'), ('move-volume', 'Move volume'), ('retire-volume', 'Retire volume'), ('restore-volume', 'Restore volume'), ('destroy-volume', 'Destroy volume'), ('add-cache', 'Add cache'), ('set-cache', 'Change cache'), ('replace-cache', 'Replace cache'), ('flush-cache', 'Flush cache'), ('remove-cache', 'Remove cache'), ('drop-cache', 'Drop lost cache'), ('repair-volume', 'Repair volume'), ('prepare-ssd', 'Add SSD')], max_length=16),
+            model_name="job",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("create-volume", "Create volume"),
+                    ("tag-volume", "Manage existing volume"),
+                    ("extend-volume", "Extend volume"),
+                    ("move-volume", "Move volume"),
+                    ("retire-volume", "Retire volume"),
+                    ("restore-volume", "Restore volume"),
+                    ("destroy-volume", "Destroy volume"),
+                    ("add-cache", "Add cache"),
+                    ("set-cache", "Change cache"),
+                    ("replace-cache", "Replace cache"),
+                    ("flush-cache", "Flush cache"),
+                    ("remove-cache", "Remove cache"),
+                    ("drop-cache", "Drop lost cache"),
+                    ("repair-volume", "Repair volume"),
+                    ("prepare-ssd", "Add SSD"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AlterField(
-            model_name='job',
-            name='volume',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='storage.volume'),
+            model_name="job",
+            name="volume",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                to="storage.volume",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['create-volume', 'tag-volume', 'extend-volume', 'move-volume', 'retire-volume', 'restore-volume', 'destroy-volume', 'add-cache', 'set-cache', 'replace-cache', 'flush-cache', 'remove-cache', 'drop-cache', 'repair-volume', 'prepare-ssd'])), name='job_kind_known'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "create-volume",
+                            "tag-volume",
+                            "extend-volume",
+                            "move-volume",
+                            "retire-volume",
+                            "restore-volume",
+                            "destroy-volume",
+                            "add-cache",
+                            "set-cache",
+                            "replace-cache",
+                            "flush-cache",
+                            "remove-cache",
+                            "drop-cache",
+                            "repair-volume",
+                            "prepare-ssd",
+                        ],
+                    )
+                ),
+                name="job_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'prepare-ssd'), ('volume', None)), models.Q(models.Q(('kind', 'prepare-ssd'), _negated=True), ('volume__isnull', False)), _connector='OR'), name='job_of_volume_or_ssd'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind", "prepare-ssd"), ("volume", None)),
+                    models.Q(
+                        models.Q(("kind", "prepare-ssd"), _negated=True), ("volume__isnull", False)
+                    ),
+                    _connector="OR",
+                ),
+                name="job_of_volume_or_ssd",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(condition=models.Q(('dry_run', False), ('volume', None), models.Q(('state__in', ('succeeded', 'failed', 'cancelled')), _negated=True)), fields=('host',), name='job_one_ssd_per_host', violation_error_message='Another job adds an SSD to this host.'),
+            model_name="job",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(
+                    ("dry_run", False),
+                    ("volume", None),
+                    models.Q(("state__in", ("succeeded", "failed", "cancelled")), _negated=True),
+                ),
+                fields=("host",),
+                name="job_one_ssd_per_host",
+                violation_error_message="Another job adds an SSD to this host.",
+            ),
         ),
     ]

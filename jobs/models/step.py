@@ -25,9 +25,9 @@ class Step(models.Model):
     only an earlier step can satisfy, `{code, message}`; `progress` is
     `{label, done_bytes, total_bytes}` or `{}`; `output_seen` the last output line of the operation
     that is stored. `holds_vg`: while it runs, no other job changes the group `vg_uuid`; `fence` is
-    the number of its turn there (`VgFence`). `turns`: the point of no return. In the `error` of a
-    step that was put back, `since` is when the host first said this code; while it is sent again,
-    only the two are left of it.
+    the number of its turn there (`VgFence`). `turns`: the point of no return. `blocked_by` is the
+    agent's code for what was in the step's way last, `blocked_since` when it was first told so
+    without another code in between.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE)
@@ -47,6 +47,8 @@ class Step(models.Model):
     holds_vg = models.BooleanField(default=False)
     fence = models.BigIntegerField(null=True, blank=True)
     turns = models.BooleanField(default=False)
+    blocked_by = models.CharField(max_length=32, blank=True)
+    blocked_since = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -75,11 +77,6 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return self.title
-
-    @property
-    def trouble(self) -> dict[str, Any]:
-        """What there is to tell of it that did not go well, `{}` for nothing."""
-        return self.error if "message" in self.error else {}
 
     @property
     def request(self) -> dict[str, Any]:

@@ -232,4 +232,4 @@ def _cost(cost: Cost) -> Json:
 
 def _step(step: Step) -> Json:
     names = ("n", "verb", "title", "state", "commands", "progress", "started_at", "ended_at")
-    return {**{name: getattr(step, name) for name in names}, "error": step.trouble or None}
+    return {**{name: getattr(step, name) for name in names}, "error": step.error or None}

@@ -3,7 +3,7 @@ when the host first names it."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db.models import F
@@ -12,7 +12,7 @@ from jobs.models import Job, State, StepState
 from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
-from tests.jobs.cachingagent import FAILED, CachingAgent
+from tests.jobs.cachingagent import CachingAgent
 from tests.jobs.sshd import Refuse
 from tests.jobs.test_runner import run
 
@@ -42,9 +42,8 @@ def pass_time(job: Job, seconds: int) -> None:
     for step in job.step_set.all():
         if step.started_at is not None:
             step.started_at -= back
-        if "since" in step.error:
-            earlier = datetime.fromisoformat(step.error["since"]) - back
-            step.error |= {"since": earlier.isoformat()}
+        if step.blocked_since is not None:
+            step.blocked_since -= back
         step.save()
 
 
@@ -102,22 +101,21 @@ def test_a_step_that_is_sent_again_tells_of_no_trouble(
     monkeypatch.setattr("jobs.runner.HOLD_SECONDS", 0.0)
     refusing(agent, "busy")
     run(job)
-    assert job.step_set.get().trouble["message"] == "not now"
+    assert job.step_set.get().error["message"] == "not now"
     agent.outcomes = [running()]
     run(job)
     step = job.step_set.get()
-    assert (step.state, step.trouble, step.error["code"]) == (StepState.RUNNING, {}, "busy")
+    assert (step.state, step.error, step.blocked_by) == (StepState.RUNNING, {}, "busy")
     run(job)
     assert job.state == State.SUCCEEDED
     assert [step.error for step in job.step_set.all()] == [{}, {}]
 
 
-def test_a_step_that_fails_otherwise_forgets_what_it_waited_for(
+def test_what_comes_back_after_something_else_is_waited_for_anew(
     job: Job, agent: CachingAgent
 ) -> None:
-    refusing(agent, "busy")
-    run(job)
-    agent.failing["pool.create"] = [FAILED]
-    run(job)
-    failed = job.step_set.get(state=StepState.FAILED)
-    assert (failed.error["code"], "since" in failed.error) == (FAILED["code"], False)
+    refusing(agent, "busy", "stale_fence", "busy")
+    for _ in range(3):
+        assert run(job).state == State.WAITING
+        pass_time(job, 3590)
+    assert run(job).state == State.SUCCEEDED
