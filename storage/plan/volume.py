@@ -10,6 +10,7 @@ from storage.naming import (
     ZEROING_TAG,
     tagged_volume_key,
     tagged_volume_keys,
+    volume_name,
 )
 from storage.plan import growth
 from storage.plan.draft import Draft, Refused, Step
@@ -31,10 +32,11 @@ def exist(draft: Draft) -> None:
         )
     if ZEROING_TAG in lv.tags:
         # Zeroing destroys what is there: the tag alone, which anybody may set, is no permission.
-        if not _is_ours(draft, lv):
+        if not _is_ours(draft, lv) or lv.name != volume_name(draft.target.volume_key):
             raise Refused(
                 "not_ours",
-                f"{vg.name}/{lv.name} is tagged as unfinished, but not as this volume.",
+                f"{vg.name}/{lv.name} is tagged as unfinished, but neither named nor tagged as "
+                "this volume would be.",
                 "If it holds data, remove the tag on the host: lvchange --deltag "
                 f"{ZEROING_TAG} {vg.name}/{lv.name}",
             )

@@ -71,6 +71,11 @@ def test_a_zeroing_tag_alone_never_zeroes_a_volume(tags: tuple[str, ...]) -> Non
     assert refused(make.facts(lv), lv, PLAIN) == "not_ours"
 
 
+def test_an_unfinished_volume_under_another_name_is_not_zeroed() -> None:
+    lv = make.lv("web12", tags=make.tags(KEY, zeroing=True))
+    assert refused(make.facts(lv), lv, PLAIN) == "not_ours"
+
+
 @pytest.mark.parametrize("tags", [(), (MANAGED_TAG,), OURS[1:], ("backup",)])
 def test_a_found_volume_is_tagged_first(tags: tuple[str, ...]) -> None:
     lv = make.lv(tags=tags)
