@@ -115,7 +115,9 @@ test: lint debian
 	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not (lab and thorough)" $(ARGS)
 
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
+# Before it, examples that no run has drawn yet.
 thorough: venv debian
+	@$(VENV)/python -m pytest -n $(JOBS) -m "hypothesis and not lab" --hypothesis-profile=new
 	@$(VENV)/python -m pytest -m lab $(ARGS)
 
 # `manage.py check` asks for secrets, which a fresh clone has not.

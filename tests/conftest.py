@@ -31,14 +31,14 @@ os.environ.setdefault(RUN, str(os.getpid()))
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
 
 # The machine may be busy with other tests: how long an example takes says nothing of it. The same
-# examples each time, so that who changes something else is not stopped by what they find.
-hypothesis.settings.register_profile(
-    "patient",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+# examples each time, so that who changes something else is not stopped by what they find; new ones
+# are drawn by `make thorough`.
+PATIENT = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.load_profile("patient")
+hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
+hypothesis.settings.register_profile("new", PATIENT, max_examples=1000, print_blob=True)
+hypothesis.settings.load_profile("same")
 
 STARTED: list[embedded.Service] = []
 

@@ -120,7 +120,7 @@ class Story:
             self.host.root.dirty(self.target.lv_name, size_bytes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(stories())
 def test_carrying_out_a_plan_step_by_step_ends_with_nothing_left_to_do(
     story: tuple[list[Wish], int, int],

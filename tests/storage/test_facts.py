@@ -109,7 +109,7 @@ def test_arbitrary_json_is_no_inventory(data: Any) -> None:
         decode(data)
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(st.data())
 def test_a_hostile_field_gives_facts_or_bad_facts(data: st.DataObject) -> None:
     document = copy.deepcopy(FULL)

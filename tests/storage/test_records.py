@@ -192,11 +192,7 @@ LV_FIELDS = sorted(make.inventory(make.facts(make.lv()))["lvs"][0])
 texts = st.text(st.characters(), max_size=600) | st.sampled_from(["\0", "\ud800", "é" * 127])
 
 
-@settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(LV_FIELDS), texts | st.integers()), max_size=3), texts)
 def test_whatever_decodes_can_be_stored(changes: list[tuple[str, Any]], junk: str) -> None:
     data = copy.deepcopy(HOSTILE)

@@ -143,7 +143,7 @@ def _inventory(draw: st.DrawFn) -> tuple[HostFacts, Target]:
 inventories = st.composite(_inventory)()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(inventories, wishes)
 def test_a_plan_is_refused_or_ends_and_touches_nothing_that_is_not_ours(
     case: tuple[HostFacts, Target], wish: Wish
@@ -162,7 +162,6 @@ def test_a_plan_is_refused_or_ends_and_touches_nothing_that_is_not_ours(
     assert plan(ended, target, wish) == ()
 
 
-@settings(max_examples=150, deadline=None)
 @given(inventories, wishes)
 def test_what_a_host_must_not_change_gets_no_step(
     case: tuple[HostFacts, Target], wish: Wish

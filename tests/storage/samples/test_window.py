@@ -101,8 +101,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=25,
-    deadline=None,
+    max_examples=settings().max_examples // 4,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS, kind=st.sampled_from(["plain", "dm-cache", "bcache"]))
