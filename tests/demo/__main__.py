@@ -56,7 +56,9 @@ def main() -> int:
     )
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A shell that starts a script in the background has it ignore Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     if not processes.is_free(options.port):
         print(f"Something listens on port {options.port}: stop it, or choose PORT=9000.")
         return 1

@@ -63,6 +63,8 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            # As a shell leaves it to what it starts in the background.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )
     try:
         end = time.monotonic() + 120

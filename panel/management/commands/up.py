@@ -27,7 +27,9 @@ class Command(BaseCommand):
         """Start everything in order and stop what was started in the reverse order."""
         if not processes.is_free(port):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
-        signal.signal(signal.SIGTERM, interrupt)
+        # A shell that starts a script in the background has it ignore Ctrl-C.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, interrupt)
         try:
             with ExitStack() as stack:
                 services = embedded.wanted(os.environ)
@@ -60,5 +62,5 @@ class Command(BaseCommand):
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Treat a SIGTERM like Ctrl-C."""
+    """Treat either signal as Ctrl-C."""
     raise KeyboardInterrupt
