@@ -13,6 +13,13 @@ from tests.scene import end, job, scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+AT_ONCE = """addEventListener("DOMContentLoaded", () => {
+  const field = document.querySelector("[data-search-field]");
+  field.focus();
+  field.value = "shop";
+  field.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
+
 
 def focused(page: Page) -> str:
     text: str = page.evaluate("document.activeElement.innerText")
@@ -42,6 +49,19 @@ def test_search_goes_by_keyboard_alone(browser: Browser, served: str) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/volumes/{there.volume.key}/")
+    assert complaints == []
+    context.close()
+
+
+def test_what_is_typed_as_soon_as_the_page_is_there_is_searched_for(
+    browser: Browser, served: str
+) -> None:
+    scene(label="Shop database")
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.add_init_script(AT_ONCE)
+    page.goto(served)
+    page.locator("#search-found").get_by_role("link", name="Shop database").wait_for()
     assert complaints == []
     context.close()
 
