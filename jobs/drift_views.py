@@ -13,7 +13,7 @@ from jobs.inplace import part_or_page
 from jobs.models import Job, Kind
 from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.difference import differences_of, drift_of_row, repair_refusal
+from storage.difference import differences_of, drift_of_row, repair_refusal, repaired
 from storage.drift import settle
 from storage.inventories import inventory_of
 from storage.locks import hold
@@ -77,11 +77,10 @@ def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
 def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the job that brings a volume back to its record."""
     row = row_of(request, key)
-    recorded = row.volume.current_wish
-    refusal = repair_refusal(row)
-    if refusal is not None or recorded is None:
+    wish, refusal = repaired(row), repair_refusal(row)
+    if refusal is not None or wish is None:
         return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.REPAIR_VOLUME, row.volume, recorded.lasting)
+    return preview_of(request, Kind.REPAIR_VOLUME, row.volume, wish)
 
 
 @staff_view()

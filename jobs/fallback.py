@@ -81,7 +81,7 @@ def end_cancelled(job: Job, before: str) -> None:
     error = {
         "code": "left_over",
         "message": "The job was cancelled half-way, and there was nothing to go back to.",
-        "correction": f"To be rid of what is left, {_by_hand(job)}.",
+        "correction": f"Something is left: {_by_hand(job)}.",
         "residue": left,
     }
     said = f"cancelled; left on the host: {' '.join(left)}"
@@ -93,7 +93,7 @@ def _by_hand(job: Job) -> str:
     if job.volume_id is None:
         return f"run pvremove /dev/{job.label} on the host"
     if _makes(job):
-        return "retire the volume, then destroy it"
+        return "finish the volume on its page, or retire it there, then destroy it"
     return "settle on the host what is left"
 
 

@@ -152,6 +152,10 @@ KINDS: Final = {
         "{count} volumes are not as recorded",
         "A change by hand is not in the books: the next job may be refused, or undo it.",
     ),
+    "unfinished": Kind(
+        "{count} new volumes are not finished",
+        "Old data of others may show in them.",
+    ),
     "volumes_missing": Kind(
         "Volumes of {count} hosts are missing",
         "Customers may pay for what is not there any more.",

@@ -22,7 +22,7 @@ UNDONE_LIMIT: Final = 200
 LEAST_FREE: Final = 0.1
 """Less than this share free is soon too little to sell; bars of space warn there too."""
 ROOM: Final = "Add a disk, or move volumes away."
-PASSING_DURING_JOBS: Final = frozenset({"drift", "volume_inactive"})
+PASSING_DURING_JOBS: Final = frozenset({"drift", "unfinished", "volume_inactive"})
 
 
 def of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) -> Iterator[Concern]:

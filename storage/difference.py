@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from storage.facts import LogicalVolume
+from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.plan import Refused, Target, plan
 from storage.rows import VolumeRow
+from storage.space import guest_bytes
 from storage.templatetags.units import size
 from storage.wish import BUCKET_KIB, Bcache, LvmCache, Wish
 
@@ -26,14 +29,23 @@ class Difference:
     found: str
 
 
+UNFINISHED = {
+    ZEROING_TAG: Difference("Creation", "zeroed", "not wholly zeroed, so old data may show"),
+    FORMAT_TAG: Difference("Creation", "formatted for bcache", "not formatted yet"),
+}
+"""By the tag of a creation that was not carried to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """The differences of one volume. `refusal` is why no job could bring the record back, None
-    where one can; `can_accept` is False where no record could say what is there."""
+    where one can; `can_accept` is False where no record could say what is there; `is_unfinished`:
+    the volume's creation ended half-way."""
 
     differences: tuple[Difference, ...]
     refusal: Refused | None
     can_accept: bool
+    is_unfinished: bool
 
 
 def drift_of_row(row: VolumeRow) -> Drift | None:
@@ -42,21 +54,42 @@ def drift_of_row(row: VolumeRow) -> Drift | None:
     found = differences_of(row)
     if not found:
         return None
-    return Drift(found, repair_refusal(row), row.wish is not None)
+    half_made = is_unfinished(found)
+    can_accept = row.wish is not None and not half_made
+    return Drift(found, repair_refusal(row), can_accept, half_made)
 
 
 def differences_of(row: VolumeRow) -> tuple[Difference, ...]:
     """The differences alone: whether they can be undone is a plan's work."""
     recorded = row.volume.current_wish
+    if row.lv is not None and (unfinished := _unfinished(row, row.lv)):
+        return unfinished
     if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
         return ()
     return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
 
 
+def is_unfinished(differences: tuple[Difference, ...]) -> bool:
+    """Whether these say that the volume's creation ended half-way."""
+    return differences[0] in UNFINISHED.values()
+
+
+def repaired(row: VolumeRow) -> Wish | None:
+    """What a job would make of the volume: what is recorded, or else, where its creation ended
+    half-way, what was ordered. None where neither is known."""
+    recorded = row.volume.current_wish
+    if recorded is not None:
+        return recorded.lasting
+    if row.lv is None or row.wish is None or not _unfinished(row, row.lv):
+        return None
+    layout: Literal["plain", "bcache"] = "bcache" if row.volume.layout == "bcache" else "plain"
+    return Wish(guest_bytes(row.lv.size_bytes, layout), row.wish.tier, layout)
+
+
 def repair_refusal(row: VolumeRow) -> Refused | None:
     """Why the volume cannot become what is recorded, as far as the last inventory tells."""
-    recorded, placement = row.volume.current_wish, row.placement
-    if recorded is None or placement is None or row.facts is None:
+    wish, placement = repaired(row), row.placement
+    if wish is None or placement is None or row.facts is None:
         return Refused("not_found", "Nothing is recorded of it.", "Accept what is there.")
     target = Target(
         row.volume.key,
@@ -66,7 +99,7 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
         placement.lv_uuid,
     )
     try:
-        steps = plan(row.facts, target, recorded.lasting)
+        steps = plan(row.facts, target, wish)
     except Refused as refused:
         return refused
     if steps:
@@ -78,10 +111,21 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
     )
 
 
+def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
+    is_ours = MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == row.volume.key
+    if not is_ours or _is_retired(lv):
+        return ()
+    return tuple(UNFINISHED[tag] for tag in UNFINISHED if tag in lv.tags)
+
+
+def _is_retired(lv: LogicalVolume) -> bool:
+    return any(tag.startswith(RETIRED_PREFIX) for tag in lv.tags)
+
+
 def _differences(
     recorded: Wish, row: VolumeRow, lv: LogicalVolume, extent_bytes: int
 ) -> Iterator[Difference]:
-    if any(tag.startswith(RETIRED_PREFIX) for tag in lv.tags):
+    if _is_retired(lv):
         yield Difference("State", "in use", "retired on the host")
         return
     if not row.volume.managed:

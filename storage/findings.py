@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, Self
 
 from storage.caches import Cache
-from storage.difference import differences_of
+from storage.difference import differences_of, is_unfinished
 from storage.facts import HostFacts, LogicalVolume
 from storage.plan.lost import loss_of
 from storage.rows import VolumeRow
@@ -123,19 +123,24 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 f"On the host: lvchange -ay {name}",
                 key,
             )
-        differences = differences_of(row)
-        if differences:
-            parts = "; ".join(
-                f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
-            )
-            yield Finding(
-                "drift",
-                "warning",
-                name,
-                f"{name} is not as recorded ({parts}).",
-                "Repair it, or accept what the host has, on the volume's page.",
-                key,
-            )
+        yield from _of_record(row, name)
+
+
+def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
+    differences = differences_of(row)
+    if not differences:
+        return
+    if is_unfinished(differences):
+        found = " and ".join(each.found for each in differences)
+        code, said = "unfinished", f"{name} was never finished: it is {found}."
+        how = "Open the volume: finish it there, or retire and destroy it."
+    else:
+        parts = "; ".join(
+            f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
+        )
+        code, said = "drift", f"{name} is not as recorded ({parts})."
+        how = "Repair it, or accept what the host has, on the volume's page."
+    yield Finding(code, "warning", name, said, how, row.volume.key)
 
 
 def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:

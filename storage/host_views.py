@@ -121,7 +121,7 @@ def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Pr
     told += [
         Problem(each.severity, each.message, each.correction, each.code, each.began)
         for each in findings
-        if each.code != "drift"
+        if each.code not in ("drift", "unfinished")
     ]
     return sorted(told, key=lambda problem: ORDER[problem.severity])
 

@@ -22,8 +22,16 @@ def round_up(size_bytes: int, extent_bytes: int) -> int:
 
 def volume_bytes(size_bytes: int, layout: str, extent_bytes: int) -> int:
     """The LV size for a volume whose guest sees at least `size_bytes`."""
-    offset = BCACHE_DATA_OFFSET_BYTES if layout == "bcache" else 0
-    return round_up(size_bytes + offset, extent_bytes)
+    return round_up(size_bytes + _offset(layout), extent_bytes)
+
+
+def guest_bytes(lv_bytes: int, layout: str) -> int:
+    """What a guest sees of an LV, once it is formatted where it is to be."""
+    return lv_bytes - _offset(layout)
+
+
+def _offset(layout: str) -> int:
+    return BCACHE_DATA_OFFSET_BYTES if layout == "bcache" else 0
 
 
 def pool_metadata_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int) -> int:

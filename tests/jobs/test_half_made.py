@@ -4,6 +4,7 @@ leaves on the host is named, with what to do about it."""
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import pytest
 from django.test import Client
@@ -72,7 +73,7 @@ def test_a_volume_that_cannot_be_zeroed_is_brought_before_a_person(
     left = f"vg0/v-{volume.key} (1 GiB) is there, not wholly zeroed yet."
     assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "cmd_failed")
     assert job.error["residue"] == [left]
-    assert "Resume the job; or mark it as resolved, and retire" in job.error["correction"]
+    assert "or mark it as resolved, and finish the volume" in job.error["correction"]
     shown = page(job)
     assert left in shown and reverse("job-resume", args=[job.key]) in shown
     decisions.resume(job, None)
@@ -112,7 +113,7 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
         f"cancelled; left on the host: {left}",
     )
     assert (job.error["code"], job.error["residue"]) == ("left_over", [left])
-    assert "retire the volume, then destroy it" in page(job)
+    assert "finish the volume on its page, or retire it there, then destroy it" in page(job)
     policy = {"vgs": ["vg0"], "undo_hours": 0}
     fake_host.save("/etc/tiercel/agent.json", json.dumps(policy).encode())
     for kind, life in ((Kind.RETIRE_VOLUME, "retired"), (Kind.DESTROY_VOLUME, "gone")):
@@ -120,6 +121,42 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
         ended = done(kind, volume, wish)
         assert (ended.state, ended.error) == (State.SUCCEEDED, {})
     assert fake_host.machine.lvs() == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "program", "lacks"),
+    [("plain", "blkdiscard", "not wholly zeroed"), ("bcache", "make-bcache", "not formatted yet")],
+)
+def test_the_page_of_a_half_made_volume_says_so_and_finishes_it(
+    enrolled: Host,
+    fake_host: FakeHost,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    layout: Literal["plain", "bcache"],
+    program: str,
+    lacks: str,
+) -> None:
+    volume = new_volume(enrolled, layout)
+    fake_host.fail_next(program)
+    wish = Wish(GIB, layout=layout)
+    job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
+    verb = "bcache.format" if layout == "bcache" else "volume.create"
+    cancel_at(monkeypatch, verb, job)
+    run(job)
+    assert job.state == State.CANCELLED
+    client.force_login(make.staff_user())
+    drift = reverse("volume-drift", args=[volume.key])
+    shown = client.get(drift, headers={"HX-Request": "true"}).content.decode()
+    assert "Not finished" in shown and lacks in shown and "Accept what" not in shown
+    client.post(reverse("volume-repair", args=[volume.key]))
+    preview = Job.objects.get(dry_run=True)
+    assert run(preview).state == State.SUCCEEDED
+    client.post(reverse("cache-apply", args=[preview.key]))
+    finished = Job.objects.get(kind=Kind.REPAIR_VOLUME, dry_run=False)
+    assert run(finished).state == State.SUCCEEDED
+    volume.refresh_from_db()
+    assert volume.current_wish == wish and volume.managed
+    assert client.get(drift, headers={"HX-Request": "true"}).content.decode().strip() == ""
 
 
 def test_a_creation_that_is_cancelled_before_it_made_anything_left_nothing(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from storage.caches import cache_of
-from storage.difference import drift_of_row
+from storage.difference import drift_of_row, repaired
 from storage.facts import HostFacts, LogicalVolume
 from storage.models import Host, Placement, Volume
+from storage.naming import FORMAT_TAG, ZEROING_TAG
 from storage.rows import VolumeRow
 from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
@@ -122,6 +123,27 @@ def test_a_volume_retired_by_hand_is_drift() -> None:
 def test_what_was_never_recorded_or_is_retired_has_no_drift() -> None:
     assert words(row(cached(), CACHED, wish={})) == []
     assert words(row(cached(), Wish(8 * GIB, life="retired"))) == []
+
+
+@pytest.mark.parametrize("tag", [ZEROING_TAG, FORMAT_TAG])
+@pytest.mark.parametrize("wish", [{}, Wish(8 * GIB).to_json()])
+def test_a_half_made_volume_is_unfinished_and_nothing_else(
+    tag: str, wish: dict[str, object]
+) -> None:
+    lv = make.lv(f"v-{KEY}", tags=(tag,), size_bytes=9 * GIB)
+    found = row(lv, Wish(8 * GIB), wish=wish, layout="plain" if tag == ZEROING_TAG else "bcache")
+    drift = drift_of_row(found)
+    assert drift is not None and drift.is_unfinished and not drift.can_accept
+    assert words(found) == ["Creation"]
+    assert repaired(found) is not None
+
+
+@pytest.mark.parametrize("tag", [ZEROING_TAG, FORMAT_TAG])
+def test_the_tag_of_a_half_made_volume_says_nothing_of_a_retired_one_or_anothers(tag: str) -> None:
+    off = make.lv(tags=(tag, "tiercel.retired=1700000000"))
+    assert words(row(off, Wish(8 * GIB, life="retired"))) == []
+    anothers = make.lv(tags=(tag, *make.tags("bbbbbbbbbbbbbbbb")))
+    assert words(row(anothers, Wish(8 * GIB))) == []
 
 
 def test_a_foreign_cache_can_neither_be_described_nor_accepted() -> None:

@@ -108,6 +108,17 @@ def test_a_volume_that_is_not_as_recorded_is_a_warning() -> None:
     assert "recorded 8 GiB, found 16 GiB" in finding["message"]
 
 
+def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> None:
+    there = scene()
+    half_made = dataclasses.replace(
+        there.lv, tags=make.tags(there.volume.key, zeroing=True, unformatted=True)
+    )
+    apply_facts(there.host, make.inventory(make.facts(half_made)), timezone.now())
+    (finding,) = HostOutline.objects.get(host=there.host).findings
+    assert (finding["code"], finding["volume"]) == ("unfinished", there.volume.key)
+    assert "not wholly zeroed" in finding["message"] and "not formatted" in finding["message"]
+
+
 def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:
     there, now = scene(), timezone.now()
     sick = dataclasses.replace(there.facts, arrays=(make.array(degraded_count=1),))
