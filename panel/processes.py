@@ -177,12 +177,13 @@ class Processes:
             print(line, flush=True)
 
 
-def marked(mark: str) -> list[int]:
-    """The processes of our user that were started with this value of MARK, dead ones left out."""
+def marked(mark: str, name: str = MARK) -> list[int]:
+    """The processes of our user that were started with this value of a variable, dead ones left
+    out."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # it ended meanwhile, or is somebody else's
-            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
+            if f"{name}={mark}".encode() in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
     return found
 
