@@ -89,6 +89,10 @@ def _dm_cache(
         return GapReason.CACHE_IMPLAUSIBLE
     if max(demotions, promotions) > moves:
         return GapReason.CACHE_IMPLAUSIBLE
+    # Every read of the volume is a hit or a miss: where many are neither, the counters rewound and
+    # have passed their old values again. Not so for writes: some are never counted.
+    if read_hits + read_misses < _least(disk.reads):
+        return GapReason.CACHE_REWOUND
     return CacheDelta(
         read_hits=read_hits,
         read_misses=read_misses,
@@ -119,6 +123,12 @@ def _most(ios: int, sectors: int, cache: DmCacheCounters, below: int) -> int:
     """The most accesses that an interval's I/O can be: an I/O counts once for each chunk it
     touches. `below` is the I/O of the two legs, where that of a snapshot's readers shows too."""
     return 3 * max(ios + sectors // max(1, cache.chunk_sectors), below) // 2 + SLACK_IO
+
+
+def _least(ios: int) -> int:
+    """The fewest accesses that an interval's I/O can be: as many, but that disk and cache are not
+    read in the same moment."""
+    return 3 * ios // 4 - SLACK_IO
 
 
 def _since(a: int, b: int, most: int) -> int | None:

@@ -20,8 +20,13 @@ def change(before: Reading | None, after: Reading) -> Delta:
 
 
 def between(before: dict[str, Any], after: dict[str, Any], seconds: float = 10) -> Delta:
-    """The delta of a cached volume with enough guest I/O for any plausible cache counts."""
-    busy = wire.disk(reads=10_000_000, writes=10_000_000)
+    """The delta of a cached volume with as many reads as the cache counted, and writes enough for
+    any plausible count."""
+    counted = sum(
+        (after.get(name, 0) - before.get(name, 0)) % (U32 + 1)
+        for name in ("read_hits", "read_misses")
+    )
+    busy = wire.disk(reads=min(counted, 10_000_000), writes=10_000_000)
     return change(
         wire.reading(100, cache=wire.cache(**before)),
         wire.reading(100 + seconds, cache=wire.cache(**after), disk=busy),
@@ -151,6 +156,28 @@ def test_more_accesses_than_io_are_not_believed() -> None:
         11, cache=wire.cache(read_hits=900_000), disk=wire.disk(reads=1000, read_sectors=8000)
     )
     assert change(before, after).cache_gap == GapReason.CACHE_IMPLAUSIBLE
+
+
+@pytest.mark.parametrize(
+    ("counted", "reads"), [(1368, 5051), (1093, 4333), (2057, 5738), (6612, 10_604)]
+)
+def test_reads_that_are_neither_hit_nor_miss_tell_of_a_rewind_that_was_overtaken(
+    counted: int, reads: int
+) -> None:
+    before = wire.reading(1, cache=wire.cache(read_hits=500, read_misses=900))
+    cache = wire.cache(read_hits=500 + counted, read_misses=900)
+    found = change(before, wire.reading(11, cache=cache, disk=wire.disk(reads=reads)))
+    assert (found.reads, found.cache, found.cache_gap) == (
+        reads,
+        CacheDelta(),
+        GapReason.CACHE_REWOUND,
+    )
+
+
+def test_reads_that_disk_and_cache_count_a_moment_apart_are_no_rewind() -> None:
+    before = wire.reading(1, cache=wire.cache())
+    after = wire.reading(11, cache=wire.cache(read_hits=79_000), disk=wire.disk(reads=100_000))
+    assert change(before, after).cache.read_hits == 79_000
 
 
 def test_reads_of_a_snapshot_show_in_the_legs_and_are_believed() -> None:
