@@ -1,6 +1,8 @@
 """What keeps steps from beginning: the global stop, a host's maintenance, its change window.
 
-A step that runs already is still followed: nothing of this kills anything.
+A step that runs already is still followed: nothing of this kills anything. A window says when jobs
+begin: one that has begun is carried to its end, or back, also after the window closes, for the
+volume would lie half-changed until the next day. Stop and maintenance hold every step.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ class Held(Exception):
         self.again_at = again_at
 
 
-def demand_free(host_id: int) -> datetime:
-    """The database's time now; raises `Held` where no step may begin on the host."""
+def demand_free(host_id: int, *, begun: bool = False) -> datetime:
+    """The database's time now; raises `Held` where no step may begin on the host. `begun`: of a
+    job that has changed something there already."""
     # One query: it is asked before each step.
     fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
     asked = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
@@ -41,7 +44,7 @@ def demand_free(host_id: int) -> datetime:
     if host["maintenance_since"] is not None:
         why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
         raise Held(f"{name} is in maintenance{why}", now + LOOK_AGAIN)
-    if start is None or end is None:
+    if start is None or end is None or begun:
         return now
     opening = next_opening(start, end, now)
     if opening is not None:

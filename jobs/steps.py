@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from jobs import audit, holds, turns
 from jobs.clock import database_now
-from jobs.endings import lasting_error, returns_no_more
+from jobs.endings import lasting_error, returns_no_more, touched
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.moves import renew
@@ -49,7 +49,7 @@ def _intend(job: Job, planned: Planned) -> Step | None:
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
     if not job.falls_back and not job.turned and is_cancelled(job):
         return None
-    now = holds.demand_free(job.host_id)
+    now = holds.demand_free(job.host_id, begun=touched(job))
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
     # One that was put back is the last: nothing comes after it before it has run.
