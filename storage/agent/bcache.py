@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from .dm import text
@@ -11,6 +12,7 @@ from .host import Host
 FS = "/sys/fs/bcache"
 STATES = ("no cache", "clean", "dirty", "inconsistent")
 
+_DEVICE = re.compile(r"bcache\d+")
 _HUMAN = re.compile(r"(-?)(\d+)(?:\.(\d))?([kMGTPEZY]?)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -65,9 +67,36 @@ def folder(kname: str) -> str:
     return f"/sys/block/{kname}/bcache"
 
 
+def devices(host: Host) -> tuple[str, ...]:
+    """Every bcacheN that is there."""
+    return tuple(name for name in host.list("/sys/block") if _DEVICE.fullmatch(name))
+
+
+def below(host: Host, device: str) -> str | None:
+    """kname of the backing device under a bcacheN; None for any other device. Not by `slaves`: the
+    cache device is one too."""
+    link = host.link(folder(device)) if _DEVICE.fullmatch(device) else None
+    return None if link is None else _owner(link)
+
+
 def backing(host: Host, kname: str) -> Backing | None:
     """The backing device on `kname`; None when it is none, or is not registered."""
-    here = folder(kname)
+    return _backing(host, kname, folder(kname))
+
+
+def other_backings(host: Host, lvs: Collection[str]) -> tuple[Backing, ...]:
+    """The registered backing devices that are none of `lvs` (knames): disks, partitions, arrays.
+    The folder of a bcacheN leads to that of its backing device, which would be found twice."""
+    names = [name for name in host.list("/sys/class/block") if name not in lvs]
+    found = [
+        _backing(host, name, f"/sys/class/block/{name}/bcache")
+        for name in names
+        if _DEVICE.fullmatch(name) is None
+    ]
+    return tuple(each for each in found if each is not None)
+
+
+def _backing(host: Host, kname: str, here: str) -> Backing | None:
     state = text(host, f"{here}/state")
     if state not in STATES:
         return None

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import PROTOCOL, VERSION, boot, disks, inventory, links, orphans, policy, recovery
+from . import PROTOCOL, VERSION, boot, disks, inventory, links, orphans, policy, recovery, visible
 from .dm import text
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
+from .problems import Problem, problem
 
 TOOLS = (
     "lvs",
@@ -32,16 +33,6 @@ TOOLS = (
 BUS = "/run/dbus/system_bus_socket"
 # Before 4.12 the smq policy and the write-back of dm-cache stalled under load.
 LEAST_KERNEL = (4, 12)
-CONFIG = (
-    "lvmconfig",
-    "--type",
-    "full",
-    "devices/scan_lvs",
-    "devices/global_filter",
-    "devices/filter",
-)
-
-Problem = dict[str, str]
 
 
 def hello(host: Host) -> dict[str, Any]:
@@ -53,12 +44,12 @@ def hello(host: Host) -> dict[str, Any]:
     problems = [
         *_tool_problems(tools, bus=host.exists(BUS)),
         *_kernel_problems(kernel),
-        *_config_problems(host),
+        *visible.of_config(host),
         *recovery.of_boot(booted),
         *_facts_problems(host, facts),
     ]
     if failure is not None:
-        problems.append(_problem(failure.code, "error", failure.message, failure.correction))
+        problems.append(problem(failure.code, "error", failure.message, failure.correction))
     return {
         "agent": VERSION,
         "protocol": PROTOCOL,
@@ -81,10 +72,6 @@ def hello(host: Host) -> dict[str, Any]:
     }
 
 
-def _problem(code: str, severity: str, message: str, correction: str) -> Problem:
-    return {"code": code, "severity": severity, "message": message, "correction": correction}
-
-
 def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
     if not host.has_tool("lvs"):
         return None, None
@@ -97,35 +84,35 @@ def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
     if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
-        yield _problem(
+        yield problem(
             "no_lvm2",
             "error",
             "lvm2 is not installed: there is nothing to manage here.",
             "Install the package lvm2.",
         )
     if not tools["cache_check"]:
-        yield _problem(
+        yield problem(
             "no_thin_provisioning_tools",
             "error",
             "cache_check is missing: LVM could not check or repair a cache pool.",
             "Install the package thin-provisioning-tools.",
         )
     if not (tools["make-bcache"] and tools["bcache-super-show"]):
-        yield _problem(
+        yield problem(
             "no_bcache_tools",
             "info",
             "make-bcache is missing: no bcache volumes can be made.",
             "Install the package bcache-tools, if you want bcache volumes.",
         )
     if not tools["busctl"]:
-        yield _problem(
+        yield problem(
             "no_systemd",
             "error",
             "busctl is missing: no operation can be started.",
             "The agent needs a host that systemd runs.",
         )
     elif not bus:
-        yield _problem(
+        yield problem(
             "no_dbus",
             "error",
             f"There is no {BUS}: systemd cannot be asked, so no operation can be started.",
@@ -136,33 +123,11 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
 def _kernel_problems(kernel: str) -> Iterable[Problem]:
     match = re.match(r"(\d+)\.(\d+)", kernel)
     if match is not None and (int(match.group(1)), int(match.group(2))) < LEAST_KERNEL:
-        yield _problem(
+        yield problem(
             "kernel_old",
             "error",
             f"Kernel {kernel} is older than 4.12: its dm-cache stalls when it moves blocks.",
             "Upgrade the kernel; any of a supported distribution is new enough.",
-        )
-
-
-def _config_problems(host: Host) -> Iterable[Problem]:
-    try:
-        result = host.run(CONFIG, timeout=10.0)
-    except (MissingTool, TimedOut):
-        return
-    if re.search(r"(?m)^\s*scan_lvs=1\s*$", result.stdout):
-        yield _problem(
-            "scan_lvs",
-            "error",
-            "LVM looks inside logical volumes (scan_lvs=1): it can take a guest's own VG for the "
-            "host's.",
-            "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
-        )
-    if host.exists("/sys/fs/bcache") and not re.search(r"filter=\[.*bcache", result.stdout):
-        yield _problem(
-            "bcache_scanned",
-            "warning",
-            "LVM scans /dev/bcache*: a guest's PV on a bcache volume would become the host's.",
-            'Set devices/global_filter=["r|^/dev/bcache.*|"] in /etc/lvm/lvm.conf.',
         )
 
 
@@ -171,7 +136,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
         return
     for array in facts["arrays"]:
         if array["degraded_count"]:
-            yield _problem(
+            yield problem(
                 "array_degraded",
                 "error",
                 f"{array['name']} ({array['level']}) lacks disks: {array['degraded_count']}.",
@@ -180,18 +145,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
     yield from recovery.of_facts(facts)
     yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)
-    guests = {lv["dev"] for lv in facts["lvs"] if lv["dev"] is not None}
-    names = {f"dm-{dev.partition(':')[2]}" for dev in guests}
-    for pv in facts["pvs"]:
-        real = host.real(f"/dev/{pv['name']}")
-        kname = "" if real is None else real.rsplit("/", 1)[-1]
-        if kname.startswith("bcache") or kname in names:
-            yield _problem(
-                "foreign_vg_on_guest_disk",
-                "error",
-                f"VG {pv['vg_name'] or '(none)'} lies on {pv['name']}, which is a guest's disk.",
-                "Exclude guests' disks with devices/global_filter in /etc/lvm/lvm.conf.",
-            )
+    yield from visible.of_facts(host, facts)
     for lv in facts["lvs"]:
         yield from _single_writeback(lv, facts)
 
@@ -203,7 +157,7 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
             tiers[pv["vg_uuid"]].add(pv["tier"])
     every = set().union(*tiers.values()) if tiers else set()
     if every == {"fast", "slow"} and not any(found == every for found in tiers.values()):
-        yield _problem(
+        yield problem(
             "split_vgs",
             "warning",
             "SSD and HDD are in different VGs: an LVM cache must be in the VG of its volume.",
@@ -228,7 +182,7 @@ def _single_writeback(lv: dict[str, Any], facts: dict[str, Any]) -> Iterable[Pro
             for pv in segment["pvs"]
         ]
     if any(name in by_name and not by_name[name]["redundant"] for name in pvs):
-        yield _problem(
+        yield problem(
             "writeback_single_ssd",
             "warning",
             f"{lv['vg_name']}/{lv['name']} uses writeback on an SSD without a mirror: if it dies, "

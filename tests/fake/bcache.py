@@ -82,7 +82,7 @@ def register(machine: Machine, path: str) -> None:
             raise oserror(errno.EINVAL)
         machine.csets.append(CacheSet(lv, found.cset_uuid, found.bucket_bytes))
     else:
-        taken = {each.number for each in machine.backings}
+        taken = {each.number for each in machine.backings} | machine.bcache_numbers()
         number = next(n for n in range(len(taken) + 1) if n not in taken)
         cset = machine.cset(found.cset_uuid) if found.attached else None
         if found.attached and cset is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.fake import bcache, group, monitor, udev
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
-from tests.fake.parts import EXTENT, Load, Lv, Process, Run, Signature, Vg
+from tests.fake.parts import EXTENT, SECTOR, BcacheDisk, Load, Lv, Process, Run, Signature, Vg
 
 if TYPE_CHECKING:
     from tests.fake.host import FakeHost
@@ -48,6 +48,24 @@ class Hands:
             found.seqno += 1
         self.scribble(lv)
         return lv
+
+    def make_bcache(
+        self, below: str, cache: str, *, number: int = 0, mode: str = "writethrough"
+    ) -> BcacheDisk:
+        """bcacheN of two whole devices, as `make-bcache -B … -C …` makes it; the PV that lay on
+        `below` lies on it."""
+        with self.host.changing() as machine:
+            devices = {each.name: each for each in (*machine.disks, *machine.arrays)}
+            made = BcacheDisk(
+                f"bcache{number}", devices[below].size_bytes - 16 * SECTOR, False, major=251,
+                minor=number * 128, below=devices[below], cache=devices[cache],
+                uuid=machine.uuid4(), cset_uuid=machine.uuid4(), cache_mode=mode,
+            )  # fmt: skip
+            machine.disks.append(made)
+            for pv in (pv for vg in machine.vgs for pv in vg.pvs):
+                if pv.device is made.below:
+                    pv.device = made
+        return made
 
     def lv(self, name: str, vg: str = "vg0") -> Lv:
         found = _vg(self.host.machine, vg).lv(name)

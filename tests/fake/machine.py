@@ -7,7 +7,20 @@ import itertools
 import uuid
 from dataclasses import dataclass, field
 
-from tests.fake.parts import MIB, Array, Backing, CacheSet, Disk, Load, Lv, Process, Pv, Run, Vg
+from tests.fake.parts import (
+    MIB,
+    Array,
+    Backing,
+    BcacheDisk,
+    CacheSet,
+    Disk,
+    Load,
+    Lv,
+    Process,
+    Pv,
+    Run,
+    Vg,
+)
 
 
 @dataclass(eq=False)
@@ -75,6 +88,11 @@ class Machine:
 
     def backing(self, lv: Lv) -> Backing | None:
         return next((each for each in self.backings if each.lv is lv), None)
+
+    def bcache_numbers(self) -> set[int]:
+        """Those that are taken by devices made by hand."""
+        names = [disk.name for disk in self.disks if isinstance(disk, BcacheDisk)]
+        return {int(name.removeprefix("bcache")) for name in names}
 
     def cset(self, uuid: str) -> CacheSet | None:
         return next((each for each in self.csets if each.uuid == uuid), None)

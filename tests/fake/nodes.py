@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.fake import bcache
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
-from tests.fake.parts import DM_MAJOR, SECTOR, Array, Backing, CacheSet, Disk, Lv
+from tests.fake.parts import DM_MAJOR, SECTOR, Array, Backing, BcacheDisk, CacheSet, Disk, Lv
 
 if TYPE_CHECKING:
     from tests.fake.tree import Tree
@@ -67,12 +67,11 @@ def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: D
     tree.file(f"{real}/queue/logical_block_size", f"{queue.sector_bytes}\n")
     tree.folder(f"{real}/holders")
     tree.folder(f"{real}/slaves")
-    up = "../" * (real.count("/") - 1)
     target = real.removeprefix("/sys/")
     tree.link(f"/sys/block/{name}", f"../{target}")
     tree.link(f"/sys/class/block/{name}", f"../../{target}")
     tree.link(f"/sys/dev/block/{dev}", f"../../{target}")
-    tree.link(f"{real}/subsystem", f"{up}class/block")
+    tree.link(f"{real}/subsystem", _relative(real, "/sys/class/block"))
     tree.device(f"/dev/{name}", dev)
     return real
 
@@ -83,7 +82,7 @@ def _stands_on(tree: Tree, upper: str, lower: str) -> None:
 
 
 def home(device: Disk | Array) -> str:
-    if isinstance(device, Array):
+    if isinstance(device, Array | BcacheDisk):
         return VIRTUAL
     return f"{PCI}/host0/target0:0:{device.minor // 16}/block"
 
@@ -91,7 +90,8 @@ def home(device: Disk | Array) -> str:
 def disks(machine: Machine, tree: Tree) -> None:
     for disk in machine.disks:
         real = _block(tree, disk.name, disk.dev, disk.size_bytes, home(disk), disk)
-        tree.file(f"{real}/device/model", f"{disk.model or ''}\n")
+        if not isinstance(disk, BcacheDisk):
+            tree.file(f"{real}/device/model", f"{disk.model or ''}\n")
     for array in machine.arrays:
         real = _block(tree, array.name, array.dev, array.size_bytes, VIRTUAL, array.members[0])
         md = f"{real}/md"
@@ -147,6 +147,9 @@ def bcache_devices(machine: Machine, tree: Tree) -> None:
         _cache_set(tree, cset)
     for backing in machine.backings:
         _backing(tree, backing)
+    for disk in machine.disks:
+        if isinstance(disk, BcacheDisk):
+            _made_by_hand(tree, disk)
 
 
 def _cache_set(tree: Tree, cset: CacheSet) -> None:
@@ -196,6 +199,34 @@ def _backing(tree: Tree, backing: Backing) -> None:
         tree.link(f"{here}/cache", f"../../../../../fs/bcache/{uuid}")
         bdev = f"/sys/fs/bcache/{uuid}/bdev{backing.number}"
         tree.link(bdev, f"../../../devices/virtual/block/{lv.kname}/bcache")
+
+
+def _made_by_hand(tree: Tree, disk: BcacheDisk) -> None:
+    top, fs = f"{VIRTUAL}/{disk.name}", f"/sys/fs/bcache/{disk.cset_uuid}"
+    data, cache = (f"{home(each)}/{each.name}" for each in (disk.below, disk.cache))
+    for lower in (data, cache):
+        _stands_on(tree, top, lower)
+    tree.link(f"{top}/bcache", _relative(top, f"{data}/bcache"))
+    here = f"{data}/bcache"
+    tree.link(f"{here}/dev", _relative(here, top))
+    tree.link(f"{here}/cache", _relative(here, fs))
+    modes = " ".join(f"[{each}]" if each == disk.cache_mode else each for each in bcache.MODES)
+    for name, content in {
+        "backing_dev_uuid": disk.uuid, "state": "clean", "cache_mode": modes, "dirty_data": "0.0k",
+        "sequential_cutoff": "4.0M", "writeback_percent": "10",
+    }.items():  # fmt: skip
+        tree.file(f"{here}/{name}", f"{content}\n")
+    tree.link(f"{cache}/bcache/set", _relative(f"{cache}/bcache", fs))
+    tree.file(f"{cache}/bcache/nbuckets", f"{disk.cache.size_bytes // (512 << 10)}\n")
+    tree.link(f"{fs}/cache0", _relative(fs, f"{cache}/bcache"))
+    tree.link(f"{fs}/bdev0", _relative(fs, f"{data}/bcache"))
+    tree.file(f"{fs}/bucket_size", "512.0k\n")
+    tree.file(f"{fs}/cache_available_percent", "99\n")
+
+
+def _relative(folder: str, target: str) -> str:
+    """As sysfs stores a link that lies in `folder`."""
+    return "../" * (folder.count("/") - 1) + target.removeprefix("/sys/")
 
 
 def bus(machine: Machine, tree: Tree) -> None:

@@ -60,6 +60,18 @@ class Array:
 
 
 @dataclass(eq=False)
+class BcacheDisk(Disk):
+    """A bcacheN that root made by hand of whole devices: `below` holds the data, `cache` is the
+    device of its cache set. To the kernel it is no rotating disk, whatever is below."""
+
+    below: Disk | Array = field(kw_only=True)
+    cache: Disk | Array = field(kw_only=True)
+    uuid: str = field(kw_only=True)
+    cset_uuid: str = field(kw_only=True)
+    cache_mode: str = "writethrough"
+
+
+@dataclass(eq=False)
 class Run:
     """Consecutive physical extents. `through` is what LVM shows for them during a pvmove."""
 

@@ -24,7 +24,7 @@ MAY_BE_MISSING = re.compile(
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
     r"|/sys/block/[^/]*/(md(/level)?|dm/\w+|device(/model)?)"
     r"|/sys/block/[^/]*/(slaves|holders)"
-    r"|/sys/block/[^/]*/bcache(/(state|dev|cache|set))?"
+    r"|/sys/(class/)?block/[^/]*/bcache(/(state|dev|cache|set))?"
 )
 
 
