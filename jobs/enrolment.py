@@ -134,9 +134,13 @@ def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
         host.port = port  # a port given at enrolment may be a forwarded one: it stays
     host.machine_id, host.enrol_digest, host.enrol_expires_at = machine_id, "", None
     if host.state in (HostState.PENDING, HostState.UNVERIFIED):
-        host.state, host.host_key_seen = HostState.UNVERIFIED, key
+        host.state = HostState.UNVERIFIED
     elif key != host.host_key:
-        host.state, host.host_key_seen = HostState.QUARANTINED, key
+        host.state = HostState.QUARANTINED
+    if host.state != HostState.ACTIVE:
+        # In quarantine the pinned key too: what was seen before may have been another machine's,
+        # and the token came from root on this one.
+        host.host_key_seen = key
     try:
         with transaction.atomic():
             host.save()

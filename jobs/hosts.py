@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import hmac
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -42,32 +41,42 @@ def fingerprint(openssh_key: str) -> str:
 
 @transaction.atomic
 def accept_fingerprint(host: Host, fingerprint_seen: str, actor: AbstractBaseUser | None) -> None:
-    """Pin the key that the host showed, once a person says that its fingerprint is the right one.
+    """Pin the key whose fingerprint a person found on the host's console: the one that the host
+    showed or, in quarantine, the one that is pinned already.
 
-    Raises `Refused` where that is not the waiting key's fingerprint.
+    Raises `Refused` where it is the fingerprint of neither. Nothing is asked here: every connection
+    proves the pinned key before a request is sent, and a host that still shows another one is
+    quarantined again by the contact that this asks for.
     """
     row = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
-    if not row.host_key_seen:
+    waiting = {fingerprint(key): key for key in _acceptable(row)}
+    if not waiting:
         raise Refused(
             "not_found",
             f"No key of {row} waits to be accepted.",
             "Run the enrolment line on the host first.",
         )
-    expected = fingerprint(row.host_key_seen)
     given = fingerprint_seen.strip()
-    if not hmac.compare_digest(expected.encode(), given.encode()):
+    if given not in waiting:
         raise Refused(
             "fingerprint_mismatch",
-            f"{row} showed {expected}, not {given[:100]}.",
+            f"{row} waits for {' or '.join(waiting)}, not for {given[:100]}.",
             "Read the fingerprint on the host's console: "
             "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
         )
-    row.host_key, row.host_key_seen = row.host_key_seen, ""
+    row.host_key, row.host_key_seen = waiting[given], ""
     row.state, row.error = HostState.ACTIVE, {}
     row.save(update_fields=["host_key", "host_key_seen", "state", "error"])
-    log.info("host %s: %s accepted by %s", row.name, expected, actor)
+    log.info("host %s: %s accepted by %s", row.name, given, actor)
     host.refresh_from_db()
     nudge.host(host.pk)
+
+
+def _acceptable(host: Host) -> list[str]:
+    """The key that was seen and, in quarantine, the pinned one: what showed another may have been a
+    rescue system, or a stranger at its address for a while."""
+    pinned = host.host_key if host.state == HostState.QUARANTINED else ""
+    return [key for key in (host.host_key_seen, pinned) if key]
 
 
 def ask(

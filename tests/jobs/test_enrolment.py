@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from jobs import enrolment, transport
-from jobs.hosts import fingerprint
+from jobs.hosts import accept_fingerprint, fingerprint
 from jobs.sealing import unseal
 from storage.agent_build import build
 from storage.models import Host
@@ -278,6 +278,37 @@ def test_a_reinstalled_host_is_quarantined_until_its_new_key_is_accepted(
         key,
         new_key,
     )
+
+
+@pytest.mark.parametrize("error", [{"code": "host_key_changed"}, {"code": "twins"}])
+def test_a_quarantined_host_that_reports_its_pinned_key_offers_that_one(
+    begun: tuple[Host, str], error: dict[str, str]
+) -> None:
+    host, _ = begun
+    pinned = host_key()
+    Host.objects.update(
+        state=HostState.QUARANTINED, host_key=pinned, host_key_seen=host_key(), error=error
+    )
+    _, token = enrolment.begin("web1", "198.51.100.7")
+    status, text = post(token, host_key=pinned)
+    assert (status, fingerprint(pinned) in text) == (200, True)
+    host.refresh_from_db()
+    assert (host.state, host.host_key_seen) == (HostState.QUARANTINED, pinned)
+    accept_fingerprint(host, fingerprint(pinned), None)
+    assert (host.state, host.host_key, host.error) == (HostState.ACTIVE, pinned, {})
+
+
+def test_a_quarantined_host_that_reports_a_third_key_offers_that_one_and_stays(
+    begun: tuple[Host, str],
+) -> None:
+    host, _ = begun
+    pinned, reported = host_key(), host_key()
+    Host.objects.update(state=HostState.QUARANTINED, host_key=pinned, host_key_seen=host_key())
+    _, token = enrolment.begin("web1", "198.51.100.7")
+    post(token, host_key=reported)
+    host.refresh_from_db()
+    assert (host.state, host.host_key) == (HostState.QUARANTINED, pinned)
+    assert host.host_key_seen == reported
 
 
 def test_a_host_that_comes_by_another_name_is_answered_by_it(

@@ -172,6 +172,35 @@ def test_a_host_that_shows_another_key_is_compared_with_the_accepted_one(admin: 
     assert "another key" in text
 
 
+@pytest.mark.parametrize("name", ["host", "host-enrol"])
+def test_a_quarantined_host_may_come_back_by_the_key_accepted_before(
+    admin: Client, name: str
+) -> None:
+    host = make.host(state="quarantined", host_key=HOST_KEY, host_key_seen=OTHER_HOST_KEY)
+    text = page(admin, host, name)
+    before, seen = fingerprint(HOST_KEY), fingerprint(OTHER_HOST_KEY)
+    assert f"Accepted before</dt><dd><code>{before}<" in text
+    assert f"Seen last</dt><dd><code>{seen}<" in text
+    assert "ssh-keygen -lf" in text
+    parts = text.split(reverse("host-accept", args=[host.key]))[1:]
+    forms = [part.split("</form>")[0] for part in parts]
+    assert [(before in form, seen in form) for form in forms] == [(True, False), (False, True)]
+    assert "It shows the accepted key: go on" in forms[0]
+    assert "It shows the new key: accept it" in forms[1]
+    admin.post(reverse("host-accept", args=[host.key]), {"fingerprint": before})
+    host.refresh_from_db()
+    assert (host.state, host.host_key, host.host_key_seen) == ("active", HOST_KEY, "")
+
+
+@pytest.mark.parametrize("name", ["host", "host-enrol"])
+def test_a_key_that_was_reported_as_accepted_is_offered_once(admin: Client, name: str) -> None:
+    host = make.host(state="quarantined", host_key=HOST_KEY, host_key_seen=HOST_KEY)
+    text = page(admin, host, name)
+    assert text.count(reverse("host-accept", args=[host.key])) == 1
+    assert "Seen last" not in text
+    assert "reported this one too" in text
+
+
 def test_a_host_that_does_not_answer_says_why_and_what_to_do(admin: Client) -> None:
     error = {"code": "unreachable", "message": "no route to it", "correction": "Open port 22."}
     text = page(admin, make.host(error=error))

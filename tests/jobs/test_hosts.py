@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import asyncssh
 import pytest
 
 from jobs import hosts, nudge, transport
@@ -86,6 +87,64 @@ def test_a_changed_key_quarantines_the_host_until_a_person_accepts_it(sshd: Make
     assert hosts.ask(host, "inventory").ok
     host.refresh_from_db()
     assert (host.state, host.error) == (HostState.ACTIVE, {})
+
+
+def quarantined_by_a_stranger(sshd: Make) -> tuple[Host, Sshd, str]:
+    """A host whose address another machine has: what answers there, and the key that is pinned."""
+    stranger, true_key = sshd(), sshd().host_key
+    host = stranger.host()
+    Host.objects.filter(pk=host.pk).update(host_key=true_key)
+    host.refresh_from_db()
+    with pytest.raises(HostKeyChanged):
+        hosts.ask(host, "hello")
+    return host, stranger, true_key
+
+
+def test_a_host_that_is_back_with_its_pinned_key_is_let_in_by_it(sshd: Make) -> None:
+    server = sshd()
+    host, true_key = server.host(), server.server_key
+    server.close()
+    server.server_key = asyncssh.generate_private_key("ssh-ed25519")
+    server.start()
+    with pytest.raises(HostKeyChanged):
+        hosts.ask(host, "hello")
+    server.close()
+    server.server_key = true_key
+    server.start()
+    accept_fingerprint(host, fingerprint(server.host_key), make.staff_user())
+    assert (host.state, host.host_key, host.host_key_seen) == ("active", server.host_key, "")
+    assert hosts.ask(host, "hello").ok
+    host.refresh_from_db()
+    assert (host.state, host.error) == (HostState.ACTIVE, {})
+
+
+def test_a_stranger_stays_out_also_when_the_pinned_key_is_accepted_again(sshd: Make) -> None:
+    host, stranger, true_key = quarantined_by_a_stranger(sshd)
+    accept_fingerprint(host, fingerprint(true_key), make.staff_user())
+    with pytest.raises(HostKeyChanged):
+        hosts.ask(host, "hello")
+    host.refresh_from_db()
+    assert (host.state, host.host_key) == (HostState.QUARANTINED, true_key)
+    assert host.host_key_seen == stranger.host_key
+    assert stranger.requests == []
+
+
+def test_a_quarantined_host_takes_neither_a_third_fingerprint_nor_none(sshd: Make) -> None:
+    host, stranger, true_key = quarantined_by_a_stranger(sshd)
+    for given in ("", fingerprint(transport.new_key_pair()[1])):
+        with pytest.raises(Refused) as caught:
+            accept_fingerprint(host, given, None)
+        assert caught.value.code == "fingerprint_mismatch"
+        for key in (true_key, stranger.host_key):
+            assert fingerprint(key) in caught.value.message
+    host.refresh_from_db()
+    assert host.state == HostState.QUARANTINED
+
+
+def test_the_pinned_key_waits_for_nobody_while_the_host_is_in_service() -> None:
+    host = make.host(host_key=transport.new_key_pair()[1])
+    with pytest.raises(Refused, match="No key"):
+        accept_fingerprint(host, fingerprint(host.host_key), None)
 
 
 def test_a_failure_is_kept_until_the_next_good_contact(sshd: Make) -> None:
