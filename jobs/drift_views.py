@@ -12,6 +12,7 @@ from jobs.clock import database_now
 from jobs.inplace import part_or_page
 from jobs.models import Job, Kind
 from jobs.verbs import preview_of, row_of, show_refusal
+from storage.acceptance import accept_refusal
 from storage.access import Right, staff_view
 from storage.difference import differences_of, drift_of_row, repair_refusal, repaired
 from storage.drift import settle
@@ -47,7 +48,11 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     return part_or_page(
         request,
         "jobs/_drift.html",
-        {"drift": drift, "volume": row.volume},
+        {
+            "drift": drift,
+            "no_accept": accept_refusal(row, drift) if drift is not None else None,
+            "volume": row.volume,
+        },
         title="Not as recorded",
         of=row.volume,
         is_quiet=drift is None,
@@ -119,10 +124,4 @@ def _accept_refusal(row: VolumeRow) -> Refused | None:
     drift = drift_of_row(row)
     if drift is None:
         return Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
-    if not drift.can_accept:
-        return Refused(
-            "unsupported",
-            f"{row.volume} has a cache that Tiercel did not make and cannot describe.",
-            "Remove that cache on the host, then read the host again.",
-        )
-    return None
+    return accept_refusal(row, drift)

@@ -39,13 +39,18 @@ UNFINISHED = {
 @dataclass(frozen=True, slots=True)
 class Drift:
     """The differences of one volume. `refusal` is why no job could bring the record back, None
-    where one can; `can_accept` is False where no record could say what is there; `is_unfinished`:
-    the volume's creation ended half-way."""
+    where one can; `lasting` are the differences that accepting would leave; `is_unfinished`: the
+    volume's creation ended half-way."""
 
     differences: tuple[Difference, ...]
     refusal: Refused | None
-    can_accept: bool
+    lasting: tuple[Difference, ...]
     is_unfinished: bool
+
+    @property
+    def can_accept(self) -> bool:
+        """False where no record could say all of what is there."""
+        return not self.lasting
 
 
 def drift_of_row(row: VolumeRow) -> Drift | None:
@@ -54,19 +59,18 @@ def drift_of_row(row: VolumeRow) -> Drift | None:
     found = differences_of(row)
     if not found:
         return None
-    half_made = is_unfinished(found)
-    can_accept = row.wish is not None and not half_made
-    return Drift(found, repair_refusal(row), can_accept, half_made)
+    return Drift(found, repair_refusal(row), lasting_differences(row), is_unfinished(found))
 
 
 def differences_of(row: VolumeRow) -> tuple[Difference, ...]:
     """The differences alone: whether they can be undone is a plan's work."""
-    recorded = row.volume.current_wish
-    if row.lv is not None and (unfinished := _unfinished(row, row.lv)):
-        return unfinished
-    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
-        return ()
-    return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
+    return _differences_from(row.volume.current_wish, row)
+
+
+def lasting_differences(row: VolumeRow) -> tuple[Difference, ...]:
+    """The differences that would be left with what is there as the record: a record has no words
+    for them, and may say of what is only away that it never was."""
+    return _differences_from(row.wish, row) if row.wish is not None else differences_of(row)
 
 
 def is_unfinished(differences: tuple[Difference, ...]) -> bool:
@@ -111,6 +115,14 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
     )
 
 
+def _differences_from(recorded: Wish | None, row: VolumeRow) -> tuple[Difference, ...]:
+    if row.lv is not None and (unfinished := _unfinished(row, row.lv)):
+        return unfinished
+    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
+        return ()
+    return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
+
+
 def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
     is_ours = MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == row.volume.key
     if not is_ours or _is_retired(lv):
@@ -130,14 +142,18 @@ def _differences(
         return
     if not row.volume.managed:
         yield Difference("Management", "tagged as this volume", "the tag is gone")
-    if recorded.layout == "bcache" and lv.bcache is None:
-        yield Difference("bcache", "registered", "not registered: it has no device")
+    if recorded.layout == "bcache" and (lv.bcache is None or lv.bcache.device is None):
+        why = "not registered" if lv.bcache is None else "waiting for its cache set"
+        yield Difference("bcache", "running", f"{why}: it has no device")
         return
     if not 0 <= lv.guest_size_bytes - recorded.size_bytes < extent_bytes:
         yield Difference("Size", size(recorded.size_bytes), size(lv.guest_size_bytes))
     now = row.wish
     if now is None:
         yield Difference("Cache", _named(recorded.cache), "one that Tiercel did not make")
+        return
+    if row.cache is not None and row.cache.size_bytes is None:
+        yield Difference("Cache", _named(recorded.cache), "one whose SSD is not registered")
         return
     if recorded.tier != now.tier:
         yield Difference("Lies on", recorded.tier.upper(), now.tier.upper())

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, Self
 
 from storage.caches import Cache
-from storage.difference import differences_of, is_unfinished
+from storage.difference import differences_of, is_unfinished, lasting_differences
 from storage.facts import HostFacts, LogicalVolume
 from storage.plan.lost import loss_of
 from storage.rows import VolumeRow
@@ -140,6 +140,8 @@ def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
         )
         code, said = "drift", f"{name} is not as recorded ({parts})."
         how = "Repair it, or accept what the host has, on the volume's page."
+        if lasting_differences(row):
+            how = "Open the volume: its page says what helps."
     yield Finding(code, "warning", name, said, how, row.volume.key)
 
 

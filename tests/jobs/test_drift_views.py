@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, Kind
+from storage.facts import BcacheBacking
 from storage.models import Volume
-from storage.wish import GIB, LvmCache, Wish
+from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.scene import Scene, job, scene
 
@@ -75,6 +77,62 @@ def test_accepting_makes_what_is_there_the_record(staff: Client) -> None:
     assert page(staff, "volume-drift", volume.key).strip() == ""
     assert not Job.objects.exists()
     assert staff.post(reverse("volume-drift-accept", args=[volume.key])).status_code == 422
+
+
+def not_accepted(client: Client, volume: Volume) -> str:
+    """The page of a volume whose record stays what it is, whoever asks."""
+    before = volume.wish
+    text = page(client, "volume-drift", volume.key)
+    assert reverse("volume-drift-accept", args=[volume.key]) not in text
+    response = client.post(reverse("volume-drift-accept", args=[volume.key]))
+    assert response.status_code == 422
+    volume.refresh_from_db()
+    assert volume.wish == before
+    return text
+
+
+def bcache_recorded(there: Scene) -> Volume:
+    cache = Bcache("s-aaaaaaaaaaaaaaaa", make.CSET_UUID, 2 * GIB)
+    there.volume.wish = Wish(8 * GIB, layout="bcache", cache=cache).to_json()
+    there.volume.save()
+    return there.volume
+
+
+def test_a_volume_that_is_not_registered_does_not_become_one_without_a_cache(
+    staff: Client,
+) -> None:
+    volume = bcache_recorded(scene(layout="bcache"))
+    text = not_accepted(staff, volume)
+    assert "not registered" in text and "As root on the host: /usr/lib/tiercel/agent.pyz" in text
+
+
+@pytest.mark.parametrize("backing", [None, make.bcache(state="dirty", device=None)])
+def test_a_lost_ssd_is_not_accepted_away(staff: Client, backing: BcacheBacking | None) -> None:
+    pvs = (make.pv(), make.fast_pv("[unknown]", missing=True))
+    vgs = (make.vg(missing_pv_count=1),)
+    volume = bcache_recorded(scene(make.lv(bcache=backing), layout="bcache", pvs=pvs, vgs=vgs))
+    assert "The card about the lost SSD" in not_accepted(staff, volume)
+    assert "Data may be lost" in page(staff, "volume-loss", volume.key)
+
+
+def test_what_no_record_could_say_is_left_to_a_repair(staff: Client) -> None:
+    untagged, emptied = cached(), cached(policy="cleaner")
+    Volume.objects.filter(pk=untagged.volume.pk).update(managed=False)
+    untagged.volume.refresh_from_db()
+    for there, words in ((untagged, "the tag is gone"), (emptied, "(cleaner)")):
+        text = not_accepted(staff, recorded(there))
+        assert words in text and "Repair it instead." in text
+
+
+def test_a_half_made_volume_is_finished_and_not_accepted(staff: Client) -> None:
+    there = scene(make.lv(tags=("tiercel.zeroing",)), managed=False)
+    key = there.volume.key
+    lv = dataclasses.replace(there.lv, tags=make.tags(key, zeroing=True))
+    there.host.facts = make.inventory(make.facts(lv))
+    there.host.save()
+    assert "Finish it" in not_accepted(staff, there.volume)
+    text = staff.post(reverse("volume-drift-accept", args=[key])).content.decode()
+    assert "was never finished" in text
 
 
 def test_repairing_previews_the_record(staff: Client) -> None:

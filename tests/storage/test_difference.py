@@ -45,6 +45,12 @@ def words(found: VolumeRow) -> list[str]:
     return [each.what for each in drift.differences] if drift is not None else []
 
 
+def can_accept(found: VolumeRow) -> bool:
+    drift = drift_of_row(found)
+    assert drift is not None
+    return drift.can_accept
+
+
 def cached(**fields: Any) -> LogicalVolume:
     return make.lv(cache=make.dm_cache(POOL, **fields), layout=("cache",))
 
@@ -107,17 +113,40 @@ def test_a_cache_that_is_gone_or_came_by_hand_is_drift() -> None:
     assert words(row(cached(), Wish(8 * GIB))) == ["Cache"]
 
 
-def test_a_bcache_volume_that_is_not_registered_is_drift_and_nothing_else() -> None:
-    assert words(row(make.lv(), READY)) == ["bcache"]
+def test_a_bcache_volume_that_does_not_run_is_drift_and_nothing_else_and_no_record() -> None:
+    """What is there has neither the cache nor the size that its guest knows."""
+    waiting = make.lv(bcache=make.bcache(state="dirty", device=None, size_bytes=0))
+    for lv in (make.lv(size_bytes=8 * GIB + 4 * MIB), waiting):
+        found = row(lv, READY)
+        assert words(found) == ["bcache"]
+        assert not can_accept(found)
 
 
-def test_a_lost_tag_is_drift() -> None:
-    assert words(row(cached(), CACHED, managed=False)) == ["Management"]
+def test_a_cache_whose_set_is_not_registered_is_no_record() -> None:
+    backing = make.bcache(cset_uuid=make.CSET_UUID, state="dirty")
+    found = row(make.lv(bcache=backing), READY)
+    assert words(found) == ["Cache"]
+    assert not can_accept(found)
+
+
+def test_a_lost_tag_is_drift_that_no_record_could_say() -> None:
+    found = row(cached(), CACHED, managed=False)
+    assert words(found) == ["Management"]
+    assert not can_accept(found)
+    assert not can_accept(row(cached(policy="cleaner"), CACHED))
+
+
+def test_what_a_record_can_say_may_be_accepted() -> None:
+    bare, sized = row(make.lv(), CACHED), row(cached(size_bytes=4 * GIB), CACHED)
+    off = row(make.lv(tags=("tiercel.retired=1700000000", "tiercel.name=web12")), Wish(8 * GIB))
+    uncached = row(make.lv(bcache=make.bcache()), READY)
+    assert all(can_accept(each) for each in (bare, sized, off, uncached))
 
 
 def test_a_volume_retired_by_hand_is_drift() -> None:
     retired = make.lv(tags=("tiercel.retired=1700000000",))
     assert words(row(retired, Wish(8 * GIB))) == ["State"]
+    assert not can_accept(row(retired, Wish(8 * GIB))), "half of its marks say nothing"
 
 
 def test_what_was_never_recorded_or_is_retired_has_no_drift() -> None:

@@ -1,0 +1,56 @@
+"""Why what a host has cannot become the record of a volume, and what helps instead. In words."""
+
+from __future__ import annotations
+
+from storage.difference import Drift
+from storage.loss import loss_of_row
+from storage.plan import Refused
+from storage.reboot import AGENT
+from storage.rows import VolumeRow
+
+
+def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
+    """None where accepting leaves no difference."""
+    if drift.can_accept:
+        return None
+    if drift.is_unfinished:
+        return Refused(
+            "unfinished",
+            f"{row.volume} was never finished.",
+            "Finish it on its page, or retire and destroy it.",
+        )
+    if _is_away(row):
+        return _away(row)
+    if row.wish is None:
+        return Refused(
+            "unsupported",
+            f"{row.volume} has a cache that Tiercel did not make and cannot describe.",
+            "Remove that cache on the host, then read the host again.",
+        )
+    left = "; ".join(f"{each.what}: {each.found}" for each in drift.lasting)
+    return Refused(
+        "unsupported", f"No record of {row.volume} can say this: {left}.", "Repair it instead."
+    )
+
+
+def _is_away(row: VolumeRow) -> bool:
+    """What is there is not the volume as its guest knows it: bcache gives it no device, or does
+    not tell of the cache."""
+    if row.lv is None or row.volume.layout != "bcache":
+        return False
+    has_device = row.lv.bcache is not None and row.lv.bcache.device is not None
+    return not has_device or (row.cache is not None and row.cache.size_bytes is None)
+
+
+def _away(row: VolumeRow) -> Refused:
+    if loss_of_row(row) is not None:
+        return Refused(
+            "degraded",
+            f"{row.volume} misses its SSD, and the record is the last that is known of its cache.",
+            "The card about the lost SSD on the volume's page says what is left to do.",
+        )
+    return Refused(
+        "unregistered",
+        f"{row.volume} is not registered with bcache, so neither its size nor its cache is known.",
+        f"As root on the host: {AGENT} boot. Then read the host again.",
+    )
