@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import PROTOCOL, VERSION, boot, disks, inventory, links, orphans, policy, recovery, visible
+from . import (
+    PROTOCOL,
+    VERSION,
+    boot,
+    disks,
+    inventory,
+    links,
+    orphans,
+    policy,
+    recovery,
+    visible,
+    writeback,
+)
 from .dm import text
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
@@ -146,8 +158,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
     yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)
     yield from visible.of_facts(host, facts)
-    for lv in facts["lvs"]:
-        yield from _single_writeback(lv, facts)
+    yield from writeback.of_facts(host, facts)
 
 
 def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
@@ -163,31 +174,6 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
             "SSD and HDD are in different VGs: an LVM cache must be in the VG of its volume.",
             "Add an SSD (or a part of one) to the HDDs' VG with vgextend, merge the VGs with "
             "vgmerge, or use bcache volumes, which may span VGs.",
-        )
-
-
-def _single_writeback(lv: dict[str, Any], facts: dict[str, Any]) -> Iterable[Problem]:
-    by_name = {pv["name"]: pv for pv in facts["pvs"]}
-    pvs: list[str] = []
-    if lv["cache"] is not None and lv["cache"]["mode"] == "writeback":
-        pvs = lv["cache"]["pvs"]
-    elif lv["bcache"] is not None and lv["bcache"]["cache_mode"] == "writeback":
-        csets = {cset["uuid"]: cset["lv_uuid"] for cset in facts["csets"]}
-        on = csets.get(lv["bcache"]["cset_uuid"])
-        pvs = [
-            pv
-            for each in facts["lvs"]
-            if each["uuid"] == on
-            for segment in each["segments"]
-            for pv in segment["pvs"]
-        ]
-    if any(name in by_name and not by_name[name]["redundant"] for name in pvs):
-        yield problem(
-            "writeback_single_ssd",
-            "warning",
-            f"{lv['vg_name']}/{lv['name']} uses writeback on an SSD without a mirror: if it dies, "
-            "new data is lost.",
-            "Change its mode to writethrough, or mirror the SSD.",
         )
 
 

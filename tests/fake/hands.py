@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 from tests.fake import bcache, group, monitor, udev
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
-from tests.fake.parts import EXTENT, SECTOR, BcacheDisk, Load, Lv, Process, Run, Signature, Vg
+from tests.fake.parts import (
+    EXTENT,
+    KIB,
+    SECTOR,
+    BcacheDisk,
+    CacheSet,
+    Load,
+    Lv,
+    Process,
+    Run,
+    Signature,
+    Vg,
+)
 
 if TYPE_CHECKING:
     from tests.fake.host import FakeHost
@@ -66,6 +78,15 @@ class Hands:
                 if pv.device is made.below:
                     pv.device = made
         return made
+
+    def attach(self, lv: str, disk: BcacheDisk, mode: str, vg: str = "vg0") -> None:
+        """A volume formatted for bcache comes to the cache set of a bcacheN made by hand."""
+        backing = self.host.machine.backing(self.lv(lv, vg))
+        if backing is None:
+            raise KeyError(f"{vg}/{lv} is no bcache")
+        with self.host.changing():
+            backing.cset = CacheSet(backing.lv, disk.cset_uuid, 512 * KIB)
+            backing.cache_mode = mode
 
     def lv(self, name: str, vg: str = "vg0") -> Lv:
         found = _vg(self.host.machine, vg).lv(name)
