@@ -171,9 +171,9 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
         yield problem(
             "split_vgs",
             "warning",
-            "SSD and HDD are in different VGs: an LVM cache must be in the VG of its volume.",
-            "Add an SSD (or a part of one) to the HDDs' VG with vgextend, merge the VGs with "
-            "vgmerge, or use bcache volumes, which may span VGs.",
+            "SSD and HDD are in different VGs: a cache and its volume must lie in one VG.",
+            "Add an SSD to the HDDs' VG (a button on the host's page, or vgextend), or merge the "
+            "VGs with vgmerge, offline.",
         )
 
 

@@ -27,3 +27,15 @@ def test_a_host_that_cannot_start_operations_says_so_before_and_when_asked(
     with agent.unchanged():
         error = agent.ask("volume.create", args, expect)["error"]
     assert error["code"] == "internal" and word in error["message"]
+
+
+def test_an_ssd_in_a_group_of_its_own_is_no_use_to_bcache_either(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    (told,) = [
+        problem
+        for problem in hello(make_fake_host(split_vgs=True))["problems"]
+        if problem["code"] == "split_vgs"
+    ]
+    assert "a cache and its volume must lie in one VG" in told["message"]
+    assert "vgmerge, offline" in told["correction"] and "bcache" not in told["correction"]
