@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.difference import differences_of
-from storage.facts import HostFacts
+from storage.facts import HostFacts, LogicalVolume
 from storage.rows import VolumeRow
 from storage.templatetags.units import counted, size
 
 SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})
 AGENT = "/usr/lib/tiercel/agent.pyz"
+NAMED = 5
+"""So many volumes are named where there may be hundreds."""
+FAILED, INACTIVE = "failed, or needs a check", "not active"
+INCONSISTENT, UNREGISTERED = "inconsistent", "bcache does not run it"
+UNKNOWN = {
+    FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
+    "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
+    INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
+    INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
+    UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT} boot, then read the "
+    "host again; its page tells where its SSD is lost.",
+}
+"""What to do, by why nobody knows what a cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +41,7 @@ def before_restart(
     hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeRow], unfinished_jobs: int
 ) -> tuple[Point, ...]:
     """Whether the host may be restarted now, from its last inventory."""
-    return (_clean(facts), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
+    return (_clean(facts, rows), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
 
 
 def after_restart(
@@ -38,26 +51,70 @@ def after_restart(
     return (_ran(hello), _active(rows), _caches(rows), _settings(rows))
 
 
-def _clean(facts: HostFacts) -> Point:
+def _clean(facts: HostFacts, rows: Sequence[VolumeRow]) -> Point:
+    unknown = _unknown(facts, rows)
     dirty = {
-        f"{lv.vg_name}/{lv.name}": found
+        name: found
         for lv in facts.public_lvs()
-        if (found := _dirty_bytes(lv.cache, lv.bcache))
+        if (name := f"{lv.vg_name}/{lv.name}") not in unknown
+        and (found := _dirty_bytes(lv.cache, lv.bcache))
     }
-    if not dirty:
+    texts, corrections = [], []
+    if dirty:
+        most = sorted(dirty.items(), key=lambda each: -each[1])[:NAMED]
+        names = ", ".join(f"{name} ({size(found)})" for name, found in most)
+        texts.append(
+            f"{size(sum(dirty.values()))} only in {counted(len(dirty), 'cache')}, "
+            f"not on the slow disks: {names}."
+        )
+        corrections.append(
+            "Flush these caches on their volumes' pages, and wait until 0 B are dirty."
+        )
+    if unknown:
+        names = ", ".join(f"{name} ({why})" for name, why in list(unknown.items())[:NAMED])
+        texts.append(
+            f"Nobody knows what {counted(len(unknown), 'cache')} may hold that is not on the slow "
+            f"disks: {names}."
+        )
+        corrections += [UNKNOWN[why] for why in UNKNOWN if why in unknown.values()]
+    if not texts:
         return Point(True, "No cache holds data that is not on the slow disks.")
-    most = sorted(dirty.items(), key=lambda each: -each[1])[:5]
-    names = ", ".join(f"{name} ({size(found)})" for name, found in most)
-    return Point(
-        False,
-        f"{size(sum(dirty.values()))} only in {counted(len(dirty), 'cache')}, "
-        f"not on the slow disks: {names}.",
-        "Flush these caches on their volumes' pages, and wait until 0 B are dirty.",
-    )
+    return Point(False, " ".join(texts), " ".join(corrections))
 
 
 def _dirty_bytes(cache: Any, backing: Any) -> int:
     return sum(each.dirty_bytes for each in (cache, backing) if each is not None)
+
+
+def _unknown(facts: HostFacts, rows: Sequence[VolumeRow]) -> dict[str, str]:
+    """Volumes, by `group/name`, whose cache does not tell what it holds: their 0 B are no figure.
+    With why, as in `UNKNOWN`."""
+    away = {row.lv.uuid for row in rows if row.lv is not None and _has_bcache(row)}
+    found = {
+        f"{lv.vg_name}/{lv.name}": _why_unknown(lv, is_bcache=lv.uuid in away)
+        for lv in facts.public_lvs()
+    }
+    return {name: why for name, why in found.items() if why}
+
+
+def _why_unknown(lv: LogicalVolume, *, is_bcache: bool) -> str:
+    """Why its cache does not tell; "" where it tells, or there is none. `is_bcache`: a bcache cache
+    is recorded of it."""
+    if lv.cache is not None:
+        if lv.cache.failed or lv.cache.needs_check:
+            return FAILED
+        return "" if lv.active else INACTIVE
+    if lv.bcache is None:
+        return UNREGISTERED if is_bcache else ""
+    if lv.bcache.state == "inconsistent":
+        return INCONSISTENT
+    # The kernel keeps it waiting for a cache set that it had.
+    waits = lv.bcache.cset_uuid is not None or lv.bcache.state == "dirty"
+    return UNREGISTERED if waits and lv.bcache.device is None else ""
+
+
+def _has_bcache(row: VolumeRow) -> bool:
+    return _has_cache(row) and row.volume.layout == "bcache"
 
 
 def _idle(unfinished_jobs: int) -> Point:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
+
 from storage.facts import HostFacts, LogicalVolume
 from storage.models import Volume
 from storage.reboot import Point, after_restart, before_restart
 from storage.rows import VolumeRow
-from storage.wish import GIB, LvmCache, Wish
+from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 
 POOL = "c-aaaaaaaaaaaaaaaa"
@@ -43,6 +45,43 @@ def test_dirty_data_is_named_with_its_volume() -> None:
     assert "vg0/db1 (1 GiB)" in text
     (text,) = before(make.facts(make.lv("web", bcache=make.bcache(dirty_bytes=512))))
     assert "512 B" in text
+
+
+@pytest.mark.parametrize(
+    "lv",
+    [
+        make.lv("db1", cache=make.dm_cache(POOL, failed=True)),
+        make.lv("db1", cache=make.dm_cache(POOL, needs_check=True)),
+        make.lv("db1", cache=make.dm_cache(POOL), active=False),
+        make.lv("db1", bcache=make.bcache(state="inconsistent")),
+        make.lv("db1", bcache=make.bcache(cset_uuid=make.CSET_UUID, device=None, state="clean")),
+        make.lv("db1", bcache=make.bcache(state="dirty", device=None)),
+    ],
+)
+def test_a_cache_that_does_not_tell_is_not_called_clean(lv: LogicalVolume) -> None:
+    (text,) = before(make.facts(lv))
+    assert "Nobody knows what 1 cache may hold" in text and "vg0/db1" in text
+
+
+def test_a_recorded_bcache_that_is_not_registered_is_not_called_clean() -> None:
+    cache = Bcache("s-aaaaaaaaaaaaaaaa", make.CSET_UUID, 2 * GIB)
+    away = row(make.lv("db1"), Wish(8 * GIB, layout="bcache", cache=cache))
+    away.volume.layout = "bcache"
+    point = before_restart(WELL, make.facts(away.lv or make.lv()), [away], 0)[0]
+    assert not point.is_well and "vg0/db1" in point.text and "agent.pyz boot" in point.correction
+
+
+def test_volumes_off_that_have_no_cache_and_bcache_without_one_are_clean() -> None:
+    off, ready = make.lv("db1", active=False), make.lv("db2", bcache=make.bcache())
+    assert before(make.facts(off, ready)) == []
+
+
+def test_what_is_dirty_and_what_nobody_knows_are_both_named() -> None:
+    dirty = make.lv("db1", cache=make.dm_cache(POOL, dirty_bytes=GIB))
+    failed = make.lv("db2", cache=make.dm_cache("c-bbbbbbbbbbbbbbbb", failed=True))
+    point = before_restart(WELL, make.facts(dirty, failed), [], 0)[0]
+    assert "vg0/db1 (1 GiB)" in point.text and "vg0/db2 (failed" in point.text
+    assert "Flush" in point.correction and "lvconvert --repair" in point.correction
 
 
 def test_jobs_a_missing_unit_and_a_missing_disk_are_waited_for() -> None:
