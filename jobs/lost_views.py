@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -13,6 +11,7 @@ from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.loss import loss_of_row
 from storage.plan import Refused
+from storage.plan.growth import uncached
 
 
 @staff_view()
@@ -44,5 +43,5 @@ def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
             "Look at the volume's page: it says what is lost and what to do by hand.",
         )
         return show_refusal(request, refusal, row.volume)
-    wish = dataclasses.replace(now, cache=None)
+    wish = uncached(row.facts, row.lv, now)
     return preview_of(request, Kind.DROP_CACHE, row.volume, wish)

@@ -63,6 +63,18 @@ def test_a_clean_lost_cache_is_dropped_by_a_job(staff: Client) -> None:
     assert Wish.from_json(preview.wish).cache is None
 
 
+def test_a_volume_on_ssd_stays_there_without_its_lost_cache(staff: Client) -> None:
+    """With a cache it counts as on HDD; the job gives the cache up, and moves nothing unseen."""
+    there = scene(
+        make.lv(cache=make.dm_cache(POOL, pvs=(GONE,)), pvs=("md1",), health="partial"),
+        pvs=(make.pv(), make.fast_pv("md1"), make.fast_pv(GONE, missing=True)),
+        vgs=(make.vg(missing_pv_count=1),),
+    )
+    assert staff.post(reverse("cache-drop", args=[there.volume.key])).status_code == 302
+    wish = Wish.from_json(Job.objects.get().wish)
+    assert (wish.cache, wish.tier) == (None, "ssd")
+
+
 @pytest.mark.parametrize("cache", [{"mode": "writeback"}, {"dirty_bytes": 65536}, {"failed": True}])
 def test_a_cache_that_may_hold_data_gets_a_runbook_and_no_button(
     staff: Client, cache: dict[str, Any]
