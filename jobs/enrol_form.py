@@ -35,9 +35,8 @@ class HostForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Each objection at its field."""
         data = self.cleaned_data
-        data["port"] = data.get("port") or enrolment.DEFAULT_PORT
-        data["account"] = data.get("account") or enrolment.DEFAULT_ACCOUNT
-        whole = {"name": "unknown", "address": "unknown", **data}
+        data["account"] = data.get("account") or None
+        whole = {"name": "unknown", "address": "unknown", "port": None, **data}
         for field, refused in enrolment.objections(**whole):
             self.add_error(field, f"{refused.message} {refused.correction}")
         taken = Host.objects.filter(name=data.get("name", "")).exclude(state=HostState.PENDING)

@@ -28,14 +28,13 @@ from django.utils.crypto import salted_hmac
 from jobs import nudge
 from jobs.sealing import seal
 from jobs.transport import new_key_pair
-from jobs.trouble import AGENT_PATH, match_user_block
+from jobs.trouble import AGENT_PATH, Unreachable, match_user_block
 from storage.models import Host
 from storage.models.host import HostState
 from storage.plan import Refused
 
 LIFETIME = timedelta(hours=1)
 DEFAULT_PORT = 22
-DEFAULT_ACCOUNT = "tiercel"
 TEMPLATE = Path(__file__).with_name("enrol.sh")
 
 MACHINE_ID = re.compile(r"[0-9a-f]{32}")
@@ -48,22 +47,28 @@ HOSTNAME = RegexValidator(r"\A[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?\Z"
 
 @transaction.atomic
 def begin(
-    name: str, address: str, port: int = DEFAULT_PORT, account: str = DEFAULT_ACCOUNT
+    name: str, address: str, port: int | None = None, account: str | None = None
 ) -> tuple[Host, str]:
     """A host that may enrol, and its token. A known name gets a new token and keeps everything
-    else but the address; raises `Refused` for names and addresses that cannot be."""
+    else but the address, and the port and account where they are given; raises `Refused` for names
+    and addresses that cannot be."""
     for _, refused in objections(name, address, port, account):
         raise refused
     host = Host.objects.select_for_update(no_key=True).filter(name=name).first()
     host = host or Host(name=name)
-    host.address, host.port, host.account = address, port, account
+    port_given = port is not None or _is_port_given(host)
+    host.address = address
+    if port is not None:
+        host.port = port
+    if account is not None:
+        host.account = account
     if not host.sealed_key:
         private_key, host.public_key = new_key_pair()
         host.sealed_key = seal(private_key)
     host.save()
     Host.objects.filter(pk=host.pk).update(enrol_expires_at=Now() + LIFETIME)
     host.refresh_from_db(fields=["enrol_expires_at"])
-    token = _token(host)
+    token = _token(host, port_given=port_given)
     host.enrol_digest = _digest(token)
     host.save(update_fields=["enrol_digest"])
     return host, token
@@ -79,7 +84,7 @@ def waiting_token(host: Host) -> str | None:
     with another secret key."""
     if not host.enrol_digest or host.enrol_expires_at is None:
         return None
-    token = _token(host)
+    token = _token(host, port_given=_is_port_given(host))
     is_ours = compare_digest(_digest(token), host.enrol_digest)
     return token if is_ours and host.enrol_expires_at > timezone.now() else None
 
@@ -130,8 +135,8 @@ def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
     _only_one(host, machine_id)
     if not 1 <= port <= 65535:
         raise Refused("bad_request", f"{port} is no TCP port.", "See Port in sshd_config.")
-    if host.port == DEFAULT_PORT:
-        host.port = port  # a port given at enrolment may be a forwarded one: it stays
+    if _learns_port(host):
+        host.port = port
     host.machine_id, host.enrol_digest, host.enrol_expires_at = machine_id, "", None
     if host.state in (HostState.PENDING, HostState.UNVERIFIED):
         host.state = HostState.UNVERIFIED
@@ -150,6 +155,13 @@ def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
     if host.state == HostState.ACTIVE:
         nudge.host(host.pk)
     return host
+
+
+def _learns_port(host: Host) -> bool:
+    """Whether sshd's own port counts. One that a person gave may be a forwarded one, of which the
+    host knows nothing, and one by which the host is reached is not lost to what it says."""
+    is_reached = host.state != HostState.PENDING and host.error.get("code") != Unreachable.code
+    return host.port == DEFAULT_PORT and not _is_port_given(host) and not is_reached
 
 
 def _only_one(host: Host, machine_id: str) -> None:
@@ -176,8 +188,10 @@ def _checked_key(line: str) -> str:
     return f"ssh-ed25519 {match[1]}"
 
 
-def objections(name: str, address: str, port: int, account: str) -> Iterator[tuple[str, Refused]]:
-    """What is wrong with a host to be, each with the field it concerns."""
+def objections(
+    name: str, address: str, port: int | None, account: str | None
+) -> Iterator[tuple[str, Refused]]:
+    """What is wrong with a host to be, each with the field it concerns; None: not given."""
     try:
         NAME(name)
     except ValidationError as error:
@@ -194,9 +208,9 @@ def objections(name: str, address: str, port: int, account: str) -> Iterator[tup
                 "Give the address by which the panel reaches the host's sshd.",
             ),
         )
-    if not 1 <= port <= 65535:
+    if port is not None and not 1 <= port <= 65535:
         yield "port", Refused("bad_request", f"{port} is no TCP port.", "Use 1 to 65535.")
-    if not ACCOUNT.fullmatch(account) or account == "root":
+    if account is not None and (not ACCOUNT.fullmatch(account) or account == "root"):
         yield (
             "account",
             Refused(
@@ -217,11 +231,19 @@ def _is_address(text: str) -> bool:
     return False
 
 
-def _token(host: Host) -> str:
-    """It follows from the host and the moment it expires, for whoever has the secret key."""
+def _is_port_given(host: Host) -> bool:
+    """Whether a person gave the port of the host that has not reported yet. Its line tells, so that
+    22 as a person's word is not taken for the default."""
+    return compare_digest(_digest(_token(host, port_given=True)), host.enrol_digest)
+
+
+def _token(host: Host, *, port_given: bool) -> str:
+    """It follows from the host, the moment it expires and whether a person gave the port, for
+    whoever has the secret key."""
     expires_at = host.enrol_expires_at
     moment = expires_at.isoformat() if expires_at is not None else ""
-    seal = salted_hmac("jobs.enrolment", f"{host.key} {moment}", algorithm="sha256")
+    what = f"{host.key} {moment}{' port given' if port_given else ''}"
+    seal = salted_hmac("jobs.enrolment", what, algorithm="sha256")
     return base64.urlsafe_b64encode(seal.digest()).decode().rstrip("=")
 
 

@@ -45,7 +45,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     known. POST: a new line, also for a host that is to be upgraded."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     if request.method == "POST":
-        enrolment.begin(host.name, host.address, host.port, host.account)
+        enrolment.begin(host.name, host.address)
         return redirect("host-enrol", host.key)
     token = enrolment.waiting_token(host)
     public_url: str = settings.TIERCEL_PUBLIC_URL

@@ -171,12 +171,6 @@ def test_a_report_waits_for_a_person_and_uses_the_token_up(begun: tuple[Host, st
     assert Client().get(f"/enrol/{token}/agent.pyz").status_code == 404
 
 
-def test_a_forwarded_port_is_kept(begun: tuple[Host, str]) -> None:
-    _, token = enrolment.begin("web2", "127.0.0.1", 40022)
-    assert post(token)[0] == 200
-    assert Host.objects.get(name="web2").port == 40022
-
-
 def test_a_token_ends_after_an_hour(begun: tuple[Host, str]) -> None:
     host, token = begun
     Host.objects.update(enrol_expires_at=Now() - timedelta(seconds=1))

@@ -73,6 +73,7 @@ def test_another_port_and_account_are_taken(admin: Client) -> None:
         ({"name": "../x"}, "cannot be a host&#x27;s name"),
         ({"address": "-oProxyCommand=x"}, "neither a host name nor an IP address"),
         ({"port": "70000"}, "70000 is no TCP port"),
+        ({"port": "0"}, "0 is no TCP port"),
         ({"port": "ssh"}, "Enter a whole number"),
         ({"account": "root"}, "cannot be the panel&#x27;s account"),
         ({"name": ""}, "This field is required"),
@@ -101,6 +102,28 @@ def test_a_host_that_never_came_may_be_named_again(admin: Client) -> None:
     ask(admin, address="192.0.2.8")
     host.refresh_from_db()
     assert host.address == "192.0.2.8"
+
+
+def test_a_host_that_is_named_again_keeps_its_port_and_account(admin: Client) -> None:
+    ask(admin, port="2201", account="storage")
+    ask(admin, address="192.0.2.8")
+    host = Host.objects.get()
+    assert (host.address, host.port, host.account) == ("192.0.2.8", 2201, "storage")
+    ask(admin, port="22", account="tiercel")
+    host.refresh_from_db()
+    assert (host.port, host.account) == (22, "tiercel")
+
+
+@pytest.mark.parametrize(("given", "port"), [("22", 22), ("", 2222)])
+def test_a_new_line_of_the_page_does_not_forget_whether_the_port_was_given(
+    admin: Client, given: str, port: int
+) -> None:
+    ask(admin, port=given)
+    host = Host.objects.get()
+    admin.post(reverse("host-enrol", args=[host.key]))
+    enrolment.report(token_in(page(admin, host)), MACHINE_ID, HOST_KEY, 2222)
+    host.refresh_from_db()
+    assert host.port == port
 
 
 def test_the_page_with_the_line_may_be_loaded_again_and_the_database_lacks_the_token(

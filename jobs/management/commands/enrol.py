@@ -21,8 +21,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="what people call the host")
         parser.add_argument("address", help="where the panel reaches its sshd")
-        parser.add_argument("--port", type=int, default=enrolment.DEFAULT_PORT)
-        parser.add_argument("--account", default=enrolment.DEFAULT_ACCOUNT)
+        parser.add_argument(
+            "--port",
+            type=int,
+            help="by which the panel reaches it (default: a known host's own; else 22, or what the "
+            "host says of itself)",
+        )
+        parser.add_argument(
+            "--account",
+            help="the system account that the line makes (default: a known host's own; else "
+            "tiercel)",
+        )
         parser.add_argument(
             "--public-url",
             default=settings.TIERCEL_PUBLIC_URL,
