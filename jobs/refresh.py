@@ -80,7 +80,9 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "Let it keep time, for example: timedatectl set-ntp true",
             )
         )
-    if not reply.data["policy"]["vgs"]:
+    codes = {each["code"] for each in reply.data["problems"][:PROBLEMS_LIMIT]}
+    # A file that cannot be read lists no group either, and allow-vg would refuse it.
+    if not reply.data["policy"]["vgs"] and "policy_broken" not in codes:
         problems.append(
             _problem(
                 "observe_only",

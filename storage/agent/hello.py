@@ -51,9 +51,11 @@ def hello(host: Host) -> dict[str, Any]:
     """Never fails for what is missing on the host: it is reported as a problem."""
     tools = {tool: host.has_tool(tool) for tool in TOOLS}
     kernel = text(host, "/proc/sys/kernel/osrelease")
-    facts, failure = _facts(host)
+    local = policy.load(host)
+    facts, failure = _facts(host, local)
     booted = boot.last(host)
     problems = [
+        *_policy_problems(local),
         *_tool_problems(tools, bus=host.exists(BUS)),
         *_kernel_problems(kernel),
         *visible.of_config(host),
@@ -77,21 +79,33 @@ def hello(host: Host) -> dict[str, Any]:
             "dm_cache": _module(host, kernel, "dm_cache", "dm-cache"),
             "bcache": _module(host, kernel, "bcache", "bcache"),
         },
-        "policy": policy.load(host).to_json(),
+        "policy": local.to_json(),
         "boot": booted,
         "links": host.exists(links.PATH),
         "problems": problems,
     }
 
 
-def _facts(host: Host) -> tuple[dict[str, Any] | None, Refusal | None]:
+def _facts(host: Host, local: policy.Policy) -> tuple[dict[str, Any] | None, Refusal | None]:
     if not host.has_tool("lvs"):
         return None, None
     try:
-        found = inventory.storage(host, policy.load(host))
+        found = inventory.storage(host, local)
     except Refusal as refusal:
         return None, refusal
     return {**found, "arrays": disks.arrays(host)}, None
+
+
+def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
+    """First of all: a broken file looks like one that allows nothing, and allow-vg refuses it."""
+    if local.broken:
+        yield problem(
+            "policy_broken",
+            "error",
+            f"{policy.PATH} cannot be used, so nothing on this host can be changed: "
+            f"{local.broken}.",
+            f"Correct the file as root; `{policy.AGENT} policy` prints what is understood.",
+        )
 
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent import policy
 from storage.agent.hello import hello
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
@@ -27,6 +28,19 @@ def test_a_host_that_cannot_start_operations_says_so_before_and_when_asked(
     with agent.unchanged():
         error = agent.ask("volume.create", args, expect)["error"]
     assert error["code"] == "internal" and word in error["message"]
+
+
+def test_a_policy_that_cannot_be_read_is_told_first_and_says_what_is_wrong_in_it(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    host = make_fake_host()
+    with host.changing() as machine:
+        machine.files[policy.PATH] = b'{\n  "vgs": ["vg0"],\n}\n'
+    told = hello(host)["problems"][0]
+    assert (told["code"], told["severity"]) == ("policy_broken", "error")
+    assert "line 3" in told["message"]
+    assert f"{policy.AGENT} policy" in told["correction"]
+    assert "allow-vg" not in told["correction"]
 
 
 def test_an_ssd_in_a_group_of_its_own_is_no_use_to_bcache_either(
