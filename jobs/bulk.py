@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core import signing
@@ -18,11 +18,12 @@ from storage.bulk import Action, Draft
 from storage.locks import Gone, hold_one
 from storage.models import Customer, Volume
 from storage.ownership import give, refusal_to_give, refusal_to_take, take
-from storage.plan import Refused
+from storage.plan import Disks, Refused
 from storage.rows import VolumeRow
 from storage.wish import Wish
 
-SALT: Final = "jobs.bulk"
+SALT: Final = "jobs.bulk.2"
+"""Another one whenever what is sealed changes its shape: an older page is then too old."""
 SEALED_SECONDS: Final = 3600
 KINDS: Final = {
     Action.MANAGE: Kind.TAG_VOLUME,
@@ -33,14 +34,23 @@ KINDS: Final = {
 }
 
 
+class Item(NamedTuple):
+    """Of one volume its key, what it is to become (None for what touches no host), the fingerprint
+    of the steps and where they allocate."""
+
+    key: str
+    wish: dict[str, Any] | None
+    fingerprint: str
+    disks: Disks
+
+
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """What a person confirmed: the action, its option's key, and of each volume its key, what it is
-    to become (None for what touches no host) and the fingerprint of the steps."""
+    """What a person confirmed: the action, its option's key, and the volumes."""
 
     action: Action
     option: str
-    items: tuple[tuple[str, dict[str, Any] | None, str], ...]
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,12 @@ def busy_in(rows: Iterable[VolumeRow]) -> set[int]:
 def seal(action: Action, option: str, drafts: Iterable[Draft]) -> str:
     """What was shown and can be done, as text for a hidden field that nobody can alter."""
     items = [
-        [each.row.volume.key, each.wish.to_json() if each.wish else None, each.fingerprint]
+        Item(
+            each.row.volume.key,
+            each.wish.to_json() if each.wish else None,
+            each.fingerprint,
+            each.disks,
+        )
         for each in drafts
         if each.refused is None
     ]
@@ -83,7 +98,7 @@ def unseal(text: str) -> Deal:
     """Raises `django.core.signing.BadSignature` for anything `seal` did not make, and once it is
     an hour old."""
     action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
-    return Deal(Action(action), option, tuple((key, wish, print_) for key, wish, print_ in items))
+    return Deal(Action(action), option, tuple(Item(*item) for item in items))
 
 
 def carry_out(
@@ -96,8 +111,8 @@ def carry_out(
     """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
     nobody else back. A job whose host has become another since runs nothing."""
     found = []
-    for key, wish, fingerprint in deal.items:
-        volume = volumes.get(key)
+    for item in deal.items:
+        volume = volumes.get(item.key)
         if volume is None:
             continue
         try:
@@ -105,9 +120,9 @@ def carry_out(
                 found.append(_give(volume, customer))
             elif deal.action is Action.NOBODY:
                 found.append(_take(volume))
-            elif wish is not None:
-                kind, wished = KINDS[deal.action], Wish.from_json(wish)
-                found.append(_submit(volume, kind, wished, fingerprint, actor, address))
+            elif item.wish is not None:
+                kind, wish = KINDS[deal.action], Wish.from_json(item.wish)
+                found.append(_submit(volume, kind, wish, item, actor, address))
         except Gone as gone:
             found.append(Result(volume, None, False, str(gone)))
     return found
@@ -144,7 +159,7 @@ def _submit(
     volume: Volume,
     kind: Kind,
     wish: Wish,
-    fingerprint: str,
+    item: Item,
     actor: AbstractBaseUser | None,
     address: str | None,
 ) -> Result:
@@ -155,7 +170,8 @@ def _submit(
             wish=wish,
             actor=actor,
             address=address,
-            fingerprint=fingerprint,
+            fingerprint=item.fingerprint,
+            disks=item.disks,
         )
     except Refused as refused:
         return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())

@@ -40,16 +40,17 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
             return render(request, TEMPLATE, {"refused": TOO_OLD})
         messages.error(request, f"{TOO_OLD.message} {TOO_OLD.correction}")
         return redirect("volumes")
-    wish = next((wish for each, wish, _ in deal.items if each == key), None)
-    if wish is None:
+    item = next((item for item in deal.items if item.key == key), None)
+    if item is None or item.wish is None:
         raise Http404(key)
     try:
         job = submit(
             kind=KINDS[deal.action],
             volume=volume,
-            wish=Wish.from_json(wish),
+            wish=Wish.from_json(item.wish),
             actor=request.user if isinstance(request.user, AbstractBaseUser) else None,
             dry_run=True,
+            disks=item.disks,
             address=address_of(request),
         )
     except Refused as refused:

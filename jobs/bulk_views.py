@@ -64,7 +64,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     except BadSignature:
         messages.error(request, "The preview is too old. Make it again; nothing was changed.")
         return redirect("volumes")
-    volumes = {each.key: each for each in _volumes(request, [key for key, _, _ in deal.items])}
+    volumes = {each.key: each for each in _volumes(request, [item.key for item in deal.items])}
     customer = Customer.objects.visible_to(request.user).filter(key=deal.option).first()
     actor = request.user if isinstance(request.user, AbstractBaseUser) else None
     results = carry_out(deal, volumes, customer, actor, address_of(request))

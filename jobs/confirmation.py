@@ -49,5 +49,6 @@ def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -
         token=asker.token,
         address=asker.address,
         fingerprint=preview.fingerprint,
+        disks=preview.disks,
         not_before=not_before,
     )

@@ -12,7 +12,10 @@ from storage.preparation import Preparation
 
 
 def left(job: Job, facts: HostFacts) -> tuple[Step, ...]:
-    """The steps to its wish, or to its fallback; `()` when it is done. Raises `Refused`."""
+    """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
+    `()` when it is done. Raises `Refused`."""
     if job.volume_id is None:
         return prepare(facts, Preparation.from_json(job.wish))
-    return plan(facts, target_of(placement_of(job)), aim(job))
+    # The way back was in no preview.
+    preferred = {} if job.falls_back else job.disks
+    return plan(facts, target_of(placement_of(job)), aim(job), preferred)

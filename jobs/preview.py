@@ -21,7 +21,7 @@ from jobs.replies import BadLine, decode_error, text
 from jobs.trouble import BadReply, TransportError
 from storage.plan import Refused
 from storage.plan import Step as Planned
-from storage.plan.fingerprint import fingerprint
+from storage.plan.fingerprint import disks_of, fingerprint
 
 NOTHING = "Nothing would have to be done: all is as wished."
 
@@ -96,6 +96,6 @@ def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]
     if errors:
         fail(job, errors[0])
     else:
-        renew(job, fingerprint=fingerprint(planned))
+        renew(job, fingerprint=fingerprint(planned), disks=disks_of(planned))
         count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
         end(job, State.SUCCEEDED, explanation=f"Ready: {count} would run.")

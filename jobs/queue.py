@@ -19,7 +19,7 @@ from storage.facts import HostFacts
 from storage.inventories import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
-from storage.plan import Refused, Target, plan
+from storage.plan import Disks, Refused, Target, plan
 from storage.rows import VolumeRow
 from storage.templatetags.units import size
 from storage.wish import Wish
@@ -56,6 +56,7 @@ def submit(
     currency: str = "",
     address: str | None = None,
     fingerprint: str = "",
+    disks: Disks | None = None,
     not_before: datetime | None = None,
     awaits: str = "",
 ) -> Job:
@@ -65,8 +66,9 @@ def submit(
     request) say how it was asked for.
     `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
     and `currency` the price a month agreed on. `fingerprint` is that of the preview a person
-    confirmed; no worker takes the job `not_before`, nor while it `awaits` somebody's word
-    (`release`). What the volume is now is kept as the job's `fallback`, where a wish can say it.
+    confirmed, `disks` where its steps allocate, which the job prefers; no worker takes the job
+    `not_before`, nor while it `awaits` somebody's word (`release`). What the volume is now is kept
+    as the job's `fallback`, where a wish can say it.
 
     Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
     to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
@@ -99,6 +101,7 @@ def submit(
         "currency": currency,
         "address": address,
         "fingerprint": fingerprint,
+        "disks": dict(disks or {}),
         "not_before": not_before,
         "awaits": awaits,
         "fallback": None if dry_run else _fallback(volume, placement, facts, wish),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
@@ -23,9 +23,9 @@ from storage.life_form import life_refusal, life_wish
 from storage.models import CachePlan, Customer
 from storage.offers import size_of
 from storage.ownership import refusal_to_give, refusal_to_take
-from storage.plan import Refused, Target, plan
+from storage.plan import Disks, Refused, Target, plan
 from storage.plan.cost import Cost, cost
-from storage.plan.fingerprint import fingerprint
+from storage.plan.fingerprint import disks_of, fingerprint
 from storage.plan.growth import uncached
 from storage.rows import VolumeRow
 from storage.wish import Wish
@@ -95,8 +95,8 @@ class BulkForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What would become of one volume. `titles` are the steps; `refused` says why there are none.
-    `wish` and `cost` are None for what touches no host."""
+    """What would become of one volume. `titles` are the steps, `disks` where they allocate;
+    `refused` says why there are none. `wish` and `cost` are None for what touches no host."""
 
     row: VolumeRow
     wish: Wish | None
@@ -104,6 +104,7 @@ class Draft:
     fingerprint: str
     refused: Refused | None
     cost: Cost | None = None
+    disks: Disks = field(default_factory=dict)
 
 
 def drafts(
@@ -204,7 +205,8 @@ def _planned(row: VolumeRow, wish: Wish, action: Action) -> Draft:
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
         refused = _refused("Tagging it would also change its settings.", "Manage it on its page.")
         return Draft(row, None, titles, "", refused)
-    return Draft(row, wish, titles, fingerprint(steps), None, cost(facts, target, steps))
+    spent = cost(facts, target, steps)
+    return Draft(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
 
 
 def _refused(message: str, correction: str = "") -> Refused:

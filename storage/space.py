@@ -49,6 +49,18 @@ def pool_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int, spare_bytes: 
     return round_up(size_bytes, extent_bytes) + metadata + max(0, metadata - spare_bytes)
 
 
+def keep(pvs: Sequence[PhysicalVolume], needed_bytes: int, names: Sequence[str]) -> tuple[str, ...]:
+    """`names`, the physical volumes that were chosen before, where each of them is still fit to
+    allocate from and together they suffice; else none."""
+    fit = {
+        pv.name: pv.free_bytes
+        for pv in pvs
+        if pv.free_bytes and pv.healthy and not pv.missing and not pv.duplicate
+    }
+    suffice = fit.keys() >= set(names) and sum(fit[name] for name in names) >= needed_bytes
+    return tuple(names) if suffice else ()
+
+
 def choose(pvs: Sequence[PhysicalVolume], needed_bytes: int) -> tuple[str, ...]:
     """Names of the physical volumes to allocate from: the emptiest one where it suffices (a
     volume on one spindle disturbs one spindle), else all of them, else none."""

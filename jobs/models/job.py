@@ -120,8 +120,9 @@ class Job(models.Model):
     `falls_back` says that it is what the job now works towards, `turned` that the point of no
     return is passed: from there on only forward. `claims` counts workers that took the job since it
     last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
-    preview. `address` is where the request came from. `awaits` is whose word no worker may begin
-    without ("" = nobody's); the job holds its volume and its space meanwhile.
+    preview; `disks` says where they allocate (`storage.plan.Disks`). `address` is where the request
+    came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job holds its
+    volume and its space meanwhile.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -156,6 +157,7 @@ class Job(models.Model):
     turned = models.BooleanField(default=False)
     claims = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True)
+    disks = models.JSONField(default=dict, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     awaits = models.CharField(max_length=100, blank=True)
 

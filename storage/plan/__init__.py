@@ -11,7 +11,9 @@ from __future__ import annotations
 from storage.facts import HostFacts
 from storage.plan import bcache, growth, life, lvmcache, volume
 from storage.plan.draft import (
+    ANY_DISKS,
     DIRTY_LIMIT_BYTES,
+    Disks,
     Refused,
     Step,
     Target,
@@ -20,14 +22,17 @@ from storage.plan.draft import (
 )
 from storage.wish import Wish
 
-__all__ = ["DIRTY_LIMIT_BYTES", "Refused", "Step", "Target", "plan"]
+__all__ = ["DIRTY_LIMIT_BYTES", "Disks", "Refused", "Step", "Target", "plan"]
 
 
-def plan(facts: HostFacts, target: Target, wish: Wish) -> tuple[Step, ...]:
-    """The steps from `facts` to `wish`; raises `Refused` where there is no safe way."""
+def plan(
+    facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS
+) -> tuple[Step, ...]:
+    """The steps from `facts` to `wish`; raises `Refused` where there is no safe way. What is made
+    lies on the `preferred` disks where they have room, else on the emptiest."""
     if wish.life == "gone" and life.is_gone(facts, target):
         return ()
-    draft = begin(facts, target, wish)
+    draft = begin(facts, target, wish, preferred)
     if wish.life != "live":
         life.end(draft)
     elif life.is_retired(draft):

@@ -183,7 +183,8 @@ def _create_cset(draft: Draft, wanted: Bcache, made: LogicalVolume | None) -> No
         size_bytes, pvs = made.size_bytes, made.pvs
     else:
         size_bytes = round_up(wanted.size_bytes, draft.vg.extent_bytes)
-        pvs = fast_room(draft, size_bytes, writeback=wanted.cache_mode == "writeback")
+        writeback = wanted.cache_mode == "writeback"
+        pvs = fast_room(draft, "cset.create", size_bytes, writeback=writeback)
         same_sectors(draft, pvs)
     draft.add_beside(
         "cset.create",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,10 @@ SETTINGS = {
     "writeback_percent": "writeback percent to {}",
 }
 """Arguments of the verbs that tune a cache, in words."""
+
+Disks = Mapping[str, Sequence[str]]
+"""Names of physical volumes, by the verb of the step that allocates from them."""
+ANY_DISKS: Disks = {}
 
 
 class Refused(Exception):
@@ -63,13 +68,15 @@ class Step:
 
 @dataclass(slots=True)
 class Draft:
-    """The facts a plan works on, and the steps so far."""
+    """The facts a plan works on, and the steps so far. `preferred` disks are taken before emptier
+    ones."""
 
     facts: HostFacts
     target: Target
     wish: Wish
     vg: VolumeGroup
     lv: LogicalVolume | None
+    preferred: Disks = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     freed_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -145,7 +152,7 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
     return vg
 
 
-def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
+def begin(facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS) -> Draft:
     """A draft without steps, once the group and the volume are what they are said to be."""
     vg = group_of(facts, target.vg_uuid, target.vg_name)
     if target.lv_uuid is not None:
@@ -156,7 +163,7 @@ def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
                 f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",
                 "Look at the host page: it may have been renamed, moved or removed by hand.",
             )
-        return Draft(facts, target, wish, vg, _usable(lv, vg))
+        return Draft(facts, target, wish, vg, _usable(lv, vg), preferred)
     lv = facts.lv_named(vg.uuid, target.lv_name)
     if lv is not None and tagged_volume_key(lv.tags) != target.volume_key:
         raise Refused(
@@ -164,7 +171,7 @@ def begin(facts: HostFacts, target: Target, wish: Wish) -> Draft:
             f"{vg.name}/{lv.name} exists and is not this volume.",
             "Adopt the existing volume, or create this one under a new record.",
         )
-    return Draft(facts, target, wish, vg, lv and _usable(lv, vg))
+    return Draft(facts, target, wish, vg, lv and _usable(lv, vg), preferred)
 
 
 def _usable(lv: LogicalVolume, vg: VolumeGroup) -> LogicalVolume:

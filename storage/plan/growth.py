@@ -18,7 +18,7 @@ from storage.naming import (
 )
 from storage.plan.draft import Draft, Refused
 from storage.plan.ssd import same_sectors
-from storage.space import choose
+from storage.space import choose, keep
 from storage.wish import MIB, Tier, Wish
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
@@ -46,15 +46,18 @@ def uncached(facts: HostFacts | None, lv: LogicalVolume | None, wish: Wish) -> W
     return dataclasses.replace(wish, tier=tier, cache=None, flushed=False, pace_sectors=None)
 
 
-def room(draft: Draft, tier: Tier, needed_bytes: int, near: Iterable[str] = ()) -> tuple[str, ...]:
-    """Names of the physical volumes of a tier to allocate from, one of `near` where it has room.
-    Raises `Refused`."""
+def room(
+    draft: Draft, verb: str, tier: Tier, needed_bytes: int, near: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Names of the physical volumes of a tier to allocate from for `verb`: those it prefers, else
+    one of `near`, where they have room. Raises `Refused`."""
     pvs = tuple(
         dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
         for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[tier])
     )
     close = [pv for pv in pvs if pv.name in near and pv.free_bytes >= needed_bytes]
-    names = choose(close or pvs, needed_bytes)
+    preferred = keep(pvs, needed_bytes, draft.preferred.get(verb, ()))
+    names = preferred or choose(close or pvs, needed_bytes)
     if not names:
         free_bytes = sum(pv.free_bytes for pv in pvs)
         raise Refused(
@@ -88,7 +91,7 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
     pvs = (
         left.pvs
         if left is not None and kept
-        else room(draft, tier_of(draft.facts, lv), more, lv.pvs)
+        else room(draft, "volume.extend", tier_of(draft.facts, lv), more, lv.pvs)
     )
     same_sectors(draft, pvs)
     draft.add(
@@ -169,7 +172,7 @@ def move(draft: Draft) -> None:
     needed_bytes = sum(
         segment.size_bytes for segment in lv.segments if wrong.intersection(segment.pvs)
     )
-    to = room(draft, wish.tier, needed_bytes)
+    to = room(draft, "volume.move", wish.tier, needed_bytes)
     same_sectors(draft, to)
     _move(draft, leave, to)
 

@@ -160,7 +160,8 @@ def _create_pool(draft: Draft, wanted: LvmCache) -> None:
     extent_bytes = draft.vg.extent_bytes
     size_bytes = _whole_bytes(draft, wanted)
     needed_bytes = pool_bytes(size_bytes, wanted.chunk_kib, extent_bytes, _spare_bytes(draft))
-    pvs = fast_room(draft, needed_bytes, writeback=wanted.mode == "writeback")
+    writeback = wanted.mode == "writeback"
+    pvs = fast_room(draft, "pool.create", needed_bytes, writeback=writeback)
     same_sectors(draft, pvs)
     draft.add_beside(
         "pool.create",

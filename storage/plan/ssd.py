@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from storage.facts import HostFacts
 from storage.plan.draft import Draft, Refused
-from storage.space import choose
+from storage.space import choose, keep
 from storage.wish import MIB
 
 WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
@@ -18,8 +18,9 @@ LONG_WINDOW = (
 """What the title of a detach says where another cache follows."""
 
 
-def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
-    """Names of the fast physical volumes for a cache of `needed_bytes`, or `Refused`.
+def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
+    """Names of the fast physical volumes for a cache of `needed_bytes` that `verb` makes, the
+    preferred ones where they have room; or `Refused`.
 
     Writeback keeps the only copy of new data on SSD for a while, so it demands that every
     SSD below is redundant and healthy.
@@ -45,7 +46,8 @@ def fast_room(draft: Draft, needed_bytes: int, *, writeback: bool) -> tuple[str,
                 "which is not redundant or not healthy.",
                 "Choose writethrough, or put the SSDs into an md RAID1 first.",
             )
-    names = choose(fast, needed_bytes)
+    preferred = keep(fast, needed_bytes, draft.preferred.get(verb, ()))
+    names = preferred or choose(fast, needed_bytes)
     if not names:
         free_bytes = sum(pv.free_bytes for pv in fast)
         raise Refused(

@@ -22,7 +22,7 @@ def exist(draft: Draft) -> None:
     wish, vg, lv = draft.wish, draft.vg, draft.lv
     size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
     if lv is None:
-        _create(draft, size_bytes, growth.room(draft, wish.tier, size_bytes))
+        _create(draft, size_bytes, growth.room(draft, "volume.create", wish.tier, size_bytes))
         return
     if wish.layout == "plain" and FORMAT_TAG in lv.tags:
         raise Refused(

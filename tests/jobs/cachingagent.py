@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from storage.facts import HostFacts, LogicalVolume
+from storage.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.models import Host, Volume
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
@@ -32,6 +32,7 @@ class CachingAgent(TaggingAgent):
         super().__init__(make.lv("web12"))
         self.pools: dict[str, LogicalVolume] = {}
         self.more: tuple[LogicalVolume, ...] = ()
+        self.pvs: tuple[PhysicalVolume, ...] = (make.pv(), make.fast_pv())
         self.failing: dict[str, list[dict[str, Any]]] = {}
         self.errors: dict[str, dict[str, Any]] = {}
         self.ran: list[str] = []
@@ -56,7 +57,7 @@ class CachingAgent(TaggingAgent):
         return self._operate(request, effects[verb])
 
     def facts(self) -> HostFacts:
-        return make.facts(self.lv, *self.pools.values(), *self.more)
+        return make.facts(self.lv, *self.pools.values(), *self.more, pvs=self.pvs)
 
     def inventory(self, request: dict[str, Any]) -> dict[str, Any]:
         return make.inventory(self.facts())
@@ -87,7 +88,10 @@ class CachingAgent(TaggingAgent):
     def _create(self, args: dict[str, Any]) -> None:
         name = args["name"]
         self.pools[name] = make.pool(
-            name, size_bytes=args["size_bytes"], tags=make.tags(args["volume_key"])
+            name,
+            size_bytes=args["size_bytes"],
+            tags=make.tags(args["volume_key"]),
+            pvs=tuple(args["pvs"]),
         )
 
     def _remove(self, args: dict[str, Any]) -> None:
@@ -95,7 +99,7 @@ class CachingAgent(TaggingAgent):
 
     def _attach(self, args: dict[str, Any]) -> None:
         pool = self.pools.pop(args["pool"])
-        cache = make.dm_cache(f"{pool.name}_cpool", size_bytes=pool.size_bytes)
+        cache = make.dm_cache(f"{pool.name}_cpool", size_bytes=pool.size_bytes, pvs=pool.pvs)
         self.lv = dataclasses.replace(self.lv, cache=cache)
 
     def _detach(self, args: dict[str, Any]) -> None:

@@ -10,9 +10,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.bulk import Deal, carry_out
+from jobs.bulk import Deal, Item, carry_out
+from jobs.left import left
 from jobs.models import Job, Kind
 from storage.bulk import Action
+from storage.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
 from storage.plan.fingerprint import fingerprint
 from storage.wish import GIB
@@ -114,7 +116,7 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
 def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() -> None:
     acme, gone, there = make.customer("Acme"), make.volume(label="gone"), make.volume(label="there")
     Volume.objects.filter(pk=gone.pk).delete()
-    items = tuple((each.key, None, "") for each in (gone, there))
+    items = tuple(Item(each.key, None, "", {}) for each in (gone, there))
     volumes = {each.key: each for each in (gone, there)}
     results = carry_out(Deal(Action.CUSTOMER, acme.key, items), volumes, acme, None, None)
     assert [(each.volume.label, each.is_done) for each in results] == [
@@ -194,22 +196,52 @@ def test_an_action_that_needs_an_option_asks_for_it_first(staff: Client, action:
     assert 'name="sealed"' not in page.content.decode()
 
 
-def test_caches_are_promised_the_room_that_those_before_them_leave(staff: Client) -> None:
-    volumes = [scene(label="first", pvs=(make.pv(), make.fast_pv(free_bytes=5 * GIB)))]
-    host, facts = volumes[0].host, volumes[0].facts
+def two_on(*ssds: PhysicalVolume) -> tuple[Volume, Volume]:
+    """Two volumes of one host with these SSDs."""
+    first = scene(label="first", pvs=(make.pv(), *ssds))
+    host, facts = first.host, first.facts
     more = make.lv("second", tags=make.tags("aaaaaaaaaaaaaaaa"))
     host.facts = make.inventory(make.facts(*facts.lvs, more, pvs=facts.pvs))
     host.save()
     second = make.volume(key="aaaaaaaaaaaaaaaa", label="second", managed=True)
     make.placement(second, host, lv_name="second", lv_uuid=more.uuid)
-    keys = [volumes[0].volume.key, second.key]
-    page = staff.post(
-        reverse("volumes-bulk"),
-        {"action": "add-cache", "volume": keys, "cache_plan": cache_plan(3).key},
-    )
+    return first.volume, second
+
+
+def caches_for(client: Client, *volumes: Volume) -> Any:
+    """The preview of a cache of 3 GiB for each."""
+    chosen = {"volume": [each.key for each in volumes], "cache_plan": cache_plan(3).key}
+    return client.post(reverse("volumes-bulk"), {"action": "add-cache", **chosen})
+
+
+def test_caches_are_promised_the_room_that_those_before_them_leave(staff: Client) -> None:
+    page = caches_for(staff, *two_on(make.fast_pv(free_bytes=5 * GIB)))
     first, last = page.context["drafts"]
     assert first.refused is None
     assert last.refused is not None and last.refused.code == "no_space"
+
+
+def test_each_cache_comes_on_the_ssd_that_was_promised_whichever_is_first(staff: Client) -> None:
+    ssds = make.fast_pv("md0", free_bytes=41 * GIB), make.fast_pv("md1", free_bytes=40 * GIB)
+    page = caches_for(staff, *two_on(*ssds))
+    confirmed(staff, page)
+    first, last = Job.objects.order_by("pk")
+    assert (first.disks, last.disks) == ({"pool.create": ["md0"]}, {"pool.create": ["md1"]})
+    facts = first.host.inventory
+    assert facts is not None
+    # Neither pool is there yet.
+    assert fingerprint(left(last, facts)) == last.fingerprint
+    assert fingerprint(left(first, facts)) == first.fingerprint
+
+
+def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Client) -> None:
+    ssds = make.fast_pv("md0", free_bytes=41 * GIB), make.fast_pv("md1", free_bytes=40 * GIB)
+    first, second = two_on(*ssds)
+    (sealed,) = re.findall(
+        r'name="sealed" value="([^"]+)"', text_of(caches_for(staff, first, second))
+    )
+    staff.post(reverse("volumes-bulk-commands", args=[second.key]), {"sealed": sealed})
+    assert Job.objects.get(dry_run=True).disks == {"pool.create": ["md1"]}
 
 
 def test_writeback_for_many_is_refused_where_the_ssd_is_alone(staff: Client) -> None:

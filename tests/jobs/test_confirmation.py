@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from jobs import confirmation
+from jobs.asker import Asker
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue import submit
 from storage.models import Volume
-from storage.wish import Wish
+from storage.wish import GIB, Wish
 from tests import make
 from tests.jobs.caching import agent as agent
-from tests.jobs.cachingagent import CACHED, CachingAgent, managed
+from tests.jobs.cachingagent import BARE, CACHED, FAILED, CachingAgent, managed
 from tests.jobs.sshd import Refuse, Sshd
 from tests.jobs.test_runner import run
 
@@ -34,13 +36,7 @@ def preview(volume: Volume) -> Job:
 
 
 def confirm(preview: Job) -> Job:
-    return submit(
-        kind=Kind.ADD_CACHE,
-        volume=preview.volume,
-        wish=CACHED,
-        actor=None,
-        fingerprint=preview.fingerprint,
-    )
+    return confirmation.confirm(preview, Asker(None, None))
 
 
 def test_a_preview_keeps_the_fingerprint_of_its_steps(preview: Job) -> None:
@@ -67,6 +63,67 @@ def test_a_nightly_snapshot_elsewhere_in_the_group_does_not_disturb(
     agent.more = (make.lv("mail"), make.lv("mail-snap", layout=("linear", "snapshot")))
     job = run(confirm(preview))
     assert (job.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
+
+
+def ssds(agent: CachingAgent, md0_gib: int, md1_gib: int) -> None:
+    """The agent's group has two SSDs with so much room."""
+    sizes = {"md0": md0_gib, "md1": md1_gib}
+    fast = (make.fast_pv(name, free_bytes=gib * GIB) for name, gib in sizes.items())
+    agent.pvs = (make.pv(), *fast)
+
+
+def pvs_of(job: Job) -> list[list[str]]:
+    return [step.args["pvs"] for step in job.step_set.all() if "pvs" in step.args]
+
+
+@pytest.fixture
+def chosen(agent: CachingAgent, volume: Volume) -> Job:
+    """A preview that makes a pool on md0, the emptier one of two SSDs."""
+    ssds(agent, 40, 39)
+    asked = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None, dry_run=True)
+    preview = run(asked)
+    assert preview.disks == {"pool.create": ["md0"]}
+    return preview
+
+
+def test_another_volume_that_takes_space_on_one_of_two_disks_does_not_disturb(
+    chosen: Job, agent: CachingAgent
+) -> None:
+    ssds(agent, 38, 39)
+    job = run(confirm(chosen))
+    assert (job.state, job.error, pvs_of(job)) == (State.SUCCEEDED, {}, [["md0"]])
+
+
+def test_a_job_whose_disk_is_full_by_now_is_refused(chosen: Job, agent: CachingAgent) -> None:
+    ssds(agent, 1, 39)
+    job = run(confirm(chosen))
+    assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "stale", [])
+
+
+def test_a_pool_that_has_to_be_made_again_is_made_where_it_was_seen(
+    chosen: Job, agent: CachingAgent
+) -> None:
+    ssds(agent, 38, 39)
+    agent.failing["pool.create"] = [FAILED]
+    job = run(confirm(chosen))
+    assert (job.state, pvs_of(job)) == (State.SUCCEEDED, [["md0"], ["md0"]])
+
+
+def test_the_way_back_is_on_the_emptiest_disk(volume: Volume, agent: CachingAgent) -> None:
+    """It was in no preview."""
+    ssds(agent, 38, 39)
+    fields = {"disks": {"pool.create": ["md0"]}, "fallback": CACHED.to_json(), "falls_back": True}
+    job = submit(kind=Kind.REMOVE_CACHE, volume=volume, wish=BARE, actor=None)
+    Job.objects.filter(pk=job.pk).update(**fields)
+    assert pvs_of(run(job)) == [["md1"]]
+
+
+def test_a_job_without_a_preview_takes_the_emptiest_disk(
+    chosen: Job, volume: Volume, agent: CachingAgent
+) -> None:
+    ssds(agent, 38, 39)
+    job = run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None))
+    assert (job.disks, job.state, pvs_of(job)) == ({}, State.SUCCEEDED, [["md1"]])
 
 
 def test_only_the_first_plan_is_compared(preview: Job, agent: CachingAgent) -> None:

@@ -172,10 +172,10 @@ def test_a_host_that_is_lost_while_rolling_back_is_waited_for_and_the_reason_kep
 def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
     job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused_forward(facts: Any, target: Any, wish: Wish) -> tuple[Step, ...]:
+    def refused_forward(facts: Any, target: Any, wish: Wish, *more: Any) -> tuple[Step, ...]:
         if agent.pools and wish == CACHED:
             raise Refused("degraded", "the SSD is gone", "Bring it back.")
-        return plan(facts, target, wish)
+        return plan(facts, target, wish, *more)
 
     monkeypatch.setattr("jobs.left.plan", refused_forward)
     run(job)

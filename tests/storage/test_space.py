@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.agent.room import pool_overhead
-from storage.space import choose, pool_bytes, pool_metadata_bytes, round_up, volume_bytes
+from storage.space import choose, keep, pool_bytes, pool_metadata_bytes, round_up, volume_bytes
 from storage.wish import GIB, MIB
 from tests import make
 
@@ -75,3 +77,20 @@ def test_a_full_disk_is_not_named_beside_one_with_room() -> None:
         make.pv("sdc", free_bytes=GIB),
     ]
     assert choose(disks, 2 * GIB) == ("sdb", "sdc")
+
+
+def test_disks_that_were_chosen_are_kept_while_they_suffice() -> None:
+    disks = [make.pv("sdc", free_bytes=2 * GIB), make.pv("sdd", free_bytes=3 * GIB)]
+    assert keep(disks, 2 * GIB, ["sdc"]) == ("sdc",)
+    assert keep(disks, 2 * GIB + 1, ["sdc"]) == ()
+    assert keep(disks, 5 * GIB, ["sdc", "sdd"]) == ("sdc", "sdd")
+    assert keep(disks, GIB, []) == keep(disks, GIB, ["sde"]) == keep(disks, GIB, ["sdd", "sde"])
+    assert keep(disks, GIB, []) == ()
+
+
+@pytest.mark.parametrize(
+    "unfit", [{"missing": True}, {"duplicate": True}, {"healthy": False}, {"free_bytes": 0}]
+)
+def test_a_disk_that_is_unfit_now_is_not_kept(unfit: dict[str, Any]) -> None:
+    disks = [make.pv("sdc", **unfit), make.pv("sdd")]
+    assert keep(disks, GIB, ["sdc"]) == keep(disks, GIB, ["sdd", "sdc"]) == ()
