@@ -100,7 +100,7 @@ def _device(facts: HostFacts, cset_uuid: str) -> LogicalVolume | None:
 def _format(draft: Draft) -> None:
     """Only what was born for it: on any other LV the superblock would overwrite data."""
     if draft.lv is not None and FORMAT_TAG not in draft.lv.tags:
-        if _cache_devices(draft):
+        if cache_devices(draft):
             raise Refused(
                 "degraded",
                 f"{draft.vg.name}/{draft.lv_name} does not run as a bcache device, though a cache "
@@ -148,7 +148,7 @@ def _is_made(draft: Draft, wanted: Bcache) -> bool:
     made = draft.facts.lv_named(draft.vg.uuid, wanted.name)
     cset = draft.facts.cset(wanted.cset_uuid)
     on_made = cset is not None and made is not None and cset.lv_uuid == made.uuid
-    if (made is not None and made not in _cache_devices(draft)) or (cset and not on_made):
+    if (made is not None and made not in cache_devices(draft)) or (cset and not on_made):
         raise not_this_cache(draft, wanted.name)
     if made is not None:
         if made.size_bytes < wanted.size_bytes:
@@ -258,7 +258,7 @@ def _detach(
     )
 
 
-def _cache_devices(draft: Draft) -> tuple[LogicalVolume, ...]:
+def cache_devices(draft: Draft) -> tuple[LogicalVolume, ...]:
     """LVs that we made for this volume as cache devices."""
     return tuple(lv for lv in draft.ours() if is_cache_device_name(lv.name) and lv.is_public)
 
@@ -270,9 +270,9 @@ def _cset_on(draft: Draft, lv: LogicalVolume) -> CacheSet | None:
 def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> None:
     """Cache devices of this volume that it does not use (any more). The set on one may not be
     registered, after a removal that was broken off: then the agent looks whose it is."""
-    for lv in _cache_devices(draft):
+    for lv in cache_devices(draft):
         cset = _cset_on(draft, lv)
-        if keep is not None and _is_on(draft, lv, keep):
+        if keep is not None and is_on(draft, lv, keep):
             continue
         if cset is not None and cset.backing_count > (cset.uuid == attached):
             raise Refused(
@@ -291,7 +291,7 @@ def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> No
         draft.free(lv)
 
 
-def _is_on(draft: Draft, lv: LogicalVolume, wanted: Bcache) -> bool:
+def is_on(draft: Draft, lv: LogicalVolume, wanted: Bcache) -> bool:
     """Whether the wished cache set is on `lv`; by its name where the set is not registered."""
     device = _device(draft.facts, wanted.cset_uuid)
     return lv.uuid == device.uuid if device is not None else lv.name == wanted.name

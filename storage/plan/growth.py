@@ -73,7 +73,7 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
     """Make the LV `size_bytes` large, where it is smaller, and tell the guest that holds it; take
     away what a broken attempt left."""
     more = size_bytes - lv.size_bytes
-    left = draft.facts.lv_named(draft.vg.uuid, room_name(draft.target.volume_key))
+    left = left_room(draft)
     if left is not None and (more <= 0 or left.size_bytes != more):
         _tidy(draft, lv, left)
     if more > 0:
@@ -107,9 +107,14 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
 
 def tidy(draft: Draft, lv: LogicalVolume) -> None:
     """Take away the new space that a broken attempt left beside the volume."""
-    left = draft.facts.lv_named(draft.vg.uuid, room_name(draft.target.volume_key))
+    left = left_room(draft)
     if left is not None:
         _tidy(draft, lv, left)
+
+
+def left_room(draft: Draft) -> LogicalVolume | None:
+    """The new space that a broken attempt left beside the volume, by its name."""
+    return draft.facts.lv_named(draft.vg.uuid, room_name(draft.target.volume_key))
 
 
 def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:

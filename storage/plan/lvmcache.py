@@ -77,7 +77,7 @@ def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> b
     if not is_pool_name(wanted.name):
         raise unnamed(wanted.name)
     pool = draft.facts.lv_named(draft.vg.uuid, wanted.name)
-    if pool is not None and pool not in _unattached_pools(draft):
+    if pool is not None and pool not in unattached_pools(draft):
         raise not_this_cache(draft, wanted.name)
     if pool is not None and _fits(draft, pool.size_bytes, wanted):
         _remove_pools(draft, keep=wanted.name)
@@ -270,7 +270,7 @@ def _broken(draft: Draft) -> Refused:
     )
 
 
-def _unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
+def unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
     """Pools that we made for this volume and that no cache uses."""
     return tuple(
         lv for lv in draft.ours() if {"cache", "pool"} <= set(lv.layout) and is_pool_name(lv.name)
@@ -279,7 +279,7 @@ def _unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
 
 def _remove_pools(draft: Draft, keep: str | None) -> None:
     """What an earlier, broken attempt left of this volume's pools."""
-    for lv in _unattached_pools(draft):
+    for lv in unattached_pools(draft):
         if lv.name != keep:
             draft.add_beside(
                 "pool.remove", f"Remove the unused pool {lv.name}", uuid=lv.uuid, pool=lv.name
