@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.facts import LogicalVolume
+from storage.beside import cache_device_of
 from storage.models import Sample, Volume
 from storage.naming import is_pool_name
 from storage.plan.lost import Loss, loss_of
@@ -93,7 +94,9 @@ def _bcache(row: VolumeRow) -> LostCache | None:
             last,
         )
     waits = lv.bcache is not None and (lv.bcache.state == "inconsistent" or not lv.bcache.device)
-    stopped = lv.bcache is None and had_cache and row.vg is not None and row.vg.missing_pv_count
+    # A record may have lost its cache; then the device that was made for it still tells.
+    misses = row.vg is not None and row.vg.missing_pv_count
+    stopped = lv.bcache is None and misses and (had_cache or cache_device_of(row) is not None)
     if not waits and not stopped:
         return None
     return LostCache(
@@ -101,9 +104,17 @@ def _bcache(row: VolumeRow) -> LostCache | None:
         "that SSD alone, and bcache keeps the volume stopped.",
         False,
         True,
-        bcache_runbook(row.facts, lv),
+        bcache_runbook(row.facts, lv, _cache_device(row)),
         last,
     )
+
+
+def _cache_device(row: VolumeRow) -> str | None:
+    """What the LV under its cache set is called: as recorded, else as the host has one for it."""
+    recorded = row.volume.current_wish
+    cache = recorded.cache if recorded is not None else None
+    name = cache.name if isinstance(cache, Bcache) else ""
+    return name or cache_device_of(row)
 
 
 def _runs_uncached(lv: LogicalVolume) -> bool:

@@ -51,14 +51,19 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
     )
 
 
-def bcache_runbook(facts: HostFacts, lv: LogicalVolume) -> tuple[Instruction, ...]:
-    """For a bcache volume that waits for a cache set that is gone, or lost it while dirty."""
+def bcache_runbook(
+    facts: HostFacts, lv: LogicalVolume, cache_device: str | None
+) -> tuple[Instruction, ...]:
+    """For a bcache volume that waits for a cache set that is gone, or lost it while dirty.
+    `cache_device` is the name of the LV in the volume's group that the cache set lies on, None
+    where neither a record nor the host tells."""
+    device = "/dev/NAME" if cache_device is None else f"/dev/{lv.vg_name}/{cache_device}"
     uuids = [pv.uuid for pv in facts.pvs if pv.vg_uuid == lv.vg_uuid and pv.missing]
     looked_for = f" LVM looks for the PV uuid {', '.join(uuids)}." if uuids else ""
     return (
         Instruction(
             f"Bring the SSD back and register its cache device: nothing is lost then.{looked_for}",
-            "echo /dev/VG/NAME-OF-CACHE-DEVICE > /sys/fs/bcache/register_quiet",
+            f"echo {device} > /sys/fs/bcache/register_quiet",
         ),
         Instruction(
             "Only if the SSD is dead for good: see whether the volume was clean (dev.data.cache_"

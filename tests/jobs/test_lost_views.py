@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -38,6 +39,14 @@ def without_ssd(lv: Any = None, **fields: Any) -> Scene:
 def lost(**cache: Any) -> Scene:
     fields = {"pvs": (GONE,), **cache}
     return without_ssd(make.lv(cache=make.dm_cache(POOL, **fields), health="partial"))
+
+
+def give_cache_device(there: Scene) -> None:
+    """The host has a device that was made for the volume's cache, on the lost SSD."""
+    tags = make.tags(there.volume.key)
+    device = make.lv("s-cccccccccccccccc", tags=tags, pvs=(GONE,))
+    there.host.facts["lvs"].append(dataclasses.asdict(device))
+    there.host.save()
 
 
 def card(client: Client, there: Scene) -> str:
@@ -108,3 +117,27 @@ def test_a_bcache_volume_that_waits_for_its_ssd_gets_a_runbook(
     text = card(staff, there)
     assert "Data may be lost" in text
     assert f"bcache-super-show /dev/vg0/{there.lv.name}" in text
+
+
+def test_the_runbook_names_the_cache_device_as_recorded_or_as_the_host_does(
+    staff: Client,
+) -> None:
+    waiting = make.lv(bcache=make.bcache(state="dirty", device=None))
+    there = without_ssd(waiting, layout="bcache")
+    command = "echo /dev/{} &gt; /sys/fs/bcache/register_quiet"
+    assert command.format("NAME") in card(staff, there)
+    give_cache_device(there)
+    assert command.format("vg0/s-cccccccccccccccc") in card(staff, there)
+    cache = Bcache("s-bbbbbbbbbbbbbbbb", make.CSET_UUID, 2 * GIB)
+    there.volume.wish = Wish(8 * GIB, layout="bcache", cache=cache).to_json()
+    there.volume.save()
+    assert command.format("vg0/s-bbbbbbbbbbbbbbbb") in card(staff, there)
+
+
+def test_a_record_that_lost_its_cache_does_not_hide_the_runbook(staff: Client) -> None:
+    there = without_ssd(layout="bcache")
+    there.volume.wish = Wish(8 * GIB, layout="bcache").to_json()
+    there.volume.save()
+    assert card(staff, there).strip() == ""
+    give_cache_device(there)
+    assert "Data may be lost" in card(staff, there)
