@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from jobs.asker import Asker
 from jobs.clock import database_now
 from jobs.contact import target_of
 from jobs.models import Job, Kind
@@ -125,13 +126,13 @@ def untagged(user: AbstractBaseUser) -> list[VolumeRow]:
     ]
 
 
-def undo(volumes: Iterable[Volume], actor: AbstractBaseUser) -> Undone:
+def undo(volumes: Iterable[Volume], asker: Asker) -> Undone:
     """Release adopted volumes on which no job has run since; a job that still waits is cancelled.
     Customers that an adoption made stay."""
     released, kept = [], []
     for volume in volumes:
         try:
-            reason = _undo(volume, actor)
+            reason = _undo(volume, asker)
         except Gone as gone:
             reason = str(gone)
         if reason:
@@ -142,14 +143,14 @@ def undo(volumes: Iterable[Volume], actor: AbstractBaseUser) -> Undone:
 
 
 @transaction.atomic
-def _undo(volume: Volume, actor: AbstractBaseUser) -> str:
+def _undo(volume: Volume, asker: Asker) -> str:
     """Why the adoption stays; "" where it is undone."""
     held = hold_one(volume, against_jobs=True)
     if held.adopted_at is None:
         return "It was not adopted."
     since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
     for job in since.unfinished().filter(started_at=None):
-        cancel(job, actor)
+        cancel(job, asker)
     if since.exclude(started_at=None).exists() or since.unfinished().exists():
         return "A job has run on it since. Remove what it made first."
     if held.cache_plan_id is not None:

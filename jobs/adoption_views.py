@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from jobs.address import address_of
 from jobs.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
+from jobs.verbs import asker_of
 from storage.access import Right, staff_view
 from storage.adoption import last_batch
 from storage.adoption_form import unseal
@@ -48,7 +49,7 @@ def undo_adoption(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("volume", "").replace("\0", "\ufffd")
     mine = Volume.objects.visible_to(request.user)
     volumes = [get_object_or_404(mine, key=key)] if key else last_batch(request.user)
-    done = undo(volumes, _person(request))
+    done = undo(volumes, asker_of(request))
     if done.released:
         count = len(done.released)
         messages.success(request, f"Undone for {count} volume{'s' if count != 1 else ''}.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pghistory
 
+from jobs.asker import Asker, orderer
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 from jobs.outcome import has_begun
 
@@ -15,27 +16,24 @@ NEVER_RAN = frozenset({"not_started", "busy", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own
 lock may be taken in the middle."""
 
+WHO = ("actor", "token", "address", "door")
+
 
 def intent(job: Job, step: Step) -> None:
     """`step` is about to be sent under its operation id."""
-    AuditEntry.objects.create(phase=Phase.INTENT, **_subject(job, step))
+    AuditEntry.objects.create(phase=Phase.INTENT, **_who(orderer(job)), **_subject(job, step))
 
 
 def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
-    """The operation of `step` ended: well, or with the agent's `error`. The first outcome stands:
-    asked about it twice, the trail keeps what it has."""
-    entry = AuditEntry(
-        phase=Phase.OUTCOME,
-        commands=step.commands,
-        result=_result(step, error),
-        **_subject(job, step),
-    )
-    AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
+    """The operation of `step` ended: well, or with the agent's `error`. It stays that of whoever
+    it was sent for, also where another person has ordered something since."""
+    sent = AuditEntry.objects.filter(op_id=str(step.op_id), phase=Phase.INTENT)
+    _end(job, step, error, sent.values(*WHO).first() or _who(orderer(job)))
 
 
 def close(job: Job) -> bool:
     """The job ends: what its running steps came to will not be known any more. Whether there were
-    any."""
+    any. Not to know is the deed of whoever ended it."""
     unknown = {
         "code": "unknown",
         "message": "The job was ended before the host could be asked what became of it.",
@@ -43,13 +41,26 @@ def close(job: Job) -> bool:
     running = list(job.step_set.filter(state=StepState.RUNNING))
     for step in running:
         if step.op_id is not None:
-            outcome(job, step, unknown)
+            _end(job, step, unknown, _who(orderer(job)))
     return bool(running)
 
 
 def signed(job: Job) -> pghistory.context:
-    """Within it, changes of records are those of the job and of who asked for it."""
-    return pghistory.context(actor=_actor(job), token=job.token, job=job.key)
+    """Within it, changes of records are those of the job and of who ordered it last."""
+    who = _who(orderer(job))
+    return pghistory.context(actor=who["actor"], token=who["token"], job=job.key)
+
+
+def _end(job: Job, step: Step, error: dict[str, Any] | None, who: dict[str, Any]) -> None:
+    """The first outcome stands: told about it twice, the trail keeps what it has."""
+    entry = AuditEntry(
+        phase=Phase.OUTCOME,
+        commands=step.commands,
+        result=_result(step, error),
+        **who,
+        **_subject(job, step),
+    )
+    AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
 
 
 def _result(step: Step, error: dict[str, Any] | None) -> dict[str, Any]:
@@ -62,20 +73,21 @@ def _result(step: Step, error: dict[str, Any] | None) -> dict[str, Any]:
     return {"state": state, "code": code, "message": str(error.get("message", ""))}
 
 
-def _actor(job: Job) -> str:
-    return str(job.actor) if job.actor is not None else ""
+def _who(asker: Asker) -> dict[str, Any]:
+    return {
+        "actor": str(asker.actor) if asker.actor is not None else "",
+        "token": asker.token,
+        "address": asker.address,
+        "door": asker.door,
+    }
 
 
 def _subject(job: Job, step: Step) -> dict[str, Any]:
-    """Who, where and what: the same in both entries."""
+    """Where and what: the same in both entries."""
     return {
         "op_id": step.op_id,
         "job_key": job.key,
         "kind": job.kind,
-        "actor": _actor(job),
-        "token": job.token,
-        "address": job.address,
-        "door": job.door,
         "host": job.host.name,
         "host_key": job.host.key,
         "machine_id": job.host.machine_id,

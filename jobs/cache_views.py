@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.inplace import form_again, is_in_place
 from jobs.models import Job, Kind
 from jobs.pace import quicken
-from jobs.verbs import UNPROCESSABLE, preview_of, row_of, show_refusal
+from jobs.verbs import UNPROCESSABLE, asker_of, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.plan import Refused
 from storage.plan.bcache import with_flush
@@ -53,8 +53,10 @@ def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
 def quicken_flush(request: HttpRequest, key: str) -> HttpResponse:
     """Let the flush of a job move more at once."""
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-    if not quicken(found):
-        messages.warning(request, "There is no flush here any more that could go faster.")
+    try:
+        quicken(found, asker_of(request))
+    except Refused as refused:
+        messages.warning(request, f"{refused.message} {refused.correction}")
     return redirect("job", found.key)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from jobs import decisions
+from jobs.asker import Asker
 from jobs.forms import ResolveForm
 from jobs.models import Job
-from jobs.verbs import CONFLICT, show_refusal
+from jobs.verbs import CONFLICT, asker_of, show_refusal
 from storage.access import Right, staff_view
 from storage.plan import Refused
 
@@ -42,19 +42,18 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
         refusal = Refused("invalid", said, "Go back and mend it.")
         return show_refusal(request, refusal, found.volume)
 
-    def settle(job: Job, actor: AbstractBaseUser | None) -> None:
-        decisions.resolve(job, actor, form.cleaned_data["why"])
+    def settle(job: Job, asker: Asker | None) -> None:
+        decisions.resolve(job, asker, form.cleaned_data["why"])
 
     return _decide(request, key, settle)
 
 
 def _decide(
-    request: HttpRequest, key: str, decide: Callable[[Job, AbstractBaseUser | None], None]
+    request: HttpRequest, key: str, decide: Callable[[Job, Asker | None], None]
 ) -> HttpResponse:
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-    actor = request.user if isinstance(request.user, AbstractBaseUser) else None
     try:
-        decide(found, actor)
+        decide(found, asker_of(request))
     except Refused as refused:
         return show_refusal(request, refused, found.volume, CONFLICT)
     return redirect("job", found.key)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from jobs import nudge, operation, steps
+from jobs.asker import Asker, ordered
 from jobs.contact import read_facts
 from jobs.endings import end
 from jobs.fallback import may_turn_back
@@ -20,26 +20,26 @@ from storage.plan import Refused
 WHY_LIMIT = 200
 
 
-def resume(job: Job, actor: AbstractBaseUser | None) -> None:
+def resume(job: Job, asker: Asker | None) -> None:
     """Go on towards the wish, counting tries anew; raises `Refused`."""
-    _hand_back(job, f"resumed by {_name(actor)}", falls_back=False, error={})
+    _hand_back(job, asker, f"resumed by {_name(asker)}", falls_back=False, error={})
 
 
-def roll_back(job: Job, actor: AbstractBaseUser | None) -> None:
+def roll_back(job: Job, asker: Asker | None) -> None:
     """Go back to where the job began; raises `Refused` where there is no way back."""
     if (reason := no_way_back(job)) is not None:
         raise reason
     last = job.step_set.order_by("-n").values_list("n", flat=True).first()
     error = _plain(job.error) | {"after_step": last or 0}
-    _hand_back(job, f"rolled back by {_name(actor)}", falls_back=True, error=error)
+    _hand_back(job, asker, f"rolled back by {_name(asker)}", falls_back=True, error=error)
 
 
-def resolve(job: Job, actor: AbstractBaseUser | None, why: str) -> None:
+def resolve(job: Job, asker: Asker | None, why: str) -> None:
     """A person has settled it on the host: the host is read once more, and the job is cancelled
     with who said so and why. Raises `Refused`."""
-    resolution = {"who": _name(actor), "why": why.strip()[:WHY_LIMIT]}
-    said = f"marked as resolved by {_name(actor)}"
-    _hand_back(job, said, error=_plain(job.error) | {"resolve": resolution})
+    resolution = {"who": _name(asker), "why": why.strip()[:WHY_LIMIT]}
+    said = f"marked as resolved by {_name(asker)}"
+    _hand_back(job, asker, said, error=_plain(job.error) | {"resolve": resolution})
 
 
 def no_way_back(job: Job) -> Refused | None:
@@ -85,7 +85,7 @@ def settle(job: Job) -> None:
 
 
 @transaction.atomic
-def _hand_back(job: Job, said: str, **fields: Any) -> None:
+def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
     fresh = {
         "attempts": 0,
         "claims": 0,
@@ -93,6 +93,7 @@ def _hand_back(job: Job, said: str, **fields: Any) -> None:
         "not_before": None,
         "cancel_requested": False,
         "explanation": said,
+        **ordered(asker),
     }
     if not move(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
         raise Refused(
@@ -109,5 +110,5 @@ def _plain(error: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in error.items() if name not in ("residue", "after_step")}
 
 
-def _name(actor: AbstractBaseUser | None) -> str:
-    return str(actor) if actor is not None else "somebody"
+def _name(asker: Asker | None) -> str:
+    return asker.name if asker is not None else "somebody"

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Max
 
 from jobs import steps
+from jobs.asker import cancelled, later
 from jobs.contact import placement_of, read_facts, target_of
 from jobs.endings import end, fail, touched
 from jobs.models import Job, State, StepState
@@ -74,9 +75,10 @@ def end_cancelled(job: Job, before: str) -> None:
     """A person asked for the end before the step `before`, which was planned on facts read just
     now, and nothing is undone: what is left there goes with the job."""
     facts = inventory_of(Host.objects.get(pk=job.host_id)) if touched(job) else None
+    said = cancelled(later(job))
     left = _of(job, facts) if facts is not None else []
     if not left:
-        end(job, State.CANCELLED, explanation=f"cancelled before: {before}"[:500])
+        end(job, State.CANCELLED, explanation=f"{said} before: {before}"[:500])
         return
     error = {
         "code": "left_over",
@@ -84,8 +86,8 @@ def end_cancelled(job: Job, before: str) -> None:
         "correction": f"Something is left: {_by_hand(job)}.",
         "residue": left,
     }
-    said = f"cancelled; left on the host: {' '.join(left)}"
-    end(job, State.CANCELLED, explanation=said[:500], error=error)
+    what = f"{said}; left on the host: {' '.join(left)}"
+    end(job, State.CANCELLED, explanation=what[:500], error=error)
 
 
 def _by_hand(job: Job) -> str:
@@ -129,7 +131,8 @@ def end_turned_back(job: Job, facts: HostFacts) -> None:
         what = "what was done is undone" if titles else "nothing had to be undone"
         if left:
             what = f"not all could be undone: {' '.join(left)}"
-        end(job, State.CANCELLED, explanation=f"cancelled; {what}"[:500], error={})
+        said = f"{cancelled(later(job))}; {what}"
+        end(job, State.CANCELLED, explanation=said[:500], error={})
         return
     error["undone"] = titles
     if left:

@@ -11,7 +11,9 @@ import dataclasses
 from django.db import transaction
 
 from jobs import hosts, steps
+from jobs.asker import Asker, ordered
 from jobs.models import Job, State, Step, StepState
+from storage.plan import Refused
 from storage.rows import rows_of
 from storage.wish import MIGRATION_THRESHOLD_SECTORS, Wish
 
@@ -41,16 +43,28 @@ def next_sectors(job: Job, step: Step) -> int | None:
 
 
 @transaction.atomic
-def quicken(job: Job) -> bool:
-    """Raise the pace of the flush that runs; False where none does, or it is at its top."""
+def quicken(job: Job, asker: Asker) -> None:
+    """Raise the pace of the flush that runs, on the word of `asker`; raises `Refused` where none
+    does (`no_flush`), or it is at its top (`top_pace`)."""
     held = Job.objects.select_for_update().get(pk=job.pk)
     step = paced(held)
-    faster = next_sectors(held, step) if step is not None else None
+    if step is None or held.state not in (State.RUNNING, State.WAITING):
+        raise Refused(
+            "no_flush",
+            "No flush runs here whose pace could be raised.",
+            "Look at the job's steps: only a flush of lvmcache that runs, and is not being "
+            "cancelled, can go faster.",
+        )
+    faster = next_sectors(held, step)
     if faster is None:
-        return False
+        raise Refused(
+            "top_pace",
+            "The flush goes as fast as is sensible.",
+            "Wait until it has ended. Where dirty data does not become less, quieten the guest.",
+        )
     wish = dataclasses.replace(Wish.from_json(held.wish), pace_sectors=faster)
-    live = Job.objects.filter(pk=held.pk, state__in=(State.RUNNING, State.WAITING))
-    return bool(live.update(wish=wish.to_json()))
+    Job.objects.filter(pk=held.pk).update(wish=wish.to_json(), **ordered(asker))
+    steps.add_lines(held, [f"Pace raised by {asker.name}."])
 
 
 def stop_if_outpaced(job: Job, step: Step) -> None:

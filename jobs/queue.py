@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
-from jobs import nudge
+from jobs import nudge, steps
+from jobs.asker import Asker, cancelled, ordered
 from jobs.contact import target_of
 from jobs.endings import touched
 from jobs.models import Door, Job, Kind, State
@@ -142,9 +143,9 @@ def release(job: Job) -> bool:
 
 
 @transaction.atomic
-def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
-    """Withdraw a job; True when it ended at once. Raises `Refused` (`turned`) once the point of
-    no return is passed.
+def cancel(job: Job, asker: Asker | None) -> bool:
+    """Withdraw a job, on the word of `asker` (None = Tiercel's); True when it ended at once. Raises
+    `Refused` (`turned`) once the point of no return is passed.
 
     A step that runs on the host is never killed: the job ends before its next step, after it has
     undone what is done where it can. A step that takes long is asked to stop, where the host lets
@@ -155,9 +156,9 @@ def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
     job.state, job.turned = now.state, now.turned
     if job.is_over:
         return True
-    who = f"cancelled by {actor}" if actor is not None else "cancelled"
+    fields = {"explanation": cancelled(asker), **ordered(asker)}
     if job.state == State.NEEDS_ATTENTION:
-        return move(job, State.NEEDS_ATTENTION, State.CANCELLED, explanation=who)
+        return move(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
     if job.turned:
         raise Refused(
             "turned",
@@ -165,8 +166,13 @@ def cancel(job: Job, actor: AbstractBaseUser | None) -> bool:
             "Wait until it has ended.",
         )
     if job.state in (State.QUEUED, State.WAITING) and not touched(job):
-        return move(job, State(job.state), State.CANCELLED, explanation=who)
-    Job.objects.filter(pk=job.pk).update(cancel_requested=True, not_before=None)
+        return move(job, State(job.state), State.CANCELLED, **fields)
+    told = {"cancel_requested": True, "not_before": None}
+    if not now.cancel_requested:  # who asks for it again changes nothing
+        told |= ordered(asker)
+        if asker is not None:
+            steps.add_lines(job, [f"Cancel asked by {asker.name}."])
+    Job.objects.filter(pk=job.pk).update(**told)
     job.refresh_from_db()
     nudge.job(job.pk)
     return False

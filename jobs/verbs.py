@@ -106,7 +106,7 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
         if data["new_customer"]:
             customer = Customer.objects.create(name=data["new_customer"])
         volume = Volume(customer=customer, label=data["label"])
-        return create(volume, form.chosen, wish, _asker(request), dry_run=True)
+        return create(volume, form.chosen, wish, asker_of(request), dry_run=True)
 
 
 @staff_view(Right.OPERATE)
@@ -139,7 +139,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
         return show_refusal(request, refusal, preview.volume)
     not_before = form.cleaned_data["not_before"]
     return _answer(
-        request, preview.volume, lambda: confirm(preview, _asker(request), not_before=not_before)
+        request, preview.volume, lambda: confirm(preview, asker_of(request), not_before=not_before)
     )
 
 
@@ -149,7 +149,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     """Cancel a job, at once or before its next step; 409 once there is only the way forward."""
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        cancel(found, _actor(request))
+        cancel(found, asker_of(request))
     except Refused as refused:
         return show_refusal(request, refused, found.volume, CONFLICT)
     return to_job(request, found)
@@ -192,7 +192,7 @@ def _actor(request: HttpRequest) -> AbstractBaseUser | None:
 
 def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
     """Ask for a preview, and go there."""
-    asker = _asker(request)
+    asker = asker_of(request)
     return _answer(
         request,
         volume,
@@ -207,7 +207,8 @@ def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> H
     )
 
 
-def _asker(request: HttpRequest) -> Asker:
+def asker_of(request: HttpRequest) -> Asker:
+    """Whoever asks on a page."""
     return Asker(_actor(request), address_of(request))
 
 

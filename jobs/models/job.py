@@ -123,6 +123,10 @@ class Job(models.Model):
     preview; `disks` says where they allocate (`storage.plan.Disks`). `address` is where the request
     came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job holds its
     volume and its space meanwhile.
+
+    `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
+    asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
+    They are written while a worker holds the job: read them by `jobs.asker`.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -160,6 +164,16 @@ class Job(models.Model):
     disks = models.JSONField(default=dict, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     awaits = models.CharField(max_length=100, blank=True)
+    last_actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    last_address = models.GenericIPAddressField(null=True, blank=True)
+    last_door = models.CharField(max_length=8, choices=Door.choices, blank=True)
+    last_token = models.CharField(max_length=64, blank=True)
 
     beat = 0.0
     """When this process last prolonged the lease it has, by its monotonic clock; no column."""

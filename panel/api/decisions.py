@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs import decisions
+from jobs.asker import Asker
 from jobs.models import Job
 from panel.api import bodies, described, idempotency, waiting
 from panel.api.nouns import job_json, job_url
 from panel.api.problem import Problem
 from panel.api.resource import Resource
 from panel.api.shapes import JobShape
-from panel.models import User
 from storage.access import Right
 from storage.plan import Refused
 
@@ -53,7 +53,7 @@ class ResolveBody(bodies.Body):
 class _Decision(Resource):
     parameters: ClassVar = {"POST": ("wait",)}
 
-    def decided(self, request: Request, key: str, decide: Callable[[Job, User], None]) -> Response:
+    def decided(self, request: Request, key: str, decide: Callable[[Job, Asker], None]) -> Response:
         """The job handed to a worker; 409 where it does not wait for a decision."""
         found = self._job(key)
         self.demand(Right.OPERATE)
@@ -61,7 +61,7 @@ class _Decision(Resource):
 
         def act() -> Response:
             try:
-                decide(found, self.user)
+                decide(found, self.asker)
             except Refused as refused:
                 raise Problem(409, refused.code, refused.message, refused.correction) from None
             return Response(
@@ -108,4 +108,4 @@ class JobResolve(_Decision):
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host once more, then cancel the job."""
         why = bodies.read(request, ResolveBody)["why"]
-        return self.decided(request, key, lambda job, person: decisions.resolve(job, person, why))
+        return self.decided(request, key, lambda job, asker: decisions.resolve(job, asker, why))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from django.db.models import Q, QuerySet
@@ -11,7 +12,9 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.asker import Asker
 from jobs.models import Job, State
+from jobs.pace import quicken
 from jobs.queue import cancel
 from panel.api import cursor, described, idempotency, waiting
 from panel.api.nouns import job_json, job_url
@@ -113,10 +116,34 @@ class JobLines(Resource):
         return Response(LinesShape(data).data)
 
 
-class JobCancel(Resource):
-    """The end of a job before its end."""
-
+class _Steering(Resource):
     parameters: ClassVar = {"POST": ("wait",)}
+
+    def steered(
+        self, request: Request, key: str, steer: Callable[[Job, Asker], object]
+    ) -> Response:
+        """The job once `steer` has told it; 409 where that is refused."""
+        found = _job(self, key)
+        self.demand(Right.OPERATE)
+        within = waiting.seconds(request)
+
+        def act() -> Response:
+            try:
+                steer(found, self.asker)
+            except Refused as refused:
+                raise Problem(409, refused.code, refused.message, refused.correction) from None
+            now = _job(self, key)
+            return Response(
+                job_json(now, self.user, steps=True),
+                status=200 if now.is_over else 202,
+                headers={"Location": job_url(now)},
+            )
+
+        return waiting.out(idempotency.once(request, self.user, act), self.user, within)
+
+
+class JobCancel(_Steering):
+    """The end of a job before its end."""
 
     @extend_schema(
         operation_id="job_cancel",
@@ -132,28 +159,28 @@ class JobCancel(Resource):
     def post(self, request: Request, key: str) -> Response:
         """At once, or before its next step, after it has undone what is done where it can. Refused
         (`turned`) once the point of no return is passed."""
-        found = _job(self, key)
-        self.demand(Right.OPERATE)
-        within = waiting.seconds(request)
-        answer = idempotency.once(request, self.user, lambda: self._cancel(found))
-        if answer.status_code == 202 and within:
-            final = waiting.answer(found.key, self.user, within)
-            if "Idempotency-Replayed" in answer:
-                final["Idempotency-Replayed"] = answer["Idempotency-Replayed"]
-            return final
-        return answer
+        return self.steered(request, key, cancel)
 
-    def _cancel(self, found: Job) -> Response:
-        try:
-            cancel(found, self.user)
-        except Refused as refused:
-            raise Problem(409, refused.code, refused.message, refused.correction) from None
-        found = _job(self, found.key)
-        return Response(
-            job_json(found, self.user, steps=True),
-            status=200 if found.is_over else 202,
-            headers={"Location": job_url(found)},
-        )
+
+class JobPace(_Steering):
+    """A flush that shall be over sooner."""
+
+    @extend_schema(
+        operation_id="job_pace",
+        summary="Raise the pace of a flush",
+        request=None,
+        parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job is over."),
+            202: OpenApiResponse(JobShape, "The flush goes on at the new pace."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Let the flush of lvmcache that runs move four times as much at once; the guest waits
+        longer for its own reads and writes meanwhile. Refused where no such flush runs (`no_flush`)
+        and where it is at its top (`top_pace`)."""
+        return self.steered(request, key, quicken)
 
 
 def _job(view: Resource, key: str) -> Job:

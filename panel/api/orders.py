@@ -157,7 +157,7 @@ class OrderCancel(Resource):
         def act() -> Response:
             if (outsider := rights.outsider(self.user, order.volume)) is not None:
                 raise outsider
-            decide.cancel(order, self.user)
+            decide.cancel(order, self.asker)
             return Response(order_json(_order(self, key), self.user))
 
         return idempotency.once(request, self.user, act)

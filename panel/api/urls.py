@@ -39,6 +39,7 @@ urlpatterns = [
     path("jobs/<str:key>/lines", jobs.JobLines.as_view(), name="api-job-lines"),
     path("jobs/<str:key>/apply", previews.PreviewApply.as_view(), name="api-job-apply"),
     path("jobs/<str:key>/cancel", jobs.JobCancel.as_view(), name="api-job-cancel"),
+    path("jobs/<str:key>/pace", jobs.JobPace.as_view(), name="api-job-pace"),
     path("jobs/<str:key>/resume", decisions.JobResume.as_view(), name="api-job-resume"),
     path("jobs/<str:key>/rollback", decisions.JobRollback.as_view(), name="api-job-rollback"),
     path("jobs/<str:key>/resolve", decisions.JobResolve.as_view(), name="api-job-resolve"),

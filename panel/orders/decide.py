@@ -8,8 +8,9 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs import queue
+from jobs.asker import Asker
 from jobs.models import Job
-from panel.models import Order, OrderState, User
+from panel.models import Order, OrderState
 from panel.orders import events
 from panel.orders.moves import move
 from panel.orders.refusal import OrderRefused
@@ -43,7 +44,7 @@ def hold(order: Order) -> bool:
     return move(order, OrderState.AUTHORISING, OrderState.PENDING)
 
 
-def cancel(order: Order, actor: User | None) -> None:
+def cancel(order: Order, asker: Asker | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
         told = {"reason_code": "cancelled", "reason": "Cancelled before it began."}
@@ -58,7 +59,7 @@ def cancel(order: Order, actor: User | None) -> None:
                 "Wait until it has ended; after that it can be taken back.",
                 order=order,
             )
-        queue.cancel(_job(order), actor)
+        queue.cancel(_job(order), asker)
         events.cancelled.send(sender=Order, order=order)
 
 

@@ -12,7 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.address import address_of
+from jobs.asker import Asker
 from jobs.clock import database_now
+from jobs.models import Door
 from panel import stepup
 from panel.models import Order, OrderState, ProofState, User
 from panel.orders import decide, prices, rights, takeback, words
@@ -48,7 +50,8 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     try:
         if refused is not None:
             raise refused
-        decide.cancel(found, cast("User", request.user))
+        asker = Asker(cast("User", request.user), address_of(request), Door.PORTAL)
+        decide.cancel(found, asker)
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
         return redirect("my-order", found.key)

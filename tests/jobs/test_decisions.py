@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs import decisions
+from jobs.asker import Asker
 from jobs.models import Job, State, StepState
 from storage.plan import Refused
 from tests import make
@@ -69,7 +70,8 @@ def test_a_resolved_job_reads_the_host_and_ends_with_who_and_why(
     stuck: Job, agent: CachingAgent
 ) -> None:
     agent.pools.clear()
-    decisions.resolve(stuck, make.staff_user("ops@example.org"), "removed the pool by hand")
+    ops = Asker(make.staff_user("ops@example.org"), None)
+    decisions.resolve(stuck, ops, "removed the pool by hand")
     run(stuck)
     assert (stuck.state, agent.ran) == (State.CANCELLED, [])
     assert stuck.explanation == "cancelled; resolved by ops@example.org: removed the pool by hand"

@@ -11,9 +11,11 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs import fallback, operation, pace, runner
-from jobs.models import Job, Kind, State, StepState
+from jobs.asker import Asker
+from jobs.models import AuditEntry, Job, Kind, State, StepState
 from jobs.queue import submit
 from storage.models import Volume
+from storage.plan import Refused
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import running
@@ -24,6 +26,7 @@ from tests.jobs.test_runner import run
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 
+NOBODY = Asker(None, None)
 POOL = "c-aaaaaaaaaaaaaaaa"
 THRESHOLD = 16384
 FLUSHED = Wish(8 * GIB, cache=LvmCache(POOL, 2 * GIB, mode="writeback"), flushed=True)
@@ -87,7 +90,8 @@ def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(
     job: Job, agent: FlushingAgent
 ) -> None:
     assert (job.state, agent.paces) == (State.WAITING, [None])
-    assert pace.quicken(job)
+    asker = Asker(make.staff_user("bob@example.org"), "198.51.100.2")
+    pace.quicken(job, asker)
     run(job)
     assert agent.aborted == [str(job.step_set.get(n=1).op_id)]
     for _ in range(6):
@@ -98,21 +102,34 @@ def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(
     cache = agent.lv.cache
     assert cache is not None
     assert (cache.policy, cache.migration_threshold_sectors) == ("smq", THRESHOLD)
+    assert job.line_set.filter(text="Pace raised by bob@example.org.").count() == 1
+    flushes = AuditEntry.objects.filter(job_key=job.key, verb="cache.flush")
+    assert [(each.phase, each.actor, each.address) for each in flushes] == [
+        ("intent", "", None),
+        ("outcome", "", None),
+        ("intent", "bob@example.org", "198.51.100.2"),
+        ("outcome", "bob@example.org", "198.51.100.2"),
+    ]
     recorded = Volume.objects.get(pk=job.volume_id).wish
     assert (recorded["flushed"], recorded["pace_sectors"]) == (False, None)
 
 
 def test_the_pace_has_a_top(job: Job) -> None:
     seen = []
-    while pace.quicken(job):
-        job.refresh_from_db()
-        seen.append(Wish.from_json(job.wish).pace_sectors)
+    with pytest.raises(Refused) as caught:
+        while len(seen) < 9:
+            pace.quicken(job, NOBODY)
+            job.refresh_from_db()
+            seen.append(Wish.from_json(job.wish).pace_sectors)
+    assert caught.value.code == "top_pace"
     assert seen == [4 * THRESHOLD, 16 * THRESHOLD, 64 * THRESHOLD]
 
 
 def test_without_a_flush_there_is_no_pace(job: Job) -> None:
     job.step_set.update(verb="cache.attach")
-    assert not pace.quicken(job)
+    with pytest.raises(Refused) as caught:
+        pace.quicken(job, NOBODY)
+    assert caught.value.code == "no_flush"
     assert Wish.from_json(Job.objects.get(pk=job.pk).wish).pace_sectors is None
 
 
@@ -127,6 +144,9 @@ def test_an_operator_raises_the_pace_on_the_jobs_page(job: Job, client: Client) 
     assert client.post(url).status_code == 302
     job.refresh_from_db()
     assert Wish.from_json(job.wish).pace_sectors == 4 * THRESHOLD
+    job.step_set.update(state=StepState.DONE)
+    said = client.post(url, follow=True).content.decode()
+    assert "No flush runs here whose pace could be raised." in said
 
 
 def test_a_flush_that_has_ended_counts_however_dirty_the_cache_is_again(job: Job) -> None:

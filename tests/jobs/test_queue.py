@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from jobs import nudge
+from jobs.asker import Asker
 from jobs.models import Job, Kind, State
 from jobs.moves import claim
 from jobs.queue import Busy, cancel, submit
@@ -128,7 +129,7 @@ def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
 def test_a_job_that_nobody_began_is_cancelled_at_once() -> None:
     person = make.staff_user()
     job = ask(placed())
-    assert cancel(job, person)
+    assert cancel(job, Asker(person, None))
     assert job.state == State.CANCELLED
     assert str(person) in job.explanation
     ask(job.volume)

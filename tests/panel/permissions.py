@@ -251,6 +251,7 @@ TABLE = (
     Row("api-job-lines", "GET", API_SEE, ("job",)),
     Row("api-job-apply", "POST", API_WRITE, ("preview",)),
     Row("api-job-cancel", "POST", API_WRITE, ("job",)),
+    Row("api-job-pace", "POST", API_WRITE, ("job",)),
     Row("api-job-resume", "POST", API_WRITE, ("job",)),
     Row("api-job-rollback", "POST", API_WRITE, ("job",)),
     Row("api-job-resolve", "POST", API_WRITE, ("job",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.models import Door, Job, State
+from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, staff
 from tests.scene import job, scene
@@ -73,3 +74,12 @@ def test_a_cancelled_job_that_goes_back_has_no_error(asking: Program) -> None:
             response = program.get(path)
             assert response.status_code == 200, response.content
         assert response.json()["items"][0]["error"] is None
+
+
+def test_a_decision_is_that_of_the_token_it_came_by(asking: Program) -> None:
+    made = stuck()
+    asking.send("post", f"/jobs/{made.key}/resume", **{"Idempotency-Key": "on"})
+    made.refresh_from_db()
+    token = ApiToken.objects.get(user=asking.user).key
+    assert (made.last_actor, made.last_door, made.last_token) == (asking.user, Door.API, token)
+    assert made.last_address == "127.0.0.1"

@@ -22,6 +22,7 @@ WRITES = [
     ("put", "/volumes/{volume}/wish", {"cache": None}),
     ("patch", "/volumes/{volume}", {"label": "mine"}),
     ("post", "/jobs/{job}/cancel", None),
+    ("post", "/jobs/{job}/pace", None),
     ("post", "/jobs/{job}/resume", None),
     ("post", "/jobs/{job}/rollback", None),
     ("post", "/jobs/{job}/resolve", {"why": "mine"}),

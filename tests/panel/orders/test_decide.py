@@ -9,6 +9,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from jobs import queue
+from jobs.asker import Asker
 from jobs.models import Job, State
 from jobs.moves import claim
 from panel.models import Order, OrderState
@@ -115,7 +116,7 @@ def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settin
 def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
     if is_pending:
         decide.hold(asked)
-    decide.cancel(asked, asked.actor)
+    decide.cancel(asked, Asker(asked.actor, None))
     assert asked.state == OrderState.CANCELLED
     assert job_of(asked).state == State.CANCELLED
     assert told == ["cancelled cancelled"]
@@ -125,7 +126,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
     running = buy(shop(), plan())
     for _ in range(2):
         with pytest.raises(OrderRefused) as refused:
-            decide.cancel(running, running.actor)
+            decide.cancel(running, Asker(running.actor, None))
         assert refused.value.code == "too_late"
         assert job_of(running).state in (State.QUEUED, State.SUCCEEDED)
         if running.is_open:

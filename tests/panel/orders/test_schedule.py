@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from jobs.asker import Asker
 from jobs.models import Job, Kind, State
 from panel.models import Intent, Order, OrderState
 from panel.orders import decide, events, settle
@@ -88,7 +89,7 @@ def test_looked_at_twice_it_begins_once(acme: Shop) -> None:
 
 def test_until_then_the_customer_may_cancel_it(acme: Shop) -> None:
     made = leave(acme)
-    decide.cancel(made, acme.owner)
+    decide.cancel(made, Asker(acme.owner, None))
     assert made.state == OrderState.CANCELLED
     assert come(made).job is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
+from jobs.asker import Asker
 from jobs.models import Job, State
 from panel.models import Notice, Order, OrderState
 from panel.orders import decide
@@ -32,7 +33,7 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
         assert choices(rows_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
-        decide.cancel(asked, acme.owner)
+        decide.cancel(asked, Asker(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
     with wall.inside(str(acme.owner.pk)):
         first = buy(acme, fast)
