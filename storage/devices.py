@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.facts import Disk, HostFacts
-from storage.stack import is_part_of
+from storage.footing import is_part_of
 
 Tone = Literal["ok", "warning", "error", "quiet"]
 WELL_MEMBER = frozenset({"in_sync", "spare"})
@@ -49,6 +49,13 @@ def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
     for pv in facts.pvs:
         if is_part_of(pv.name, disk.name):
             yield pv.vg_name or "physical volume in no group"
+    for backing in facts.backings:
+        if is_part_of(backing.device, disk.name):
+            groups = [pv.vg_name for pv in facts.pvs if is_part_of(pv.name, backing.name)]
+            yield f"{backing.name} → {', '.join(groups)}" if any(groups) else backing.name
+    for cset in facts.csets:
+        if cset.lv_uuid is None and is_part_of(cset.device, disk.name):
+            yield "bcache cache set"
 
 
 def _health(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.devices import devices_of
 from storage.facts import HostFacts
-from storage.stack import is_part_of
+from storage.footing import is_part_of
 from storage.wish import BadWish
 
 

@@ -8,15 +8,24 @@ side by side, and each volume as a row that stands on them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from storage.agent.retirement import retired
 from storage.caches import cache_of
-from storage.facts import Array, CacheSet, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup
+from storage.facts import CacheSet, HostFacts, LogicalVolume, VolumeGroup
+from storage.footing import (
+    Box,
+    Chain,
+    Stage,
+    array_of,
+    bcache_of,
+    below,
+    boxes_of,
+    disk_box,
+    is_part_of,
+)
 
-Kind = Literal["disk", "array", "pv", "volume", "cache", "user"]
 TierName = Literal["fast", "slow"]
 TIERS: tuple[TierName, ...] = ("fast", "slow")
 SUB_VOLUMES = re.compile(r".+_(corig|cpool|cdata|cmeta|cvol|tdata|tmeta|rimage_\d+|rmeta_\d+|mlog)")
@@ -31,28 +40,6 @@ KINDS = (
     ({"integrity"}, "integrity"),
 )
 """LVM layouts that have a name of their own, the more particular first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """One thing. `trouble` is what is wrong with it, "" when nothing is; `lv_uuid` is set on a
-    volume, so that a page can link it; `is_fast` is True for an SSD. Of a cache, `used_bytes` are
-    filled (None where the host cannot tell) and `dirty_bytes` not on the slow disks yet."""
-
-    kind: Kind
-    name: str
-    detail: str
-    size_bytes: int | None = None
-    trouble: str = ""
-    lv_uuid: str = ""
-    is_fast: bool = False
-    used_bytes: int | None = None
-    dirty_bytes: int = 0
-
-
-Stage = tuple[Box, ...]
-Chain = tuple[Stage, ...]
-"""Each stage stands on the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +103,18 @@ def stack_of(facts: HostFacts) -> Stack:
         for group in groups
         for tier in group.tiers
         for chain in tier.devices
-        for box in _boxes(chain)
+        for box in boxes_of(chain)
     }
-    arrays = tuple(_array(facts, array) for array in facts.arrays if array.name not in used)
-    used |= {box.name for chain in arrays for box in _boxes(chain)}
+    made = tuple(bcache_of(facts, each) for each in facts.backings if each.name not in used)
+    used |= {box.name for chain in made for box in boxes_of(chain)}
+    arrays = tuple(array_of(facts, array) for array in facts.arrays if array.name not in used)
+    used |= {box.name for chain in arrays for box in boxes_of(chain)}
     disks = tuple(
-        ((_disk_box(facts, disk.name),),)
+        ((disk_box(facts, disk.name),),)
         for disk in facts.disks
         if not any(is_part_of(name, disk.name) for name in used)
     )
-    return Stack(groups, arrays + disks)
+    return Stack(groups, made + arrays + disks)
 
 
 def kind_of(lv: LogicalVolume) -> str:
@@ -144,25 +133,13 @@ def kind_of(lv: LogicalVolume) -> str:
     return f"{base}, has snapshots" if "origin" in lv.role and "thickorigin" in lv.role else base
 
 
-def is_part_of(name: str, disk: str) -> bool:
-    """True for the disk itself and for its partitions (sda3, nvme0n1p3)."""
-    if not name.startswith(disk):
-        return False
-    partition = r"(p\d+)?" if disk[-1:].isdigit() else r"\d*"
-    return re.fullmatch(partition, name[len(disk) :]) is not None
-
-
-def _boxes(chain: Chain) -> Iterable[Box]:
-    return (box for stage in chain for box in stage)
-
-
 def _group(facts: HostFacts, vg: VolumeGroup) -> Group:
     tiers = []
     for name in TIERS:
         if pvs := facts.pvs_of(vg.uuid, name):
             size_bytes = sum(pv.size_bytes for pv in pvs)
             free_bytes = sum(pv.free_bytes for pv in pvs if not pv.missing)
-            devices = tuple(_below(facts, pv) for pv in pvs)
+            devices = tuple(below(facts, pv) for pv in pvs)
             tiers.append(Tier(name, size_bytes, free_bytes, devices))
     fast = {pv.name for pv in facts.pvs_of(vg.uuid, "fast")}
     sets = {cset.lv_uuid for cset in facts.csets}
@@ -188,62 +165,6 @@ def _is_shown(lv: LogicalVolume) -> bool:
     if SUB_VOLUMES.fullmatch(lv.name) or "spare" in lv.role:
         return False
     return lv.is_public or "pool" in lv.layout
-
-
-def _below(facts: HostFacts, pv: PhysicalVolume) -> Chain:
-    """What a physical volume lies on, and then itself, unless it is the whole of that."""
-    trouble = ""
-    if pv.missing:
-        trouble = "missing"
-    elif pv.duplicate:
-        trouble = "seen twice"
-    elif pv.redundant and not pv.healthy:
-        trouble = "degraded"
-    safety = "redundant" if pv.redundant else "single device"
-    box = Box("pv", pv.name, safety, pv.size_bytes, trouble, is_fast=pv.tier == "fast")
-    array = next((each for each in facts.arrays if is_part_of(pv.name, each.name)), None)
-    if array is not None:
-        return _standing(_array(facts, array), box)
-    disk = next((each for each in facts.disks if is_part_of(pv.name, each.name)), None)
-    return _standing(((_disk_box(facts, disk.name),),), box) if disk is not None else ((box,),)
-
-
-def _standing(below: Chain, pv: Box) -> Chain:
-    """A physical volume that is a whole disk or array is the same box."""
-    top = below[-1][0]
-    if top.name != pv.name:
-        return (*below, (pv,))
-    detail = ", ".join(word for word in (top.detail, pv.detail) if word)
-    trouble = ", ".join(dict.fromkeys(word for word in (top.trouble, pv.trouble) if word))
-    return (*below[:-1], (replace(top, detail=detail, trouble=trouble),))
-
-
-def _array(facts: HostFacts, array: Array) -> Chain:
-    trouble = f"{array.degraded_count} missing" if array.degraded_count else ""
-    action = f", {array.sync_action}" if array.sync_action not in ("", "idle") else ""
-    members = tuple(_disk_box(facts, member.name, member.state) for member in array.members)
-    box = Box(
-        "array",
-        array.name,
-        f"{array.level}, {array.state}{action}",
-        array.size_bytes,
-        trouble,
-        is_fast=bool(members) and all(member.is_fast for member in members),
-    )
-    return (members, (box,)) if members else ((box,),)
-
-
-def _disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
-    """A disk by its own name or a partition's; `state` is that of an array's member."""
-    trouble = state if "faulty" in state else ""
-    disk = next((each for each in facts.disks if is_part_of(name, each.name)), None)
-    if disk is None:
-        return Box("disk", name, "", None, trouble)
-    words = ["slow disk" if disk.rotational else "SSD", disk.model]
-    if disk.read_only:
-        words.append("read-only")
-    detail = ", ".join(word for word in words if word)
-    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=not disk.rotational)
 
 
 def _pillar(facts: HostFacts, lv: LogicalVolume, fast: set[str], *, is_set: bool) -> Pillar:

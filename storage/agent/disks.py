@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from . import bcache
 from .dm import text
 from .host import Host, MissingTool, TimedOut
 
@@ -78,7 +79,12 @@ def kname_of(host: Host, dev: str) -> str | None:
 
 
 def rotational(host: Host, kname: str) -> bool | None:
-    value = text(host, f"/sys/block/{whole(host, kname)}/queue/rotational")
+    """Of a bcacheN that of its backing device: the kernel calls every bcache an SSD."""
+    base = whole(host, kname)
+    below = bcache.below(host, base)
+    if below is not None:
+        base = whole(host, below)
+    value = text(host, f"/sys/block/{base}/queue/rotational")
     return {"0": False, "1": True}.get(value)
 
 

@@ -93,7 +93,8 @@ def _facts(host: Host, local: policy.Policy) -> tuple[dict[str, Any] | None, Ref
         found = inventory.storage(host, local)
     except Refusal as refusal:
         return None, refusal
-    return {**found, "arrays": disks.arrays(host)}, None
+    backings = inventory.bare_backings(host, found["lvs"])
+    return {**found, "arrays": disks.arrays(host), "backings": backings}, None
 
 
 def _policy_problems(local: policy.Policy) -> Iterable[Problem]:

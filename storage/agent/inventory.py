@@ -1,4 +1,4 @@
-"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, cache sets, users."""
+"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, bcache, users."""
 
 from __future__ import annotations
 
@@ -24,10 +24,40 @@ def inventory(host: Host, policy: Policy) -> Facts:
         device = top_device(host, lv)
         if device is not None:
             by_device[device] = lv
+    facts["backings"] = bare_backings(host, facts["lvs"])
+    for backing in facts["backings"]:
+        device = dm.text(host, f"/sys/block/{backing['kname']}/dev") if backing["kname"] else ""
+        if device:
+            by_device[device] = backing
     found = users.of_devices(host, by_device)
-    for device, lv in by_device.items():
-        lv["users"] = found[device]
+    for device, used in by_device.items():
+        used["users"] = found[device]
+    volumes = {lv["kname"] for lv in facts["lvs"]}
+    for backing in facts["backings"]:
+        # A physical volume is held by each LV on it, which is told elsewhere.
+        backing["users"] = [
+            each
+            for each in backing["users"]
+            if each["kind"] != "holder" or each["name"] not in volumes
+        ]
     return facts
+
+
+def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+    """Every registered bcache backing device that is no LV, without its users."""
+    knames = frozenset(lv["kname"] for lv in lvs if lv["kname"] is not None)
+    return [
+        {
+            "device": backing.kname,
+            "kname": backing.device,
+            "cset_uuid": backing.cset_uuid,
+            "mode": backing.cache_mode,
+            "state": backing.state,
+            "dirty_bytes": backing.dirty_bytes,
+            "users": [],
+        }
+        for backing in bcache.other_backings(host, knames)
+    ]
 
 
 def storage(host: Host, policy: Policy, *, fresh: str | None = None) -> Facts:

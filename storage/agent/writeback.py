@@ -12,7 +12,7 @@ from .problems import Problem, problem
 
 
 def of_facts(host: Host, facts: dict[str, Any]) -> Iterable[Problem]:
-    """By what `inventory.storage` tells."""
+    """By what `inventory.storage` tells, and `backings`."""
     for lv in facts["lvs"]:
         name = f"{lv['vg_name']}/{lv['name']}"
         cache, backing = lv["cache"], lv["bcache"]
@@ -24,6 +24,10 @@ def of_facts(host: Host, facts: dict[str, Any]) -> Iterable[Problem]:
             and _is_set_single(host, facts, backing["cset_uuid"])
         ):
             yield _single(name, _bcache_cure(lv))
+    for bare in facts["backings"]:
+        if bare["mode"] == "writeback" and _is_set_single(host, facts, bare["cset_uuid"]):
+            name = f"{bare['kname'] or 'bcache'} (on {bare['device']})"
+            yield _single(name, _by_sysfs(f"/sys/class/block/{bare['device']}/bcache"))
 
 
 def _single(name: str, cure: str) -> Problem:
@@ -70,7 +74,10 @@ def _cure(lv: dict[str, Any], name: str) -> str:
 def _bcache_cure(lv: dict[str, Any]) -> str:
     if OURS in lv["tags"]:
         return "set its mode to writethrough on the volume's page."
-    here = bcache.folder(lv["kname"])
+    return _by_sysfs(bcache.folder(lv["kname"]))
+
+
+def _by_sysfs(here: str) -> str:
     return (
         f"echo writethrough > {here}/cache_mode. What is dirty then is written back by and by: "
         f"until {here}/state says clean, it is on the SSD only."

@@ -6,19 +6,17 @@ Names, tags, models and serials are other people's text: show them escaped, neve
 """
 
 from storage.facts.decoding import decode, storable
+from storage.facts.device import Array, ArrayMember, Disk, PhysicalVolume
 from storage.facts.encoding import encode
 from storage.facts.host import (
-    Array,
-    ArrayMember,
     BadFacts,
+    BareBacking,
     BcacheBacking,
     CacheSet,
-    Disk,
     DmCache,
     HostFacts,
     LogicalVolume,
     Orphan,
-    PhysicalVolume,
     Segment,
     VolumeGroup,
     VolumeUser,
@@ -28,6 +26,7 @@ __all__ = [
     "Array",
     "ArrayMember",
     "BadFacts",
+    "BareBacking",
     "BcacheBacking",
     "CacheSet",
     "Disk",

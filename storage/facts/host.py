@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
+from storage.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import (
     MANAGED_TAG,
     PVMOVE_PREFIX,
@@ -21,59 +21,6 @@ NAME_LIMIT = 127
 
 class BadFacts(ValueError):
     """The host's inventory does not have the agreed shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    name: str
-    dev: str
-    size_bytes: int
-    rotational: bool
-    model: str
-    serial: str
-    transport: str
-    logical_sector_bytes: int
-    read_only: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayMember:
-    name: str
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An md array; `degraded_count` members are missing or failed."""
-
-    name: str
-    dev: str
-    uuid: str
-    level: str
-    state: str
-    size_bytes: int
-    degraded_count: int
-    sync_action: str
-    members: tuple[ArrayMember, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PhysicalVolume:
-    """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
-    `redundant` means one device below may die without losing data, `healthy` that none has."""
-
-    uuid: str
-    name: str
-    vg_uuid: str
-    vg_name: str
-    size_bytes: int
-    free_bytes: int
-    missing: bool
-    duplicate: bool
-    tier: Literal["fast", "slow"]
-    redundant: bool
-    healthy: bool
-    logical_sector_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +157,24 @@ class CacheSet:
 
 
 @dataclass(frozen=True, slots=True)
+class BareBacking:
+    """A bcache that somebody made by hand on a `device` that is no LV: a disk, partition or array.
+    `kname` is its bcacheN, None while it waits for its cache set."""
+
+    device: str
+    kname: str | None
+    cset_uuid: str | None
+    mode: str
+    state: str
+    dirty_bytes: int
+    users: tuple[VolumeUser, ...]
+
+    @property
+    def name(self) -> str:
+        return self.kname or f"bcache on {self.device}"
+
+
+@dataclass(frozen=True, slots=True)
 class Orphan:
     """A device in the kernel that LVM made and has no volume for; `uuid` is the volume's that it
     was."""
@@ -235,6 +200,7 @@ class HostFacts:
     lvs: tuple[LogicalVolume, ...]
     csets: tuple[CacheSet, ...]
     orphans: tuple[Orphan, ...] = ()
+    backings: tuple[BareBacking, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.devices import Device, devices_of
-from storage.facts import ArrayMember
+from storage.facts import ArrayMember, BareBacking
 from tests import make
 
 
@@ -30,6 +30,17 @@ def test_a_member_that_is_only_written_to_is_well() -> None:
 def test_a_disk_under_a_group_names_it() -> None:
     device = one("sdc")
     assert (device.serves, device.tone, device.health) == (("vg0",), "ok", "in use")
+
+
+def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
+    cset = make.cset(None, device="sdb1")
+    backing = BareBacking("sda", "bcache0", cset.uuid, "writethrough", "clean", 0, ())
+    facts = {"backings": (backing,), "csets": (cset,), "pvs": (make.pv("bcache0"),)}
+    assert (one("sda", **facts).serves, one("sda", **facts).health) == (
+        ("bcache0 → vg0",),
+        "in use",
+    )
+    assert one("sdb", **facts).serves == ("bcache cache set",)
 
 
 def test_a_disk_of_nobody_is_not_used() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.template.loader import render_to_string
 
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
-from storage.facts import ArrayMember, LogicalVolume, VolumeUser, decode
+from storage.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode
+from storage.footing import Chain, is_part_of
 from storage.records import guest_of
-from storage.stack import Chain, Group, Pillar, is_part_of, kind_of, stack_of
+from storage.stack import Group, Pillar, kind_of, stack_of
 from tests import make
 from tests.storage.agent.replay import ReplayHost
 
@@ -250,3 +252,26 @@ def test_a_bcache_device_that_nobody_uses_is_drawn_by_itself() -> None:
     device = make.lv("s-aaaaaaaaaaaaaaaa", pvs=("md0",))
     (group,) = stack_of(make.facts(device, csets=(make.cset(device.uuid),))).groups
     assert group.pillars[0].volume.detail == "bcache cache device on md0"
+
+
+def test_a_bcache_in_no_group_tells_who_uses_it_and_whether_it_waits() -> None:
+    waits = BareBacking("sdb", None, None, "writeback", "dirty", 0, ())
+    used = BareBacking("md0", "bcache1", None, "writethrough", "no cache", 0, (guest(),))
+    facts = make.facts(
+        disks=tuple(make.disk(name, rotational=True) for name in ("sda", "sdb")),
+        arrays=(make.array(members=(ArrayMember("sda", "in_sync"),)),),
+        backings=(waits, used),
+        pvs=(),
+    )
+    first, second = stack_of(facts).loose
+    assert names(first) == [["sdb"], ["bcache on sdb"]]
+    assert first[-1][0].trouble == "does not run: its cache is missing"
+    assert names(second) == [["sda"], ["md0"], ["bcache1"]]
+    assert second[-1][0].detail == "bcache, no cache, used by web12 · vdb"
+
+
+def test_what_such_a_bcache_has_not_written_back_is_on_the_page() -> None:
+    backing = BareBacking("sdb", "bcache0", None, "writeback", "dirty", 3 << 20, ())
+    (chain,) = stack_of(make.facts(backings=(backing,), pvs=())).loose
+    page = render_to_string("storage/_stack_chain.html", {"chain": chain})
+    assert "bcache0" in page and "3 MiB not written back yet" in page

@@ -1,0 +1,59 @@
+"""What volume groups stand on: disks, arrays, physical volumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    name: str
+    dev: str
+    size_bytes: int
+    rotational: bool
+    model: str
+    serial: str
+    transport: str
+    logical_sector_bytes: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An md array; `degraded_count` members are missing or failed."""
+
+    name: str
+    dev: str
+    uuid: str
+    level: str
+    state: str
+    size_bytes: int
+    degraded_count: int
+    sync_action: str
+    members: tuple[ArrayMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalVolume:
+    """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
+    `redundant` means one device below may die without losing data, `healthy` that none has."""
+
+    uuid: str
+    name: str
+    vg_uuid: str
+    vg_name: str
+    size_bytes: int
+    free_bytes: int
+    missing: bool
+    duplicate: bool
+    tier: Literal["fast", "slow"]
+    redundant: bool
+    healthy: bool
+    logical_sector_bytes: int
