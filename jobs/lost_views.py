@@ -9,9 +9,8 @@ from jobs.inplace import part_or_page
 from jobs.models import Kind
 from jobs.verbs import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.loss import loss_of_row
+from storage.loss import dropped, loss_of_row
 from storage.plan import Refused
-from storage.plan.growth import uncached
 
 
 @staff_view()
@@ -35,13 +34,8 @@ def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
 def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview giving up a lost cache that held nothing but copies."""
     row = row_of(request, key)
-    now, loss = row.wish, loss_of_row(row)
-    if now is None or loss is None or not loss.can_drop:
-        refusal = Refused(
-            "unsupported",
-            f"No lost cache of {row.volume} can be given up safely.",
-            "Look at the volume's page: it says what is lost and what to do by hand.",
-        )
-        return show_refusal(request, refusal, row.volume)
-    wish = uncached(row.facts, row.lv, now)
+    try:
+        wish = dropped(row, loss_of_row(row))
+    except Refused as refused:
+        return show_refusal(request, refused, row.volume)
     return preview_of(request, Kind.DROP_CACHE, row.volume, wish)

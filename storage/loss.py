@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.facts import LogicalVolume
 from storage.beside import cache_device_of
+from storage.facts import LogicalVolume
 from storage.models import Sample, Volume
 from storage.naming import is_pool_name
+from storage.plan import Refused
+from storage.plan.growth import uncached
 from storage.plan.lost import Loss, loss_of
 from storage.rows import VolumeRow
 from storage.runbook import Instruction, bcache_runbook, lvmcache_runbook
 from storage.templatetags.units import size
-from storage.wish import Bcache
+from storage.wish import Bcache, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,18 @@ def loss_of_row(row: VolumeRow) -> LostCache | None:
     if loss is not None:
         return _lvmcache(row, loss)
     return _bcache(row)
+
+
+def dropped(row: VolumeRow, loss: LostCache | None) -> Wish:
+    """The wish of a job that gives the lost cache up; raises `Refused` where that may lose data."""
+    now = row.wish
+    if now is None or loss is None or not loss.can_drop:
+        raise Refused(
+            "unsupported",
+            f"No lost cache of {row.volume} can be given up safely.",
+            "Look at the volume's page: it says what is lost and what to do by hand.",
+        )
+    return uncached(row.facts, row.lv, now)
 
 
 def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:

@@ -12,6 +12,7 @@ from panel.api.nouns import wish_json
 from panel.api.problem import Problem
 from panel.api.shapes import Json
 from storage.forms import ModeForm
+from storage.loss import dropped, loss_of_row
 from storage.plan import Refused
 from storage.plan.bcache import with_flush
 from storage.plan.growth import uncached
@@ -39,6 +40,10 @@ def change(row: VolumeRow, wanted: Json | None) -> Change | None:
     now = row.wish
     if now is not None and is_same(row, now, wanted):
         return None
+    loss = loss_of_row(row) if wanted is None else None
+    if loss is not None:
+        # A group that misses a disk forbids every change but this one.
+        return Change(Kind.DROP_CACHE, dropped(row, loss))
     found = _change(row, allowed(row, now), wanted)
     allowed(row, found.wish)
     return found
