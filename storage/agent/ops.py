@@ -40,16 +40,9 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
     """Check the request and start it. The same request again answers with the recorded operation;
     another request under the same id is refused (op_conflict), and so is one that was asked for
     before it came."""
-    known = host.op_load(op)
+    known = host.op_load(op) or _begin(host, op, call, fence)
     if known is None:
-        fences.check(host, call.expect["vg_uuid"], fence, op)
-        remaining = assess(View(host, vg=call.args["vg"]), call)
-        record = _record(host, op, call, remaining, fence)
-        if _enter(host, op, record):
-            if remaining:
-                _start(host, op, record)
-            return {"op": op}
-        known = host.op_load(op) or record
+        return {"op": op}
     if _is_barred(known):
         raise Refusal(
             "op_conflict",
@@ -59,6 +52,25 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
     if known["call"] != _plain(call):
         raise Refusal("op_conflict", f"The operation {op} was another request.", "Use a new id.")
     return {"op": op}
+
+
+def _begin(host: Host, op: str, call: Call, fence: int | None) -> Record | None:
+    """Check the request and start it; the record instead where the same id came in meanwhile."""
+    try:
+        fences.check(host, call.expect["vg_uuid"], fence, op)
+        remaining = assess(View(host, vg=call.args["vg"]), call)
+    except Refusal:
+        # What is in the way may be what the same request, sent twice, has done meanwhile.
+        known = host.op_load(op)
+        if known is None:
+            raise
+        return known
+    record = _record(host, op, call, remaining, fence)
+    if not _enter(host, op, record):
+        return host.op_load(op) or record
+    if remaining:
+        _start(host, op, record)
+    return None
 
 
 def get(host: Host, op: str, after: int) -> dict[str, Any]:

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from storage.agent import journal
+from storage.agent import journal, ops
+from storage.agent.assess import assess
+from storage.agent.command import Command
 from storage.agent.errors import Refusal
 from storage.agent.execute import Execution, execute
 from storage.agent.fence import FOLDER
 from storage.agent.ops import accept, get, listing
 from storage.agent.protocol import Call
+from storage.agent.view import View
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 
@@ -133,6 +136,22 @@ def test_of_many_requests_with_one_id_one_is_run(
     at_once(8, lambda: replies.append(accept(host, op, call, 1)))
     assert replies == [{"op": op}] * 8
     assert started == [op]
+    assert agent.outcome(op)["state"] == "done"
+    assert runs(host, "lvcreate") == 1
+
+
+def test_a_request_that_comes_twice_is_not_refused_for_what_its_twin_has_done(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, op = creation(agent), str(uuid.uuid4())
+
+    def overtaken(view: View, late: Call) -> tuple[Command, ...]:
+        monkeypatch.setattr(ops, "assess", assess)
+        assert accept(host, op, call, 1) == {"op": op}
+        return assess(View(host, vg=late.args["vg"]), late)
+
+    monkeypatch.setattr(ops, "assess", overtaken)
+    assert accept(host, op, call, 1) == {"op": op}
     assert agent.outcome(op)["state"] == "done"
     assert runs(host, "lvcreate") == 1
 
