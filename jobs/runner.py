@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 
 from jobs import audit, decisions, fallback, preview, steps, turns
 from jobs.clock import database_now
+from jobs.asker import cancelled, later
 from jobs.contact import placement_of, read_facts
 from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
 from jobs.failpoints import durable
@@ -117,7 +118,8 @@ def _next_step(job: Job) -> Step | None:
                 return None
     except Held as held:
         if steps.is_cancelled(job) and not touched(job):
-            end(job, State.CANCELLED, explanation="cancelled before its first step")
+            said = f"{cancelled(later(job))} before its first step"
+            end(job, State.CANCELLED, explanation=said[:500])
             return None
         seconds = (held.again_at - database_now()).total_seconds()
         wait(job, max(REST_SECONDS, int(seconds)), held.sentence)
