@@ -16,8 +16,8 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
 from jobs import audit, decisions, fallback, preview, steps, turns
-from jobs.clock import database_now
 from jobs.asker import cancelled, later
+from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts
 from jobs.endings import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
 from jobs.failpoints import durable
