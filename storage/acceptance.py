@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from storage.difference import Drift
+from storage.difference import LEFT_OVER, Drift
 from storage.loss import loss_of_row
+from storage.naming import GROWN_TAG
 from storage.plan import Refused
 from storage.reboot import AGENT
 from storage.rows import VolumeRow
@@ -29,8 +30,21 @@ def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
         )
     left = "; ".join(f"{each.what}: {each.found}" for each in drift.lasting)
     return Refused(
-        "unsupported", f"No record of {row.volume} can say this: {left}.", "Repair it instead."
+        "unsupported", f"No record of {row.volume} can say this: {left}.", _instead(row, drift)
     )
+
+
+def _instead(row: VolumeRow, drift: Drift) -> str:
+    lv = row.lv
+    if drift.refusal is not None and lv is not None and GROWN_TAG in lv.tags:
+        return (
+            "Tell its guest the size by hand, then on the host: lvchange --deltag "
+            f"{GROWN_TAG} {lv.vg_name}/{lv.name}"
+        )
+    if any(each.what == LEFT_OVER and each not in drift.differences for each in drift.lasting):
+        # What is recorded as its cache is there and in nobody's use.
+        return "Repair it instead. If you want no cache, remove it on the volume's page then."
+    return "Repair it instead."
 
 
 def _is_away(row: VolumeRow) -> bool:

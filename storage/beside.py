@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
-from storage.plan.bcache import cache_devices
+from collections.abc import Iterator
+
+from storage.facts import LogicalVolume
+from storage.plan.bcache import cache_devices, is_on
 from storage.plan.draft import Draft, Target
+from storage.plan.growth import left_room
+from storage.plan.lost import MISSING
+from storage.plan.lvmcache import unattached_pools
 from storage.rows import VolumeRow
-from storage.wish import Wish
+from storage.templatetags.units import size
+from storage.wish import Bcache, LvmCache, Wish
+
+
+def leftovers_of(row: VolumeRow, recorded: Wish) -> Iterator[str]:
+    """What a broken attempt left, each in words. What is `recorded` or in use is none, nor is what
+    lies on a lost disk: no job removes that before the disk is back."""
+    draft = _seen(row)
+    if draft is None:
+        return
+    caches = [wish.cache for wish in (recorded, row.wish) if wish is not None]
+    if recorded.layout == "bcache":
+        what, made = "cache device", cache_devices(draft)
+        used = [
+            lv
+            for lv in made
+            if any(isinstance(cache, Bcache) and is_on(draft, lv, cache) for cache in caches)
+        ]
+    else:
+        what, made = "cache pool", unattached_pools(draft)
+        names = {cache.name for cache in caches if isinstance(cache, LvmCache)}
+        used = [lv for lv in made if lv.name in names]
+    for lv in made:
+        if lv not in used and MISSING not in lv.pvs:
+            yield f"the {what} {_named(lv)}, which nothing uses"
+    room = left_room(draft)
+    if room is not None and room in draft.ours() and MISSING not in room.pvs:
+        yield f"{_named(room)}, new space that the volume never got"
 
 
 def cache_device_of(row: VolumeRow) -> str | None:
@@ -21,3 +54,7 @@ def _seen(row: VolumeRow) -> Draft | None:
         return None
     target = Target(row.volume.key, row.vg.uuid, row.vg.name, row.lv.name, row.lv.uuid)
     return Draft(row.facts, target, Wish(row.lv.size_bytes), row.vg, row.lv)
+
+
+def _named(lv: LogicalVolume) -> str:
+    return f"{lv.name} ({size(lv.size_bytes)})"

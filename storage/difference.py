@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.beside import leftovers_of
 from storage.facts import LogicalVolume
-from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
+from storage.naming import FORMAT_TAG, GROWN_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.plan import Refused, Target, plan
 from storage.rows import VolumeRow
 from storage.space import guest_bytes
@@ -17,6 +18,7 @@ from storage.wish import BUCKET_KIB, Bcache, LvmCache, Wish
 
 KIB = 1024
 CLEANER = "cleaner"
+LEFT_OVER = "Left over"
 RETIRED_PREFIX = "tiercel.retired="
 LEAST_THRESHOLD_CHUNKS = 8
 """The kernel raises a lower migration_threshold to so many chunks."""
@@ -160,6 +162,10 @@ def _differences(
     yield from _of_cache(recorded, now, extent_bytes)
     if lv.cache is not None and lv.cache.policy == CLEANER:
         yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
+    if GROWN_TAG in lv.tags and lv.bcache is None:
+        yield Difference("Guest", "knows its size", "never told that the volume has grown")
+    for left in leftovers_of(row, recorded):
+        yield Difference(LEFT_OVER, "nothing", left)
 
 
 def _of_cache(recorded: Wish, now: Wish, extent_bytes: int) -> Iterator[Difference]:

@@ -124,6 +124,22 @@ def test_what_no_record_could_say_is_left_to_a_repair(staff: Client) -> None:
         assert words in text and "Repair it instead." in text
 
 
+def test_what_a_broken_attempt_left_is_shown_until_a_job_works_on_the_volume(
+    staff: Client,
+) -> None:
+    there = scene(make.lv())
+    volume = there.volume
+    volume.wish = Wish(8 * GIB).to_json()
+    volume.save()
+    left = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(volume.key))
+    there.host.facts["lvs"].append(dataclasses.asdict(left))
+    there.host.save()
+    text = not_accepted(staff, volume)
+    assert "c-bbbbbbbbbbbbbbbb" in text and "Repair: preview" in text
+    job(there)
+    assert page(staff, "volume-drift", volume.key).strip() == ""
+
+
 def test_a_half_made_volume_is_finished_and_not_accepted(staff: Client) -> None:
     there = scene(make.lv(tags=("tiercel.zeroing",)), managed=False)
     key = there.volume.key
