@@ -9,7 +9,7 @@ speeds below; a guest's own load makes all of it slower.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.facts import HostFacts, LogicalVolume
 from storage.plan.draft import DIRTY_LIMIT_BYTES, Step, Target
@@ -56,6 +56,9 @@ UNKNOWN = (2.0, 2.0)
 
 WITHOUT_RETURN = frozenset({"volume.extend", "volume.destroy", "cache.drop", "ssd.prepare"})
 """What no later step could undo, whether or not the plan marks it."""
+TAG = "volume.tag"
+"""No job takes the tag off again. In front of other steps it takes no way back from them, but alone
+it is what the job is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
         costs.append(_step(facts, target, lv, step, dirty_bytes))
         if step.verb in ("cache.flush", "bcache.flush", "cache.detach", "bcache.detach"):
             dirty_bytes = min(dirty_bytes, int(step.args.get("dirty_limit_bytes", 0)))
+    if [step.verb for step in steps] == [TAG]:
+        costs = [replace(each, is_final=True) for each in costs]
     others = [
         other for other in facts.public_lvs() if other.vg_uuid == target.vg_uuid and other is not lv
     ]

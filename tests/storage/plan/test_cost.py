@@ -147,6 +147,15 @@ def test_the_first_step_that_turns_is_where_the_way_back_ends() -> None:
     assert alone("volume.destroy").final_step == 1
 
 
+def test_tagging_alone_has_no_way_back_and_a_cache_on_a_volume_to_tag_has_one() -> None:
+    """No job takes the tag off; a cache that comes with it is removed by another job."""
+    found = make.lv()
+    facts = make.facts(found)
+    assert of(facts, found, PLAIN).final_step == 1
+    assert [step.verb for step in steps(facts, found, lvmcache())][:1] == ["volume.tag"]
+    assert of(facts, found, lvmcache()).final_step is None
+
+
 def test_a_verb_without_figures_counts_as_a_short_command() -> None:
     assert alone("volume.new-verb").seconds == 2
 
