@@ -10,7 +10,7 @@ from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
-HIDDEN = "report/mark_hidden_devices=0"
+HIDDEN = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
 NO_WAIT = "global/wait_for_locks=0"
 
 

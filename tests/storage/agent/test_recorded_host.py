@@ -254,7 +254,8 @@ def test_a_locked_volume_group_makes_a_change_busy_and_facts_stale() -> None:
         words = json.loads(argv)
         if words[:2] == ["lvm", "fullreport"]:
             at = words.index("--config") + 1
-            unlocked = [*words[:at], "report/mark_hidden_devices=0", "--nolocking"]
+            without_lock = words[at].removesuffix(" global/wait_for_locks=0")
+            unlocked = [*words[:at], without_lock, "--nolocking"]
             unlocked += words[at + 1 :]
             on.recorded["run"][json.dumps(unlocked)] = on.recorded["run"][argv]
             error = "  /run/lock/lvm/V_vg0: flock failed: Resource temporarily unavailable\n"
