@@ -32,8 +32,8 @@ LVS = (
 )
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
-# LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it may
-# be what a writer is about to replace.
+# LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
+# may be what a writer is about to replace.
 _CONFIG = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
 _LOCKED = "Resource temporarily unavailable"
 _LOCKED_VG = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
