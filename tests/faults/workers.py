@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from panel.embedded import CHECKOUT
+from tests.integration.until import until
 
 START_SECONDS = 60.0
 LEASE_SECONDS = "3"
@@ -43,6 +44,12 @@ class Worker:
         if not self.ended.is_set():
             os.kill(self.pid, number)
 
+    def go_on(self) -> None:
+        """Wake one that stops itself. It says so just before: a SIGCONT that comes in between would
+        be lost, and the worker would lie still for ever."""
+        until("the worker has stopped", lambda: self.ended.is_set() or is_stopped(self.pid))
+        self.signal(signal.SIGCONT)
+
     def hear(self, event: Mapping[str, Any]) -> None:
         if "pid" in event:
             self.pid = event["pid"]
@@ -55,6 +62,11 @@ class Worker:
         if "status" in event:
             self.status = event["status"]
             self.ended.set()
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether proc_pid_stat(5) says T."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 class Workers:

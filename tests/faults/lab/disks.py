@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator
 
@@ -106,7 +105,7 @@ def _created(
         for name in broken:
             site.layers.put(name, how)
         broke_at = time.time()
-        worker.signal(signal.SIGCONT)
+        worker.go_on()
         stage.rest(job)
         took = time.time() - broke_at
         site.layers.heal()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
 
@@ -100,7 +99,7 @@ def _hung(site: Site) -> Play:
                 raise AssertionError(f"nothing was sent: {job.state}")
             site.layers.put(HDD, "hang")
             hung_at = time.monotonic()
-            worker.signal(signal.SIGCONT)
+            worker.go_on()
             _goes_on(other, problems)
             while not _is_stuck(site) and time.monotonic() - hung_at < DEGRADED_SECONDS:
                 site.refresh()

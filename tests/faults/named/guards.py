@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 
 from jobs.models import Job
@@ -39,7 +38,7 @@ def _fence(workers: Workers, mutation: str) -> list[str]:
         other = stage.submit(*stage.another())
         second = stage.start(other)
         stage.rest(other)
-        first.signal(signal.SIGCONT)
+        first.go_on()
         return _judged(stage, [job, other], first, second)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -87,7 +86,7 @@ def _removed(name: str, at: int, replaced: bool) -> Play:
             if replaced:
                 stage.fake.root.add_lv(lv_name, 64 << 20, signature="ext4")
                 stage.watch(lv_name)
-            worker.signal(signal.SIGCONT)
+            worker.go_on()
             played = finished(stage, time.time(), job, waits=(worker,))
             if job.state == State.SUCCEEDED:
                 played.problems.append("a job on a volume that is gone succeeded")
@@ -124,7 +123,7 @@ def _cancelled(name: str, n: int) -> Play:
                     raise NotReached
             since = time.time()
             queue.cancel(job, None)
-            worker.signal(signal.SIGCONT)
+            worker.go_on()
             return _judged(stage, since, job, worker)
 
     return play

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -101,7 +100,7 @@ def _full(workers: Workers) -> Played:
         if not worker.acted.wait(20):
             raise NotReached
         stage.fake.root.fill("md0")
-        worker.signal(signal.SIGCONT)
+        worker.go_on()
         played = finished(stage, time.time(), job, waits=(worker,))
         if job.state == State.SUCCEEDED:
             played.problems.append("a cache was made without room")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator
 
@@ -71,7 +70,7 @@ def _cloned(make: Callable[[Stage], FakeHost], mend: Callable[[Stage, FakeHost],
                     twin.machine.machine_id = stage.fake.machine.machine_id
                 refresh(clone)
                 problems = _parted(stage, clone)
-                worker.signal(signal.SIGCONT)
+                worker.go_on()
                 stage.rest(job)
                 if stage.fake.ran or job.state == State.SUCCEEDED:
                     problems.append(f"a job went on, on a host that two claim to be: {job.state}")

@@ -65,7 +65,7 @@ def _stopped(name: str) -> Play:
             second = stage.start(job)
             stage.rest(job)
             asked = len(stage.fake.requests)
-            first.signal(signal.SIGCONT)
+            first.go_on()
             first.wait(20)
             played = finished(stage, first.fired or 0.0, job, waits=(second,))
             late = [each for each in stage.fake.requests[asked:] if each.get("fence")]
