@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.agent.retirement import is_retired
 from storage.beside import leftovers_of
 from storage.facts import LogicalVolume
 from storage.naming import FORMAT_TAG, GROWN_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
@@ -19,7 +20,6 @@ from storage.wish import BUCKET_KIB, Bcache, LvmCache, Wish
 KIB = 1024
 CLEANER = "cleaner"
 LEFT_OVER = "Left over"
-RETIRED_PREFIX = "tiercel.retired="
 LEAST_THRESHOLD_CHUNKS = 8
 """The kernel raises a lower migration_threshold to so many chunks."""
 
@@ -127,19 +127,15 @@ def _differences_from(recorded: Wish | None, row: VolumeRow) -> tuple[Difference
 
 def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
     is_ours = MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == row.volume.key
-    if not is_ours or _is_retired(lv):
+    if not is_ours or is_retired(lv.tags):
         return ()
     return tuple(UNFINISHED[tag] for tag in UNFINISHED if tag in lv.tags)
-
-
-def _is_retired(lv: LogicalVolume) -> bool:
-    return any(tag.startswith(RETIRED_PREFIX) for tag in lv.tags)
 
 
 def _differences(
     recorded: Wish, row: VolumeRow, lv: LogicalVolume, extent_bytes: int
 ) -> Iterator[Difference]:
-    if _is_retired(lv):
+    if is_retired(lv.tags):
         yield Difference("State", "in use", "retired on the host")
         return
     if not row.volume.managed:

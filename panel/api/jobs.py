@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from django.db.models import Q, QuerySet
-from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.asker import Asker
 from jobs.models import Job, State
 from jobs.pace import quicken
 from jobs.queue import cancel
-from panel.api import cursor, described, idempotency, waiting
-from panel.api.nouns import job_json, job_url
-from panel.api.problem import Problem
+from panel.api import cursor, described, waiting
+from panel.api.nouns import job_json
 from panel.api.resource import Resource, bad_parameter, truth, whole
 from panel.api.shapes import JobShape, LinesShape
-from storage.access import Right, is_staff
-from storage.plan import Refused
+from panel.api.steering import Steering, job_of
+from storage.access import is_staff
 
 LINES = 500
 FOR_ALL = (*cursor.PARAMETERS, "state", "volume")
@@ -83,9 +79,9 @@ class OneJob(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """With steps and their commands, for staff."""
-        found = _job(self, key)
+        found = job_of(self, key)
         waiting.until_over(found, waiting.seconds(request))
-        return Response(job_json(_job(self, key), self.user, steps=True))
+        return Response(job_json(job_of(self, key), self.user, steps=True))
 
 
 class JobLines(Resource):
@@ -105,7 +101,7 @@ class JobLines(Resource):
     def get(self, request: Request, key: str) -> Response:
         """At most 500 lines, oldest first; staff only."""
         # The state first: a job that is over by now writes no line after these.
-        found = _job(self, key)
+        found = job_of(self, key)
         after = whole(request, "after", 0, 0, 2**31 - 1)
         lines = list(found.lines_after(after)[:LINES])
         data = {
@@ -116,33 +112,7 @@ class JobLines(Resource):
         return Response(LinesShape(data).data)
 
 
-class _Steering(Resource):
-    parameters: ClassVar = {"POST": ("wait",)}
-
-    def steered(
-        self, request: Request, key: str, steer: Callable[[Job, Asker], object]
-    ) -> Response:
-        """The job once `steer` has told it; 409 where that is refused."""
-        found = _job(self, key)
-        self.demand(Right.OPERATE)
-        within = waiting.seconds(request)
-
-        def act() -> Response:
-            try:
-                steer(found, self.asker)
-            except Refused as refused:
-                raise Problem(409, refused.code, refused.message, refused.correction) from None
-            now = _job(self, key)
-            return Response(
-                job_json(now, self.user, steps=True),
-                status=200 if now.is_over else 202,
-                headers={"Location": job_url(now)},
-            )
-
-        return waiting.out(idempotency.once(request, self.user, act), self.user, within)
-
-
-class JobCancel(_Steering):
+class JobCancel(Steering):
     """The end of a job before its end."""
 
     @extend_schema(
@@ -162,7 +132,7 @@ class JobCancel(_Steering):
         return self.steered(request, key, cancel)
 
 
-class JobPace(_Steering):
+class JobPace(Steering):
     """A flush that shall be over sooner."""
 
     @extend_schema(
@@ -181,8 +151,3 @@ class JobPace(_Steering):
         longer for its own reads and writes meanwhile. Refused where no such flush runs (`no_flush`)
         and where it is at its top (`top_pace`)."""
         return self.steered(request, key, quicken)
-
-
-def _job(view: Resource, key: str) -> Job:
-    found = Job.objects.visible_to(view.user).with_names()
-    return get_object_or_404(found, key=key)

@@ -21,7 +21,7 @@ from .inventory import storage
 from .keep import Kept
 from .policy import load
 from .protocol import Call
-from .retirement import RETIRED_PREFIX
+from .retirement import is_retired
 from .sample import sample
 from .view import Facts, View
 
@@ -93,19 +93,18 @@ def _active(host: Host, kept: Sequence[Kept]) -> Facts:
     wanted = {each.lv_uuid for each in kept}
     for _ in range(ACTIVE_SECONDS):
         facts = storage(host, load(host))
-        if all(lv["active"] or lv["uuid"] not in wanted or _retired(lv) for lv in facts["lvs"]):
+        if all(
+            lv["active"] or lv["uuid"] not in wanted or is_retired(lv["tags"])
+            for lv in facts["lvs"]
+        ):
             return facts
         host.sleep(1.0)
     return storage(host, load(host))
 
 
-def _retired(lv: Facts) -> bool:
-    return any(tag.startswith(RETIRED_PREFIX) for tag in lv["tags"])
-
-
 def _bring_back(host: Host, facts: Facts, kept: Kept, done: list[str], failed: list[str]) -> None:
     lv = next((lv for lv in facts["lvs"] if lv["uuid"] == kept.lv_uuid), None)
-    if lv is None or _retired(lv):
+    if lv is None or is_retired(lv["tags"]):
         return
     name = f"{lv['vg_name']}/{lv['name']}"
     allowed = next(vg["allowed"] for vg in facts["vgs"] if vg["uuid"] == lv["vg_uuid"])

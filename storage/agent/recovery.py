@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .command import OURS
-from .retirement import RETIRED_PREFIX
+from .retirement import is_retired
 
 Problem = dict[str, str]
 
@@ -56,4 +56,4 @@ def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
 def _is_off(lv: dict[str, Any]) -> bool:
     if lv["active"] or OURS not in lv["tags"] or "public" not in lv["role"]:
         return False
-    return not any(tag.startswith(RETIRED_PREFIX) for tag in lv["tags"])
+    return not is_retired(lv["tags"])

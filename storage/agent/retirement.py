@@ -36,6 +36,11 @@ class Retired:
     name: str
 
 
+def is_retired(tags: Sequence[str]) -> bool:
+    """Also where the tag cannot be understood: what is said to be off is left alone."""
+    return any(tag.startswith(RETIRED_PREFIX) for tag in tags)
+
+
 def retired(tags: Sequence[str]) -> Retired | None:
     """What the tags say; None unless both marks are there, each once, and can be read."""
     times = [tag[len(RETIRED_PREFIX) :] for tag in tags if tag.startswith(RETIRED_PREFIX)]
