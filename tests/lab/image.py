@@ -15,6 +15,10 @@ from tests.lab import mirror, recipe
 from tests.lab.packages import LabUnavailable, Say, install_packages, is_root, program
 
 CHECKOUT = Path(__file__).parents[2]
+# As debootstrap does.
+MERGE_USR = (
+    'cd "$1" && for each in bin sbin lib lib64; do mkdir -p usr/$each; ln -s usr/$each; done'
+)
 PARTS = ("root.ext2", "vmlinuz", "initrd.img")
 
 
@@ -43,7 +47,7 @@ def ensure(say: Say) -> Image:
     folder = cache_folder() / wanted.digest
     with _locked(cache_folder()):
         if not all((folder / part).exists() for part in PARTS):
-            say("Building the lab's image (once per recipe, about a minute)")
+            say(f"Building the lab's image of {wanted.suite} (once per recipe, about a minute)")
             _build(wanted, folder)
     return Image(*(folder / part for part in PARTS))
 
@@ -93,6 +97,7 @@ def _command(wanted: recipe.Recipe, work: Path) -> list[str]:
         "--dpkgopt=force-unsafe-io",
         *(f"--dpkgopt=path-exclude={path}" for path in wanted.excluded_paths),
         *(f"--aptopt={option}" for option in mirror.read_options()),
+        *([f"--setup-hook={MERGE_USR}"] if wanted.merges_usr else []),
         f"--essential-hook=tar-in {quoted}/overlay.tar /",
         '--customize-hook=chroot "$1" systemctl -q enable systemd-networkd ssh lab-keys',
         '--customize-hook=chroot "$1" systemctl -q set-default multi-user.target',

@@ -2,39 +2,70 @@
 
 import hashlib
 import io
+import json
+import os
 import tarfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tests.lab.packages import LabUnavailable
 
 FOLDER = Path(__file__).parent
 
 
+MODULES = "/lib/modules/*/kernel"
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parsed recipe.toml plus the overlay below rootfs/ as an uncompressed tar."""
+    """What recipe.toml says for one platform, plus the overlay below rootfs/ as an uncompressed
+    tar. `suite` is Debian's name of the release."""
 
     suite: str
     size_bytes: int
-    packages: tuple[str, ...]
-    excluded_paths: tuple[str, ...]
+    packages: list[str]
+    excluded_paths: list[str]
+    merges_usr: bool
     overlay: bytes
     digest: str
 
 
-def read(folder: Path = FOLDER) -> Recipe:
-    """Read the recipe. The digest depends on contents and modes only, never on dates or owners."""
-    text = (folder / "recipe.toml").read_bytes()
-    raw = tomllib.loads(text.decode())
+def chosen() -> str | None:
+    """Return the platform that PLATFORM asks for; None without it."""
+    return os.environ.get("PLATFORM") or None
+
+
+def platforms(folder: Path = FOLDER) -> tuple[str, ...]:
+    """Return the platforms that have a recipe, the default first."""
+    return tuple(tomllib.loads((folder / "recipe.toml").read_text())["platforms"])
+
+
+def read(folder: Path = FOLDER, platform: str | None = None) -> Recipe:
+    """Read the recipe of a platform, else of the one that PLATFORM names, else of the first.
+
+    The digest depends on contents and modes only, never on dates or owners. Raises LabUnavailable
+    for a platform that has no recipe.
+    """
+    raw = tomllib.loads((folder / "recipe.toml").read_text())
+    suite = platform or chosen() or next(iter(raw["platforms"]))
+    if suite not in raw["platforms"]:
+        known = ", ".join(raw["platforms"])
+        raise LabUnavailable(f"The lab has no platform {suite!r}. PLATFORM= takes one of: {known}.")
+    modules = [
+        f"{root}{MODULES}/{each}/*" for root in ("", "/usr") for each in raw["excluded_modules"]
+    ]
+    contents: dict[str, Any] = {
+        "suite": suite,
+        "size_bytes": raw["size_bytes"],
+        "packages": raw["packages"],
+        "excluded_paths": [*raw["excluded_paths"], *modules],
+        "merges_usr": raw["platforms"][suite].get("merges_usr", False),
+    }
     overlay = _overlay(folder / "rootfs", raw["masked_units"])
-    return Recipe(
-        suite=raw["suite"],
-        size_bytes=raw["size_bytes"],
-        packages=tuple(raw["packages"]),
-        excluded_paths=tuple(raw["excluded_paths"]),
-        overlay=overlay,
-        digest=hashlib.sha256(text + overlay).hexdigest()[:16],
-    )
+    digest = hashlib.sha256(json.dumps(contents).encode() + overlay).hexdigest()[:16]
+    return Recipe(**contents, overlay=overlay, digest=digest)
 
 
 def _overlay(root: Path, masked_units: list[str]) -> bytes:

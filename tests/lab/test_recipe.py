@@ -4,7 +4,43 @@ import shutil
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from tests.lab import recipe
+from tests.lab.packages import LabUnavailable
+
+PLATFORMS = ("bookworm", "bullseye", "trixie")
+
+
+@pytest.fixture(autouse=True)
+def without_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLATFORM", raising=False)
+
+
+def test_each_platform_has_an_image_of_its_own_and_bookworm_is_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert recipe.platforms() == PLATFORMS
+    recipes = [recipe.read(platform=platform) for platform in PLATFORMS]
+    assert [each.suite for each in recipes] == list(PLATFORMS)
+    assert len({each.digest for each in recipes}) == len(PLATFORMS)
+    assert recipe.read() == recipes[0]
+    monkeypatch.setenv("PLATFORM", "trixie")
+    assert recipe.read().suite == "trixie"
+
+
+def test_a_platform_without_a_recipe_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLATFORM", "sarge")
+    with pytest.raises(LabUnavailable, match=r"'sarge'.*bookworm, bullseye, trixie"):
+        recipe.read()
+
+
+def test_the_modules_left_out_are_those_of_debian_12_and_of_13() -> None:
+    excluded = recipe.read().excluded_paths
+    assert "/lib/modules/*/kernel/sound/*" in excluded
+    assert "/usr/lib/modules/*/kernel/sound/*" in excluded
 
 
 def test_dates_do_not_change_the_digest_but_contents_and_modes_do(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_systemd_is_not_asked_for_a_scope_that_the_kernel_shows(
     monkeypatch.setattr(units, "SLICES", (tmp_path / "system.slice",))
     systemd = Systemd(tmp_path, Result(0, "inactive\n", ""))
     assert not units.alive(OP, systemd)
+    assert "-P" not in systemd.asked.read_text().split("\n"), "systemd 246 brought it"
     systemd.asked.unlink()
     (tmp_path / "system.slice" / units.name(OP)).mkdir(parents=True)
     assert units.alive(OP, systemd) and not systemd.asked.exists()
