@@ -19,6 +19,9 @@ POLL_SECONDS = 0.01
 CGROUP = Path("/proc/self/cgroup")
 # Where systemd keeps its scopes; with control groups of version 1 there is one more folder.
 SLICES = (Path("/sys/fs/cgroup/system.slice"), Path("/sys/fs/cgroup/systemd/system.slice"))
+PROC = Path("/proc")
+ENDED = ("inactive", "failed")
+STATES = (*ENDED, "active", "activating", "deactivating", "reloading")
 _MANAGER = (
     "org.freedesktop.systemd1",
     "/org/freedesktop/systemd1",
@@ -56,16 +59,31 @@ def start(op: str, work: Callable[[], None], runner: Runner) -> None:
 
 
 def alive(op: str, runner: Runner) -> bool:
-    """Whether the scope is there and has not ended. Unknown counts as alive: only a certain answer
-    may turn an operation into an interrupted one. Asked for at each look at a running operation,
-    so the kernel is asked first: it needs no process."""
+    """Whether the scope is there and has not ended. Only a certain answer may turn an operation
+    into an interrupted one. Asked for at each look at a running operation, so the kernel is asked
+    first: it needs no process. Where systemd gives no answer, the scope has ended once no process
+    is in it: an operation of which nobody can tell would hold up its volume group for ever."""
     if any((folder / name(op)).is_dir() for folder in SLICES):
         return True
+    # Not by -P, which systemd has since 246 only: RHEL 8 has 239, Ubuntu 20.04 has 245.
+    command = ["systemctl", "show", "--property=ActiveState", "--value", name(op)]
     try:
-        result = runner.run(["systemctl", "show", "-P", "ActiveState", name(op)], timeout=10.0)
+        state = runner.run(command, timeout=10.0).stdout.strip()
     except (MissingTool, TimedOut):
-        return True
-    return result.stdout.strip() not in ("inactive", "failed")
+        state = ""
+    return state not in ENDED if state in STATES else _has_process(op)
+
+
+def _has_process(op: str) -> bool:
+    return any(name(op) in _cgroup(each) for each in PROC.iterdir() if each.name.isdecimal())
+
+
+def _cgroup(process: Path) -> str:
+    """ "" of a process that has ended meanwhile."""
+    try:
+        return (process / "cgroup").read_text()
+    except OSError:
+        return ""
 
 
 def _enter(op: str, pid: int, runner: Runner) -> None:

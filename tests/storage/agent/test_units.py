@@ -101,8 +101,29 @@ def test_systemd_is_not_asked_for_a_scope_that_the_kernel_shows(
     assert units.alive(OP, systemd) and not systemd.asked.exists()
 
 
-def test_a_scope_that_nobody_can_ask_for_counts_as_alive(tmp_path: Path) -> None:
-    assert units.alive(OP, Systemd(tmp_path, TimedOut("systemctl")))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Result(1, "", "systemctl: invalid option -- 'P'\n"),
+        Result(1, "", "Failed to connect to bus: No such file or directory\n"),
+        MissingTool("systemctl"),
+        TimedOut("systemctl"),
+    ],
+)
+def test_where_systemd_does_not_answer_a_scope_lives_as_long_as_its_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Result | Exception
+) -> None:
+    proc = tmp_path / "proc"
+    monkeypatch.setattr(units, "PROC", proc)
+    for pid, scope in (("1", "init.scope"), ("4711", f"system.slice/{units.name(OP)}")):
+        (proc / pid).mkdir(parents=True)
+        (proc / pid / "cgroup").write_text(f"0::/{scope}\n")
+    (proc / "4712").mkdir()
+    (proc / "meminfo").touch()
+    systemd = Systemd(tmp_path, answer)
+    assert units.alive(OP, systemd)
+    (proc / "4711" / "cgroup").unlink()
+    assert not units.alive(OP, systemd)
 
 
 def _tell(fifo: Path) -> None:
