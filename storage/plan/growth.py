@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -84,9 +85,9 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
 
 def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
     _simple(draft, lv)
-    if draft.wish.layout == "bcache":
-        raise _guest_off(draft, lv)
     more = size_bytes - lv.size_bytes
+    if draft.wish.layout == "bcache":
+        raise _guest_off(draft, lv, size_bytes)
     kept = left is not None and left.size_bytes == more
     pvs = (
         left.pvs
@@ -233,17 +234,42 @@ def _simple(draft: Draft, lv: LogicalVolume) -> None:
         )
 
 
-def _guest_off(draft: Draft, lv: LogicalVolume) -> Refused:
-    """The commands ask for the size themselves: what was the end when a person read this page may
-    not be it any more."""
-    name = f"{draft.vg.name}/{lv.name}"
-    device = lv.bcache.device if lv.bcache is not None and lv.bcache.device else "bcacheN"
+def _guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int) -> Refused:
+    name = shlex.quote(f"{draft.vg.name}/{lv.name}")
     return Refused(
         "needs_guest_off",
         f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
         "off.",
-        "Remove the cache and stop the guest; then on the host, with the SIZE to be added: "
-        f"echo 1 > /sys/block/{device}/bcache/stop; END=$(blockdev --getsize64 /dev/{name}); "
-        f"lvextend -L +SIZE {name} && blkdiscard --zeroout --offset $END /dev/{name}; "
-        f"echo /dev/{name} > /sys/fs/bcache/register. Then start the guest and refresh the host.",
+        "Remove the cache and stop the guest; then on the host, as root, in one go: "
+        f"{' && '.join(by_hand(draft, lv, size_bytes))}. Where one of them fails, none after it "
+        "runs: leave the guest off and read what it said. After the last one start the guest and "
+        "refresh the host.",
+    )
+
+
+def by_hand(draft: Draft, lv: LogicalVolume, size_bytes: int) -> tuple[str, ...]:
+    """The shell commands that make a bcache volume `size_bytes` large, to be joined by `&&`.
+
+    udev may register the volume as soon as it has grown, whatever comes next. So the new extents
+    are zeroed while they belong to a volume of their own, and given over without a discard."""
+    vg, more = draft.vg.name, size_bytes - lv.size_bytes
+    pvs = room(draft, "volume.extend", tier_of(draft.facts, lv), more, lv.pvs)
+    name, new = shlex.quote(f"{vg}/{lv.name}"), shlex.quote(f"{vg}/{lv.name}-room")
+    path, new_path = shlex.quote(f"/dev/{vg}/{lv.name}"), shlex.quote(f"/dev/{vg}/{lv.name}-room")
+    disks = " ".join(shlex.quote(f"/dev/{pv}") for pv in pvs)
+    stop: tuple[str, ...] = ()
+    if lv.bcache is not None and lv.bcache.device:
+        device = shlex.quote(f"/sys/block/{lv.bcache.device}")
+        stop = (f"echo 1 > {device}/bcache/stop", f"while [ -e {device} ]; do sleep 1; done")
+    return (
+        f"lvcreate -y -Wy -Zy -n {shlex.quote(f'{lv.name}-room')} -L {more}b "
+        f"{shlex.quote(vg)} {disks}",
+        f"blkdiscard --zeroout --step 16MiB {new_path}",
+        f"cmp -n {more} {new_path} /dev/zero",
+        f"PLACE=$(lvs --noheadings --segments -o seg_pe_ranges {new})",
+        *stop,
+        f"lvremove -y --config devices/issue_discards=0 {new}",
+        f"lvextend -L {size_bytes}b {name} $PLACE",
+        f"cmp -n {more} -i {lv.size_bytes}:0 {path} /dev/zero",
+        f"echo {path} > /sys/fs/bcache/register_quiet",
     )

@@ -48,9 +48,14 @@ def verbs(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> list[str]:
     return [step.verb for step in steps(facts, lv, wish)]
 
 
-def refused(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> str:
-    """The code of the refusal, which tells the user what to do."""
+def refusal(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> Refused:
+    """Why there is no plan; it tells the user what to do."""
     with pytest.raises(Refused) as caught:
         plan(facts, aim(lv), wish)
     assert caught.value.message and caught.value.correction
-    return caught.value.code
+    return caught.value
+
+
+def refused(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> str:
+    """The code of the refusal."""
+    return refusal(facts, lv, wish).code

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import shlex
+import subprocess
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +17,18 @@ from storage.naming import GROWN_TAG, room_name
 from storage.plan.growth import tier_of, uncached
 from storage.wish import GIB, MIB, Wish
 from tests import make
-from tests.storage.plan.case import KEY, OURS, PLAIN, READY, aim, ours, refused, steps, verbs
+from tests.storage.plan.case import (
+    KEY,
+    OURS,
+    PLAIN,
+    READY,
+    aim,
+    ours,
+    refusal,
+    refused,
+    steps,
+    verbs,
+)
 from tests.storage.plan.model import finish
 
 LARGER = Wish(9 * GIB)
@@ -102,6 +117,48 @@ def test_a_bcache_volume_grows_only_while_its_guest_is_off() -> None:
     assert refused(make.facts(lv), lv, dataclasses.replace(READY, size_bytes=9 * GIB)) == (
         "needs_guest_off"
     )
+
+
+PROGRAMS = ("lvcreate", "blkdiscard", "cmp", "lvs", "lvremove", "lvextend")
+
+
+@pytest.mark.parametrize("failing", [*PROGRAMS, ""])
+def test_the_printed_way_registers_nothing_after_a_command_that_failed(
+    tmp_path: Path, failing: str
+) -> None:
+    """The lines run in a real shell, with programs that only note that they were run."""
+    lv = ours(bcache=make.bcache(size_bytes=8 * GIB - 4 * MIB))
+    lines = refusal(make.facts(lv), lv, dataclasses.replace(READY, size_bytes=9 * GIB)).correction
+    lines = lines.split("in one go: ")[1].split(". Where one")[0]
+    (tmp_path / "register_quiet").touch()
+    stubs = "".join(
+        f"{name}() {{ echo {name} >> run; {'false' if name == failing else 'true'}; }}\n"
+        for name in PROGRAMS
+    )
+    here = lines.replace("/sys/fs/bcache/", f"{tmp_path}/").replace("/sys/block/", f"{tmp_path}/")
+    (tmp_path / "bcache0" / "bcache").mkdir(parents=True)
+    # As the kernel does, the device goes once it is told to stop.
+    gone = f"while [ -e {tmp_path}/bcache0 ]; do rm -r {tmp_path}/bcache0; sleep 0"
+    here = re.sub(r"while \[ -e \S+ \]; do sleep 1", gone, here)
+    ended = subprocess.run(["bash", "-c", stubs + here], cwd=tmp_path, check=False)
+    registered = (tmp_path / "register_quiet").read_text()
+    assert (ended.returncode == 0, bool(registered)) == (not failing, not failing)
+    ran = (tmp_path / "run").read_text().split()
+    if not failing:
+        assert registered == "/dev/vg0/web12\n"
+        assert ran == [
+            *("lvcreate", "blkdiscard", "cmp", "lvs"),
+            *("lvremove", "lvextend", "cmp"),
+        ], "what the guest gets is zeroed and compared before it is its own, and once more after"
+    else:
+        assert ran[-1] == failing
+
+
+def test_odd_names_in_the_printed_way_are_quoted() -> None:
+    lv = ours(name="a;b $c", bcache=make.bcache(device=None, size_bytes=8 * GIB - 4 * MIB))
+    said = refusal(make.facts(lv), lv, dataclasses.replace(READY, size_bytes=9 * GIB)).correction
+    words = shlex.split(said.split("in one go: ")[1].split(". Where one")[0])
+    assert {"vg0/a;b $c", "/dev/vg0/a;b $c", "vg0/a;b $c-room", "a;b $c-room"} <= set(words)
 
 
 def test_a_full_disk_is_told() -> None:
