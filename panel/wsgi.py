@@ -5,9 +5,11 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from panel.chunks import with_lengths
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
 
-application = get_wsgi_application()
+application = with_lengths(get_wsgi_application())
 
 # A page makes tens of thousands of small objects, and hardly a cycle among them: Python would look
 # for some six times a page, and now and then through all the code that is loaded (0.1 s).

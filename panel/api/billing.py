@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from jobs.address import address_of
 from jobs.queue import Busy
 from panel.api import bodies, described, problem
+from panel.api.parsing import MAX_BODY_BYTES, too_large
 from panel.api.problem import Problem
 from panel.api.resource import Resource
 from panel.api.shapes import Json
@@ -29,7 +30,6 @@ from panel.orders.refusal import OrderRefused
 from storage import wall
 from storage.plan import Refused
 
-MAX_BODY_BYTES = 64 * 1024
 REFUSALS = (Problem, Refused, Busy, OrderRefused, ValidationError)
 
 
@@ -77,7 +77,7 @@ class SignedCall(Resource):
 
 def _body(request: Request) -> bytes:
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
-        raise Problem(413, "too_large", f"A call has at most {MAX_BODY_BYTES} bytes.", "Say less.")
+        raise too_large()
     return request._request.body
 
 

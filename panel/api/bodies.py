@@ -164,7 +164,10 @@ class CachePlanBody(Body):
 
 
 def read(request: Request, body: type[Body], *, partial: bool = False) -> Json:
-    """The valid values of a request's body; raises DRF's errors."""
+    """The valid values of a request's body; raises DRF's errors. A change (`partial`) changes
+    something: one without a field is one whose body was lost on the way."""
+    if partial and not request.data:
+        raise serializers.ValidationError(serializers.ErrorDetail("Say what to change.", "empty"))
     given = body(data=request.data, partial=partial)
     given.is_valid(raise_exception=True)
     values: Json = given.validated_data

@@ -65,6 +65,8 @@ class JobRollback(Steering):
 class JobResolve(Steering):
     """Settled by hand."""
 
+    takes_no_body = False
+
     @_decision("job_resolve", "Mark a job as resolved", ResolveBody)
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host once more, then cancel the job."""

@@ -142,6 +142,7 @@ class OrderCancel(Resource):
     """The end of an order before its work."""
 
     write_scope = Scope.ORDERS
+    takes_no_body = True
 
     @extend_schema(
         operation_id="order_cancel",
@@ -167,6 +168,7 @@ class OrderRevert(Resource):
     """The way back."""
 
     write_scope = Scope.ORDERS
+    takes_no_body = True
     parameters: ClassVar = {"POST": ("dry_run",)}
 
     @extend_schema(

@@ -20,6 +20,7 @@ class PreviewApply(Resource):
     """What a dry run said, done."""
 
     parameters: ClassVar = {"POST": ("wait",)}
+    takes_no_body = True
 
     @extend_schema(
         operation_id="job_apply",

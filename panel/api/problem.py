@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -161,6 +161,10 @@ def _problem(error: Exception, user: Person | None) -> Problem | None:
         return busy(error.job)
     if isinstance(error, Http404):
         return Problem(404, "not_found", "There is no such thing.")
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "too_large", "The body is too large.", "Send less at once.")
+    if isinstance(error, SuspiciousOperation):
+        return Problem(400, "bad_request", "The request is malformed.", "Correct it.")
     if isinstance(error, PermissionDenied):
         return Problem(403, "forbidden", "Your role does not allow this.", "Ask an administrator.")
     if isinstance(error, exceptions.ValidationError):

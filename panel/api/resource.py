@@ -26,17 +26,20 @@ from panel.nul import with_nul
 from panel.wall import stand_as
 from storage.access import Right, is_staff, may
 
+BODILESS = (*READING, "DELETE")
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 class Resource(APIView):
     """`write_scope` is what a token needs for methods that change something. A `staff_only` view
     does not exist for anybody else (404). `parameters` are the query's, by method: any other is
-    an error, so that a misspelt filter never answers with everything."""
+    an error, so that a misspelt filter never answers with everything. So is a body where none is
+    read: with GET and DELETE, and in a view that `takes_no_body`."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = Scope.VOLUMES
     staff_only: ClassVar[bool] = False
+    takes_no_body: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @property
@@ -87,9 +90,15 @@ class Resource(APIView):
                 raise bad_parameter(
                     name, "unknown", f"Known here: {', '.join(known) if known else 'none'}."
                 )
-
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "A text holds no NUL.")
+        if (self.takes_no_body or method in BODILESS) and request.data:
+            raise Problem(
+                400,
+                "no_body_here",
+                "This request has a body, and none is read here.",
+                "Leave it out.",
+            )
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any

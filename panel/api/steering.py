@@ -23,6 +23,7 @@ class Steering(Resource):
     """For operators, once for each `Idempotency-Key`."""
 
     parameters: ClassVar = {"POST": ("wait",)}
+    takes_no_body = True
 
     def steered(
         self, request: Request, key: str, steer: Callable[[Job, Asker], object]
