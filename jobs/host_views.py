@@ -14,7 +14,7 @@ from jobs.enrol_form import HostForm
 from jobs.models import Job
 from jobs.reservations import reserved
 from jobs.verbs import UNPROCESSABLE
-from storage.access import Right, staff_view
+from storage.access import Right, is_proven, staff_view
 from storage.attention import Problem, reported_problems
 from storage.caches import cache_of
 from storage.facts import HostFacts
@@ -41,8 +41,9 @@ def new_host(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
-    """GET: the line to paste and how far the host has come; the page renews itself until all is
-    known. POST: a new line, also for a host that is to be upgraded."""
+    """GET: the line to paste (after a fresh proof: it makes a host one of ours) and how far the
+    host has come; the page renews itself until all is known. POST: a new line, also for a host
+    that is to be upgraded."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     if request.method == "POST":
         enrolment.begin(host.name, host.address)
@@ -52,7 +53,8 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "host": host,
         "arrival": arrival(host, has_line=token is not None),
-        "line": enrolment.line(token, public_url) if token is not None else "",
+        "line": enrolment.line(token, public_url) if token and is_proven(request) else "",
+        "is_line_hidden": token is not None and not is_proven(request),
         "is_plain_http": public_url.startswith("http:"),
         "failure": Problem(
             "error", host.error.get("message", ""), host.error.get("correction", "")

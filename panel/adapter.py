@@ -11,6 +11,11 @@ class ClosedAdapter(DefaultAccountAdapter):
         """Never."""
         return False
 
+    def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
+        """Never: the gate has asked for a fresh proof by then, of the strongest kind that the
+        person has (`panel.power`)."""
+        return False
+
     def get_client_ip(self, request: HttpRequest) -> str:
         """Without the zone that a link-local address may carry: PostgreSQL knows none."""
         return super().get_client_ip(request).partition("%")[0]

@@ -1,5 +1,6 @@
 """Who may come in: everybody signs in, also those whose session ended while a page was open; staff
-who need a second factor set it up first; what destroys or costs takes a fresh proof."""
+who need a second factor set it up first; what destroys, costs or gives lasting power takes a fresh
+proof (`panel.power`)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from panel import factor, stepup
+from panel import factor, power, stepup
 from storage.access import ProofNeeded
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
@@ -45,12 +46,13 @@ class GateMiddleware(LoginRequiredMiddleware):
         cast("Any", request).is_proven = lambda: stepup.is_proven(request)
         if _opens_by_key(request, view_func) and (asked := stepup.demand_of_link(request)):
             return asked
-        if not _is_closed(request, view_func) or not factor.is_missing(request.user):
-            return None
-        place = reverse("mfa_index")
-        if is_part:
-            return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
-        return redirect(place)
+        if _is_closed(request, view_func) and factor.is_missing(request.user):
+            place = reverse("mfa_index")
+            if is_part:
+                return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
+            return redirect(place)
+        back = power.demand(request) if getattr(view_func, "login_required", True) else None
+        return None if back is None else stepup.demand(request, back)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Where a view found that it takes a fresh proof, ask for it."""

@@ -19,7 +19,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from panel import mailcode, stepup
 from panel.account_forms import ProofForm
@@ -68,6 +68,12 @@ def step_up(request: HttpRequest) -> HttpResponse:
         messages.success(request, CONFIRMED)
         return redirect(back)
     return _show(request, user, way, form, back)
+
+
+@require_safe
+def instead(request: HttpRequest) -> HttpResponse:
+    """Where allauth would ask in its own way, which takes the password of whoever has a factor."""
+    return stepup.ask(request, _back(request))
 
 
 def _form(request: HttpRequest, user: User, way: Way) -> forms.Form:

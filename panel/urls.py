@@ -30,6 +30,10 @@ urlpatterns = [
     path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
     path("account/step-up/", stepup_pages.step_up, name="step-up"),
+    # Before allauth's own, which take the password of whoever has a second factor.
+    path("account/reauthenticate/", stepup_pages.instead, name="reauthenticate"),
+    path("account/2fa/reauthenticate/", stepup_pages.instead, name="reauthenticate-factor"),
+    path("account/2fa/webauthn/reauthenticate/", stepup_pages.instead, name="reauthenticate-key"),
     path("account/notices/", notice_pages.notices, name="notices"),
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),

@@ -69,10 +69,15 @@ class ProofNeeded(Exception):
         self.back = back
 
 
+def is_proven(request: HttpRequest) -> bool:
+    """Whether the gate that let the request in knows of a fresh proof."""
+    known: Callable[[], bool] = getattr(request, "is_proven", lambda: False)
+    return known()
+
+
 def require_proof(request: HttpRequest, back: str) -> None:
-    """Raises `ProofNeeded` where the gate that let the request in knows of no fresh proof."""
-    is_proven: Callable[[], bool] = getattr(request, "is_proven", lambda: False)
-    if not is_proven():
+    """Raises `ProofNeeded` where there is no fresh proof."""
+    if not is_proven(request):
         raise ProofNeeded(back)
 
 

@@ -11,6 +11,12 @@ from panel.models import User
 RECORDS, OF = "account_authentication_methods", "account_authentication_methods_user"
 
 
+def sign_in(client: Client, user: User) -> Client:
+    """As if the person had just signed in there with what opens their account."""
+    client.force_login(user)
+    return prove(client, user)
+
+
 def prove(client: Client, user: User, method: str = "", *, age: float = 0, **also: str) -> Client:
     """Note in the client's session that the person, who is signed in there, showed `method` so
     many seconds ago; by default the one they would be asked for without a second factor."""

@@ -17,6 +17,7 @@ from jobs.models import State
 from storage.facts import VolumeUser
 from storage.models import Host
 from tests import make
+from tests.proven import sign_in
 from tests.scene import HOST_KEY, OTHER_HOST_KEY, end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +26,7 @@ MACHINE_ID = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 def admin(client: Client) -> Client:
-    client.force_login(make.staff_user())
-    return client
+    return sign_in(client, make.staff_user())
 
 
 def ask(client: Client, **data: str) -> Any:

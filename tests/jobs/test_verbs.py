@@ -13,6 +13,7 @@ from jobs.models import Job, State
 from storage.models import Customer, Volume
 from storage.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
+from tests.proven import sign_in
 from tests.scene import HOST_KEY, Scene, end, job, scene, step
 
 pytestmark = pytest.mark.django_db
@@ -22,8 +23,7 @@ POOL = "c-aaaaaaaaaaaaaaaa"
 
 @pytest.fixture
 def staff(client: Client) -> Client:
-    client.force_login(make.staff_user())
-    return client
+    return sign_in(client, make.staff_user())
 
 
 def page(client: Client, name: str, *args: str, **query: str) -> str:
@@ -49,7 +49,7 @@ def cached(**fields: Any) -> Scene:
 @pytest.mark.parametrize("name", ["job-cancel", "cache-apply"])
 def test_somebody_elses_job_cannot_be_changed(client: Client, name: str) -> None:
     there = job(scene(), dry_run=True)
-    client.force_login(make.user())
+    sign_in(client, make.user())
     assert send(client, name, there.key).status_code == 404
     there.refresh_from_db()
     assert there.state == State.QUEUED
@@ -58,7 +58,7 @@ def test_somebody_elses_job_cannot_be_changed(client: Client, name: str) -> None
 @pytest.mark.parametrize("name", ["cache-form", "cache-remove", "volume-tag", "volume-discard"])
 def test_somebody_elses_volume_cannot_be_changed(client: Client, name: str) -> None:
     there = scene()
-    client.force_login(make.user())
+    sign_in(client, make.user())
     assert send(client, name, there.volume.key, mode="writethrough").status_code == 404
     assert not Job.objects.exists()
     assert Volume.objects.filter(pk=there.volume.pk).exists()
@@ -67,7 +67,7 @@ def test_somebody_elses_volume_cannot_be_changed(client: Client, name: str) -> N
 @pytest.mark.parametrize("name", ["host-accept", "host-refresh"])
 def test_somebody_elses_host_cannot_be_changed(client: Client, name: str) -> None:
     there = scene()
-    client.force_login(make.user())
+    sign_in(client, make.user())
     assert send(client, name, there.host.key).status_code == 404
 
 

@@ -77,6 +77,9 @@ TABLE = (
     # A fresh proof of who one is
     Row("step-up", "GET", PERSON),
     Row("step-up", "POST", PERSON),
+    Row("reauthenticate", "GET", PERSON),
+    Row("reauthenticate-factor", "GET", PERSON),
+    Row("reauthenticate-key", "GET", PERSON),
     # What a person is told
     Row("notices", "GET", MEMBERS),
     Row("notices", "POST", MEMBERS),

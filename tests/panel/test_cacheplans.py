@@ -12,6 +12,7 @@ from storage.models import CachePlan, Volume
 from storage.wish import GIB, MIB
 from tests import make
 from tests.panel.portal.shop import plan
+from tests.proven import sign_in
 from tests.scene import end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +30,7 @@ TYPED = {
 
 @pytest.fixture
 def admin(client: Client) -> Client:
-    client.force_login(make.staff_user())
-    return client
+    return sign_in(client, make.staff_user())
 
 
 def save(client: Client, *args: str, **changes: Any) -> int:
@@ -173,7 +173,7 @@ def test_only_an_admin_decides_what_is_sold(
     client: Client, role: str, sees: int, changes: int
 ) -> None:
     made = plan()
-    client.force_login(make.user(staff_role=role))
+    sign_in(client, make.user(staff_role=role))
     assert client.get(reverse("cache-plans")).status_code == sees
     assert client.get(reverse("cache-plan-new")).status_code == changes
     assert save(client, made.key) == changes

@@ -15,6 +15,7 @@ from panel import factor, people, tokens
 from panel.models import User
 from storage.access import StaffRole
 from tests import make
+from tests.proven import sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ def needed(settings: Settings) -> None:
 def ann(client: Client) -> User:
     """An admin with a password alone, signed in."""
     user = people.add(email="ann@example.org", password=PASSWORD, staff_role=StaffRole.ADMIN)
-    client.force_login(user)
+    sign_in(client, user)
     return user
 
 

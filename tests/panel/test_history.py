@@ -21,6 +21,7 @@ from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.conftest import sshd as sshd
 from tests.jobs.sshd import Sshd
 from tests.panel.api.asking import staff
+from tests.proven import sign_in
 from tests.scene import HOST_KEY, HOSTILE, scene
 
 pytestmark = pytest.mark.django_db
@@ -28,8 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def ada(client: Client) -> Client:
-    client.force_login(make.staff_user("ada@example.org"))
-    return client
+    return sign_in(client, make.staff_user("ada@example.org"))
 
 
 def accepted(client: Client) -> Host:

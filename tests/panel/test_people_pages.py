@@ -13,6 +13,7 @@ from panel import people
 from panel.models import Invitation, User
 from storage.models import CachePlan, Customer, Member
 from tests import make
+from tests.proven import sign_in
 from tests.scene import HOSTILE, scene
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +26,7 @@ def admin() -> User:
 
 @pytest.fixture
 def staff(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
+    return sign_in(client, admin)
 
 
 def page(client: Client, name: str, *args: object, **query: str) -> str:

@@ -12,7 +12,7 @@ from storage.history import Change, edits
 from storage.models import Customer
 from tests import make
 from tests.jobs.test_moves import at_once
-from tests.panel.portal.shop import Shop, browser, plan, shop
+from tests.panel.portal.shop import Shop, buyer, plan, shop
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ def operator() -> Client:
     person = make.user()
     person.staff_role = StaffRole.OPERATOR
     person.save()
-    return browser(person)
+    return buyer(person)
 
 
 def page(client: Client, customer: Customer) -> str:
@@ -88,7 +88,7 @@ def test_a_customer_is_suspended_and_let_in_again() -> None:
 
 
 def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
-    acme, client = make.customer(), browser(make.staff_user("ada@example.org"))
+    acme, client = make.customer(), buyer(make.staff_user("ada@example.org"))
     client.post(reverse("customer-suspend", args=[acme.key]))
     assert save(client, acme, currency="EUR", cap_charge="5.00") == 302
     assert save(client, acme, currency="EUR", cap_charge="900.00") == 302

@@ -14,6 +14,7 @@ from django.urls import reverse
 from panel import tokens
 from panel.models import ApiToken, User
 from tests import make
+from tests.proven import sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -21,8 +22,7 @@ SHOWN = re.compile(r'<code id="new-token">(tcl_[a-z2-7]{12}\.[\w-]{43})</code>')
 
 
 def signed_in(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
+    return sign_in(client, user)
 
 
 def make_token(client: Client, **data: Any) -> Any:
