@@ -14,6 +14,7 @@ home=/var/lib/tiercel-account
 policy=/etc/tiercel/agent.json
 sudoers=/etc/sudoers.d/tiercel
 boot_unit=/etc/systemd/system/tiercel-boot.service
+boot_timer=/etc/systemd/system/tiercel-boot.timer
 
 say() { printf '%s\n' "tiercel: $*"; }
 die() { printf '%s\n' "tiercel: $*" >&2; exit 1; }
@@ -112,15 +113,31 @@ RemainAfterExit=yes
 ExecStart=$agent boot
 KillSignal=SIGINT
 SendSIGKILL=no
-TimeoutStartSec=300
+TimeoutStartSec=600
 
 [Install]
 WantedBy=multi-user.target
 UNIT
-    chmod 644 "$boot_unit.new"
-    mv -f "$boot_unit.new" "$boot_unit"
-    # One reload serves both: enable would make one of its own.
-    systemctl enable --quiet --no-reload tiercel-boot.service ||
+    # A unit that has ended well stays active, so that the timer does nothing any more. Not by
+    # Restart=, which systemd before 244 refuses for a unit of this type.
+    cat >"$boot_timer.new" <<UNIT
+[Unit]
+Description=Tiercel: try again until every cache is back
+
+[Timer]
+OnBootSec=2min
+OnUnitInactiveSec=2min
+AccuracySec=10s
+
+[Install]
+WantedBy=timers.target
+UNIT
+    for unit in "$boot_unit" "$boot_timer"; do
+        chmod 644 "$unit.new"
+        mv -f "$unit.new" "$unit"
+    done
+    # One reload serves all: enable would make one of its own.
+    systemctl enable --quiet --no-reload tiercel-boot.service tiercel-boot.timer ||
         say "warning: tiercel-boot is not enabled"
     systemctl daemon-reload
     if systemctl restart tiercel-boot.service; then
@@ -128,6 +145,9 @@ UNIT
     else
         say "warning: tiercel-boot failed; see: systemctl status tiercel-boot"
     fi
+    # Only now: it starts the unit at once where that has not ended well.
+    systemctl restart tiercel-boot.timer ||
+        say "warning: tiercel-boot.timer failed; see: systemctl status tiercel-boot.timer"
 }
 
 check_sshd() {

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import bcache, keep, links
@@ -26,11 +27,20 @@ from .sample import sample
 from .view import Facts, View
 
 UNIT = "/etc/systemd/system/tiercel-boot.service"
+TIMER = "/etc/systemd/system/tiercel-boot.timer"
 REPORT = "/var/lib/tiercel/boot.json"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-ACTIVE_SECONDS = 60
-REGISTERED_SECONDS = 30
-LOCK_SECONDS = 120.0
+# Guests wait for the first run after a start. What has not come by then comes with a later run: the
+# unit's timer repeats it until nothing is missing.
+ACTIVE_SECONDS = 60.0
+REGISTERED_SECONDS = 30.0
+ROUND_SECONDS = 3.0
+# While all disks are busy with a start, a report takes longer than it ever may in a request.
+REPORT_SECONDS = 30.0
+REPORTED_SECONDS = 240.0
+LOCK_SECONDS = 10.0
+FILES_SECONDS = 120.0
+PASSING = frozenset(("timeout", "stuck", "busy", "cmd_failed"))
 # No VG has such a name: it orders the writers of the two files.
 FILES = "@files"
 
@@ -38,17 +48,22 @@ _DEVICE = re.compile(r"(?m)^dev\.uuid\s+([0-9a-f-]{36})\s*$")
 _CSET = re.compile(r"(?m)^cset\.uuid\s+([0-9a-f-]{36})\s*$")
 
 
+@dataclass(frozen=True)
+class Missing:
+    """What is not back: why, and for how long after the first report it may yet come."""
+
+    why: str
+    patience_seconds: float = 0.0
+
+
 def boot(host: Host) -> tuple[list[str], list[str]]:
     """(what was done, what failed), one sentence each; also saved for `hello`."""
     done: list[str] = []
     failed: list[str] = []
     try:
-        kept = keep.load(host)
-        facts = _active(host, kept)
-        for each in sorted(kept, key=lambda each: each.kind != "cset"):
-            _bring_back(host, facts, each, done, failed)
-        with host.lock(FILES, LOCK_SECONDS):
-            facts = storage(host, load(host))
+        failed += _all_back(host, keep.load(host), done)
+        with host.lock(FILES, FILES_SECONDS):
+            facts = _facts(host)
             keep.note(host, facts)
             done += links.refresh(host, facts, keep.load(host))
         sample(host)
@@ -69,13 +84,14 @@ def remember(view: View, call: Call) -> list[str]:
     as shell lines. Raises Refusal, LockBusy, OSError."""
     if call.verb not in keep.VERBS and not call.verb.startswith("volume."):
         return []
-    with view.host.lock(FILES, LOCK_SECONDS):
+    with view.host.lock(FILES, FILES_SECONDS):
         keep.after(view, call)
         return links.refresh(view.host, view.facts, keep.load(view.host))
 
 
 def last(host: Host) -> dict[str, Any]:
-    """What `hello` tells: `unit` (it runs at boot), `ran` (in this boot), `failed` (sentences)."""
+    """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
+    `failed` (sentences)."""
     data = host.read(REPORT)
     ran, failed = False, []
     if data is not None:
@@ -85,55 +101,124 @@ def last(host: Host) -> dict[str, Any]:
             failed = [str(line) for line in report["failed"]] if ran else []
         except (ValueError, TypeError, LookupError, RecursionError):
             failed = [f"{REPORT} cannot be read."]
-    return {"unit": host.exists(UNIT), "ran": ran, "failed": failed}
+    return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
 
 
-def _active(host: Host, kept: Sequence[Kept]) -> Facts:
-    """The facts once every kept volume is active, or after ACTIVE_SECONDS."""
-    wanted = {each.lv_uuid for each in kept}
-    for _ in range(ACTIVE_SECONDS):
-        facts = storage(host, load(host))
-        if all(
-            lv["active"] or lv["uuid"] not in wanted or is_retired(lv["tags"])
-            for lv in facts["lvs"]
-        ):
-            return facts
-        host.sleep(1.0)
-    return storage(host, load(host))
+def _all_back(host: Host, kept: Sequence[Kept], done: list[str]) -> list[str]:
+    """Rounds over all that is missing, so that nothing waits for another's device; then the
+    sentences about what stays away. A run that is repeated waits for nothing: it comes again."""
+    patient = not last(host)["ran"]
+    began_ns: int | None = None
+    while True:
+        facts = _facts(host)
+        began_ns = host.boottime_ns() if began_ns is None else began_ns
+        missing = _round(host, facts, kept, done)
+        waited_seconds = (host.boottime_ns() - began_ns) / 1e9
+        if not patient or all(each.patience_seconds <= waited_seconds for each in missing):
+            return [each.why for each in missing]
+        host.sleep(ROUND_SECONDS)
 
 
-def _bring_back(host: Host, facts: Facts, kept: Kept, done: list[str], failed: list[str]) -> None:
-    lv = next((lv for lv in facts["lvs"] if lv["uuid"] == kept.lv_uuid), None)
-    if lv is None or is_retired(lv["tags"]):
-        return
-    name = f"{lv['vg_name']}/{lv['name']}"
+def _facts(host: Host) -> Facts:
+    """A report that fails in a passing way is asked for again. Raises Refusal."""
+    end_ns = host.boottime_ns() + int(REPORTED_SECONDS * 1e9)
+    while True:
+        try:
+            return storage(host, load(host), timeout=REPORT_SECONDS)
+        except Refusal as refusal:
+            if refusal.code not in PASSING or host.boottime_ns() >= end_ns:
+                raise
+        host.sleep(ROUND_SECONDS)
+
+
+def _round(host: Host, facts: Facts, kept: Sequence[Kept], done: list[str]) -> list[Missing]:
+    """Bring back once what can be. Sets go first: a volume whose set is there has its device at
+    once. A VG is locked only while something is written."""
+    lvs = {lv["uuid"]: lv for lv in facts["lvs"]}
+    missing: list[Missing] = []
+    ready: dict[str, list[tuple[Facts, Kept]]] = {}
+    for each in sorted(kept, key=lambda each: each.kind != "cset"):
+        lv = lvs.get(each.lv_uuid)
+        if lv is None or is_retired(lv["tags"]) or _left_alone(facts, lv, done):
+            continue
+        obstacle = _obstacle(lv)
+        if obstacle is None:
+            ready.setdefault(lv["vg_name"], []).append((lv, each))
+        else:
+            missing.append(obstacle)
+    for vg, pairs in ready.items():
+        missing += _bring_back(host, vg, pairs, done)
+    return missing
+
+
+def _left_alone(facts: Facts, lv: Facts, done: list[str]) -> bool:
     allowed = next(vg["allowed"] for vg in facts["vgs"] if vg["uuid"] == lv["vg_uuid"])
-    if not allowed or OURS not in lv["tags"]:
-        why = "has lost its tag" if allowed else "is in a VG that root does not allow any more"
-        done.append(f"{name} {why}: left alone.")
-        return
-    if not lv["active"]:
-        failed.append(f"{name} is not active: lvchange -ay {name}, then run this again.")
-        return
+    if allowed and OURS in lv["tags"]:
+        return False
+    why = "has lost its tag" if allowed else "is in a VG that root does not allow any more"
+    line = f"{lv['vg_name']}/{lv['name']} {why}: left alone."
+    if line not in done:
+        done.append(line)
+    return True
+
+
+def _obstacle(lv: Facts) -> Missing | None:
+    name = f"{lv['vg_name']}/{lv['name']}"
+    if lv["active"]:
+        return None
+    if "partial" in lv["health"]:
+        return Missing(f"{name} lies on a disk that is missing. Bring the disk back.")
+    return Missing(
+        f"{name} is not active: lvchange -ay {name}, then run this again.", ACTIVE_SECONDS
+    )
+
+
+def _bring_back(
+    host: Host, vg: str, pairs: Sequence[tuple[Facts, Kept]], done: list[str]
+) -> list[Missing]:
+    """Those of one VG, in their order: registered, and with their settings."""
+    missing: list[Missing] = []
+    todo = [(lv, kept) for lv, kept in pairs if not _is_back(host, lv, kept)]
+    if not todo:
+        return []
     try:
-        with host.lock(lv["vg_name"], LOCK_SECONDS):
-            _register(host, lv, kept, done)
-            _set(host, lv, kept, done)
+        with host.lock(vg, LOCK_SECONDS):
+            _run(host, ("modprobe", "bcache"))
+            for lv, kept in todo:
+                missing += _try(host, lv, kept, done)
     except Refusal as refusal:
-        failed.append(f"{name}: {refusal.message} {refusal.correction}")
+        return [Missing(f"{vg}: {refusal.message} {refusal.correction}")]
     except LockBusy:
-        failed.append(f"{name}: another operation holds its VG. Run this again when it has ended.")
+        why = f"{vg}: another operation holds the VG. Run this again when it has ended."
+        return [Missing(why, REGISTERED_SECONDS)]
+    return missing
+
+
+def _try(host: Host, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing]:
+    name = f"{lv['vg_name']}/{lv['name']}"
+    try:
+        _register(host, lv, kept, done)
+        if _registered(host, lv, kept):
+            _set(host, lv, kept, done)
+            return
+        yield Missing(
+            f"{name}: it is not registered yet. Look at `dmesg`; its cache set may be missing.",
+            REGISTERED_SECONDS,
+        )
+    except Refusal as refusal:
+        patience_seconds = REGISTERED_SECONDS if refusal.code in PASSING else 0.0
+        yield Missing(f"{name}: {refusal.message} {refusal.correction}", patience_seconds)
     except OSError as error:
-        failed.append(f"{name}: {error}. Look at the last lines of `dmesg`.")
+        yield Missing(f"{name}: {error}. Look at the last lines of `dmesg`.")
 
 
 def _register(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
-    if _registered(host, lv, kept):
+    """Nothing where the kernel knows the device: one that waits for its set needs no more."""
+    if _known(host, lv, kept):
         return
     path = device(lv["vg_name"], lv["name"])
-    _run(host, ("modprobe", "bcache"))
-    found = _run(host, ("bcache-super-show", path))
-    match = (_CSET if kept.kind == "cset" else _DEVICE).search(found)
+    superblock = _run(host, ("bcache-super-show", path))
+    match = (_CSET if kept.kind == "cset" else _DEVICE).search(superblock)
     if match is None or match.group(1) != kept.uuid:
         raise Refusal(
             "stale",
@@ -142,15 +227,16 @@ def _register(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
         )
     host.write(REGISTER, path)
     done.append(f"echo {path} > {REGISTER}")
-    for _ in range(REGISTERED_SECONDS):
-        if _registered(host, lv, kept):
-            return
-        host.sleep(1.0)
-    raise Refusal(
-        "timeout",
-        f"not registered after {REGISTERED_SECONDS} seconds.",
-        "Look at `dmesg`; its cache set may be missing.",
-    )
+
+
+def _is_back(host: Host, lv: Facts, kept: Kept) -> bool:
+    return _registered(host, lv, kept) and not tuple(_unset(host, lv, kept))
+
+
+def _known(host: Host, lv: Facts, kept: Kept) -> bool:
+    if kept.kind == "cset":
+        return _registered(host, lv, kept)
+    return bcache.backing(host, lv["kname"]) is not None
 
 
 def _registered(host: Host, lv: Facts, kept: Kept) -> bool:
@@ -161,11 +247,17 @@ def _registered(host: Host, lv: Facts, kept: Kept) -> bool:
 
 
 def _set(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
+    for path, value in _unset(host, lv, kept):
+        host.write(path, value)
+        done.append(f"echo {value} > {path}")
+
+
+def _unset(host: Host, lv: Facts, kept: Kept) -> Iterable[tuple[str, str]]:
+    """Files of settings that differ from what was noted, with the noted values."""
     here = bcache.folder(lv["kname"]) if kept.kind == "backing" else f"{bcache.FS}/{kept.uuid}"
     for name, value in sorted(kept.settings.items()):
         if str(bcache.human(text(host, f"{here}/{name}"))) != value:
-            host.write(f"{here}/{name}", value)
-            done.append(f"echo {value} > {here}/{name}")
+            yield f"{here}/{name}", value
 
 
 def _run(host: Host, argv: tuple[str, ...]) -> str:

@@ -60,11 +60,13 @@ def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
     ]
 
 
-def storage(host: Host, policy: Policy, *, fresh: str | None = None) -> Facts:
+def storage(
+    host: Host, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
+) -> Facts:
     """What LVM and bcache know: what the checks of a verb need, without disks and users. Raises
     what lvm.read raises for `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
-    report = lvm.read(host, fresh=fresh)
+    report = lvm.read(host, fresh=fresh, timeout=timeout)
     layout = Layout(report.lvs, report.segments)
     devices = dm.devices(host)
     statuses = cache_statuses(host, devices)

@@ -35,6 +35,9 @@ _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "
 # LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
 # may be what a writer is about to replace.
 _CONFIG = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
+# How long a report may take in a request.
+SECONDS = 10.0
+
 _LOCKED = "Resource temporarily unavailable"
 _LOCKED_VG = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
 
@@ -63,18 +66,18 @@ def argv(*, locking: bool) -> list[str]:
     return words
 
 
-def read(host: Host, *, fresh: str | None = None) -> Report:
+def read(host: Host, *, fresh: str | None = None, timeout: float = SECONDS) -> Report:
     """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where the VG `fresh` is
     locked, of which a stale answer will not do, or where LVM does not say which is."""
     command = argv(locking=True)
-    result = _run(host, command)
+    result = _run(host, command, timeout)
     stale = result.rc != 0 and _LOCKED in result.stderr
     if stale:
         locked = _LOCKED_VG.findall(result.stderr)
         if fresh is not None and (fresh in locked or not locked):
             raise _busy(command, result)
         command = argv(locking=False)
-        result = _run(host, command)
+        result = _run(host, command, timeout)
     if result.rc != 0:
         raise _failed(command, result)
     pvs = sorted(rows(result, "pv", command), key=_pv_order)
@@ -154,9 +157,9 @@ def _consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
     return all(first.get(row["vg_uuid"]) == row["vg_seqno"] for row in segments)
 
 
-def _run(host: Host, command: Sequence[str]) -> Result:
+def _run(host: Host, command: Sequence[str], timeout: float) -> Result:
     try:
-        return host.run(command, timeout=10.0)
+        return host.run(command, timeout=timeout)
     except MissingTool:
         raise Refusal(
             "missing_tool",
@@ -169,7 +172,7 @@ def _run(host: Host, command: Sequence[str]) -> Result:
     except TimedOut:
         raise Refusal(
             "timeout",
-            f"{' '.join(command[:2])} did not answer within 10 seconds.",
+            f"{' '.join(command[:2])} did not answer within {timeout:.0f} seconds.",
             "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
             argv=command,
         ) from None

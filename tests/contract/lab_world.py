@@ -57,9 +57,9 @@ execute(RealHost(), sys.argv[2])
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
-systemctl disable -q tiercel-boot.service
+systemctl disable -q --now tiercel-boot.timer tiercel-boot.service
 rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
-    /var/lib/tiercel-account /etc/systemd/system/tiercel-boot.service \\
+    /var/lib/tiercel-account /etc/systemd/system/tiercel-boot.* \\
     /etc/udev/rules.d/69-tiercel.rules
 """
 

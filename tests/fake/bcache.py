@@ -81,16 +81,27 @@ def register(machine: Machine, path: str) -> None:
         if lv.size_bytes // found.bucket_bytes <= 512:
             raise oserror(errno.EINVAL)
         machine.csets.append(CacheSet(lv, found.cset_uuid, found.bucket_bytes))
+        _run_waiting(machine, machine.csets[-1])
     else:
         taken = {each.number for each in machine.backings} | machine.bcache_numbers()
         number = next(n for n in range(len(taken) + 1) if n not in taken)
         cset = machine.cset(found.cset_uuid) if found.attached else None
-        if found.attached and cset is None:
-            raise ModelGap("a backing device that waits for its cache set")
-        made = Backing(lv, number, found.uuid, found.data_sectors, cset, found.cache_mode)
+        waits_for = found.cset_uuid if found.attached and cset is None else None
+        made = Backing(
+            lv, number, found.uuid, found.data_sectors, cset, found.cache_mode, waits_for
+        )
         machine.backings.append(made)
-        udev.appeared(machine, f"/dev/{made.device}")
+        if waits_for is None:
+            udev.appeared(machine, f"/dev/{made.device}")
     machine.changed()
+
+
+def _run_waiting(machine: Machine, cset: CacheSet) -> None:
+    """A new cache set takes in every backing device that waits for it (bcache's run_cache_set)."""
+    for backing in machine.backings:
+        if backing.waits_for == cset.uuid:
+            backing.cset, backing.waits_for = cset, None
+            udev.appeared(machine, f"/dev/{backing.device}")
 
 
 def write(machine: Machine, path: str, value: str) -> None:
@@ -106,12 +117,15 @@ def write(machine: Machine, path: str, value: str) -> None:
         _unregister(machine, parts[-2])
     elif path.startswith("/sys/fs/bcache/") and parts[-1].startswith("congested_"):
         _set_congestion(machine, parts[-2], parts[-1], value)
+        return
     elif path.startswith("/sys/block/dm-") and parts[-2] == "bcache":
         lv = machine.lv_of_minor(int(parts[3].removeprefix("dm-")))
         backing = None if lv is None else machine.backing(lv)
         if backing is None:
             raise oserror(errno.ENOENT)
         _set(machine, backing, parts[-1], value)
+        if parts[-1] in ("sequential_cutoff", "writeback_percent"):
+            return
     else:
         raise ModelGap(f"write to {path}")
     machine.changed()
@@ -136,6 +150,8 @@ def _set_congestion(machine: Machine, uuid: str, name: str, value: str) -> None:
 
 
 def _set(machine: Machine, backing: Backing, name: str, value: str) -> None:
+    if backing.waits_for is not None and name != "stop":
+        raise ModelGap(f"write to {name} of a backing device that waits for its cache set")
     if name == "attach":
         _attach(machine, backing, value)
     elif name == "detach":
@@ -193,7 +209,8 @@ def reboot(machine: Machine, *, registers: bool) -> None:
     machine.csets.clear()
     machine.backings.clear()
     for lv in there if registers else ():
-        register(machine, lv.path)
+        if lv.minor is not None:
+            register(machine, lv.path)
 
 
 def settle(machine: Machine, backing: Backing) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.fake import bcache, group, monitor, udev
+from tests.fake import bcache, group, monitor, report, udev
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
 from tests.fake.parts import (
@@ -193,7 +193,8 @@ class Hands:
 
     def reboot(self, *, registers: bool = True) -> None:
         """A new boot: guests are gone, kernel counters begin at nothing, bcache has forgotten its
-        settings. `registers`: the distribution's udev rule registered what it found."""
+        settings, and LVM switches nothing on that lies on a lost disk. `registers`: the
+        distribution's udev rule registered what it found."""
         with self.host.changing() as machine:
             machine.boot_id = machine.uuid4()
             machine.processes.clear()
@@ -202,7 +203,8 @@ class Hands:
             for each in [*owners, *machine.backings]:
                 each.counters = Counters()
             for lv in machine.lvs():
-                lv.minor = None if lv.skipped else lv.minor
+                partial = any(run.pv.missing for part in report.parts(lv) for run in part.runs)
+                lv.minor = None if lv.skipped or partial else lv.minor
             bcache.reboot(machine, registers=registers)
             udev.coldplug(machine)
 

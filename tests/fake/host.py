@@ -10,7 +10,7 @@ from typing import Any
 from storage.agent.errors import Refusal
 from storage.agent.execute import execute
 from storage.agent.handle import handle
-from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck
+from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
 from tests.fake import (
     bcache,
     dmstats,
@@ -99,6 +99,7 @@ class FakeHost(Journal):
         self._locks: dict[str, threading.Lock] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._hanging: list[str] = []
+        self._slow: dict[str, list[float]] = {}
         self._kills: list[str] = []
         self._cuts: list[str] = []
         self._stuck: Reader | None = None
@@ -127,6 +128,10 @@ class FakeHost(Journal):
     def hang_next(self, program: str) -> None:
         """The next run of `program` that only reads hangs in the kernel, until `unhang()`."""
         self._hanging.append(program)
+
+    def slow_next(self, program: str, seconds: float) -> None:
+        """The next run of `program` takes so long, or until it is given up."""
+        self._slow.setdefault(program, []).append(seconds)
 
     def unhang(self) -> None:
         self._stuck = None
@@ -187,6 +192,10 @@ class FakeHost(Journal):
             self._stuck = Reader(" ".join(argv[:2]), 4711, self.wall_ns())
             self.sleep(timeout)
             raise Stuck(self._stuck)
+        for seconds in self._take(self._slow, program):
+            self.sleep(seconds if timeout is None else min(seconds, timeout))
+            if timeout is not None and seconds > timeout:
+                raise TimedOut(program)
         for pause in self._take(self._pauses, program):
             pause.wait()
         failures: Sequence[Result] = self._take(self._failures, program)

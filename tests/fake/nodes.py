@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from tests.fake import bcache
@@ -49,7 +50,10 @@ def diskstats(machine: Machine) -> bytes:
             (f"{DM_MAJOR}:{lv.minor}", str(lv.kname), lv.counters)
             for lv in machine.lvs() if lv.minor is not None
         ),
-        *((each.dev, each.device, each.counters) for each in machine.backings),
+        *(
+            (each.dev, each.device, each.counters)
+            for each in machine.backings if each.waits_for is None
+        ),
     ]  # fmt: skip
     lines = []
     for dev, name, counters in rows:
@@ -162,25 +166,33 @@ def _cache_set(tree: Tree, cset: CacheSet) -> None:
     tree.file(f"{device}/nbuckets", f"{cset.buckets}\n")
     tree.file(f"{here}/cache_available_percent", lambda: f"{cset.available_percent}\n".encode())
     tree.file(f"{here}/unregister", "")
-    for each, microseconds in cset.congested_us.items():
-        tree.file(f"{here}/{each}", f"{microseconds}\n")
+    for each in cset.congested_us:
+        tree.file(f"{here}/{each}", functools.partial(_congestion, cset, each))
+
+
+def _congestion(cset: CacheSet, name: str) -> bytes:
+    return f"{cset.congested_us[name]}\n".encode()
 
 
 def _backing(tree: Tree, backing: Backing) -> None:
     lv = backing.lv
-    bottom = lv.runs[0].pv.device
-    queue = bottom.members[0] if isinstance(bottom, Array) else bottom
-    size = bcache.size_sectors(lv, backing) * SECTOR
-    top = _block(tree, backing.device, backing.dev, size, VIRTUAL, queue)
     below = f"{VIRTUAL}/{lv.kname}"
-    _stands_on(tree, top, below)
-    tree.link(f"{top}/bcache", f"../{lv.kname}/bcache")
+    here = f"{below}/bcache"
+    if backing.waits_for is None:
+        bottom = lv.runs[0].pv.device
+        queue = bottom.members[0] if isinstance(bottom, Array) else bottom
+        size = bcache.size_sectors(lv, backing) * SECTOR
+        top = _block(tree, backing.device, backing.dev, size, VIRTUAL, queue)
+        _stands_on(tree, top, below)
+        tree.link(f"{top}/bcache", f"../{lv.kname}/bcache")
     if backing.stopping:
         return
-    here = f"{below}/bcache"
-    tree.link(f"{here}/dev", f"../../{backing.device}")
+    if backing.waits_for is None:
+        tree.link(f"{here}/dev", f"../../{backing.device}")
     tree.file(f"{here}/backing_dev_uuid", f"{backing.uuid}\n")
-    tree.file(f"{here}/writeback_percent", f"{backing.writeback_percent}\n")
+    tree.file(
+        f"{here}/writeback_percent", lambda: f"{backing.writeback_percent}\n".encode()
+    )  # fmt: skip
     tree.file(f"{here}/writeback_running", f"{int(backing.writeback_running)}\n")
     for name in ("attach", "detach", "stop"):
         tree.file(f"{here}/{name}", "")
@@ -188,8 +200,10 @@ def _backing(tree: Tree, backing: Backing) -> None:
     tree.file(f"{here}/dirty_data", lambda: f"{bcache.human(backing.dirty_bytes)}\n".encode())
     modes = " ".join(f"[{each}]" if each == backing.cache_mode else each for each in bcache.MODES)
     tree.file(f"{here}/cache_mode", f"{modes}\n")
-    cutoff = bcache.human(backing.sequential_cutoff_bytes)
-    tree.file(f"{here}/sequential_cutoff", f"{cutoff}\n")
+    tree.file(
+        f"{here}/sequential_cutoff",
+        lambda: f"{bcache.human(backing.sequential_cutoff_bytes)}\n".encode(),
+    )
     tree.file(f"{here}/stats_total/cache_hits", lambda: f"{int(backing.hits)}\n".encode())
     tree.file(f"{here}/stats_total/cache_misses", lambda: f"{int(backing.misses)}\n".encode())
     for name in ("cache_bypass_hits", "cache_bypass_misses"):

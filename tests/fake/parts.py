@@ -115,7 +115,8 @@ class Signature:
 
 @dataclass(eq=False)
 class Backing:
-    """A registered bcache backing device and its bcacheN."""
+    """A registered bcache backing device and its bcacheN, which is not there yet while it waits
+    for the cache set `waits_for`."""
 
     lv: Lv
     number: int
@@ -123,6 +124,7 @@ class Backing:
     data_sectors: int
     cset: CacheSet | None = None
     cache_mode: str = "writethrough"
+    waits_for: str | None = None
     sequential_cutoff_bytes: int = 4 * MIB
     writeback_percent: int = 10
     writeback_running: bool = True
@@ -147,7 +149,7 @@ class Backing:
     def state(self) -> str:
         if self.inconsistent:
             return "inconsistent"
-        if self.cset is None:
+        if self.cset is None and self.waits_for is None:
             return "no cache"
         return "dirty" if self.dirty_bytes >= SECTOR else "clean"
 

@@ -122,7 +122,7 @@ def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
     active = lv.minor is not None
     pool = lv.cache.pool if lv.cache else None
     origin = lv.cache.origin if lv.cache else None
-    partial = any(run.pv.missing for part in _parts(lv) for run in part.runs)
+    partial = any(run.pv.missing for part in parts(lv) for run in part.runs)
     return {
         "lv_uuid": lv.uuid,
         "lv_name": lv.name,
@@ -150,10 +150,11 @@ def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
     }
 
 
-def _parts(lv: Lv) -> list[Lv]:
+def parts(lv: Lv) -> list[Lv]:
+    """An LV and every LV that it stands on."""
     below = [lv.data, lv.metadata]
     if lv.cache is not None:
-        below += [lv.cache.origin, *_parts(lv.cache.pool)]
+        below += [lv.cache.origin, *parts(lv.cache.pool)]
     return [lv, *(part for part in below if part is not None)]
 
 

@@ -44,7 +44,8 @@ def machine(
     allowed = [] if observe_only else [vg.name for vg in made.vgs]
     policy = {"vgs": allowed, "fast_pvs": [], "slow_pvs": []}
     made.files["/etc/tiercel/agent.json"] = json.dumps(policy).encode()
-    made.files["/etc/systemd/system/tiercel-boot.service"] = b"[Unit]\n"
+    for unit in ("service", "timer"):
+        made.files[f"/etc/systemd/system/tiercel-boot.{unit}"] = b"[Unit]\n"
     if no_lvm2:
         made.missing_tools |= {
             "lvs", "vgs", "pvs", "lvm", "lvmconfig", "lvcreate", "lvchange", "lvconvert",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Callable
@@ -18,7 +19,7 @@ MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
     r"|/var/lib/tiercel/fences/.*"
     r"|/var/lib/tiercel/(tunables|boot)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
-    r"|/etc/systemd/system/tiercel-boot\.service|/run/dbus/system_bus_socket"
+    r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
@@ -26,6 +27,10 @@ MAY_BE_MISSING = re.compile(
     r"|/sys/block/[^/]*/(slaves|holders)"
     r"|/sys/(class/)?block/[^/]*/bcache(/(state|dev|cache|set))?"
 )
+
+
+# Every build of a machine's tree enters the same paths.
+_split = functools.lru_cache(maxsize=1 << 17)(posixpath.split)
 
 
 class Tree:
@@ -57,7 +62,7 @@ class Tree:
             self._enter(path)
 
     def _enter(self, path: str) -> None:
-        parent, name = posixpath.split(path)
+        parent, name = _split(path)
         self.folder(parent)
         self.folders[parent].add(name)
 

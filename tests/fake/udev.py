@@ -38,7 +38,7 @@ def coldplug(machine: Machine) -> None:
     machine.links.clear()
     for lv in machine.lvs():
         appeared(machine, lv.path)
-    for backing in machine.backings:
+    for backing in (each for each in machine.backings if each.waits_for is None):
         appeared(machine, f"/dev/{backing.device}")
 
 

@@ -333,13 +333,15 @@ def test_the_boot_unit_is_installed_and_run_at_once(
     """The script's own lines, with a systemctl that only writes down what it was asked."""
     text = enrolment.script(*begun, "http://127.0.0.1:1", b"agent")
     unit, asked = tmp_path / "tiercel-boot.service", tmp_path / "asked"
+    timer = tmp_path / "tiercel-boot.timer"
+    paths = f"boot_unit={unit}\nboot_timer={timer}"
     systemctl = tmp_path / "systemctl"
     fails = "" if works else '[ "$1" != restart ]'
     systemctl.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n{fails}\n')
     systemctl.chmod(0o755)
     before_main = text[text.index("set -eu") : text.index("\nmain() {")]
     ran = subprocess.run(
-        ["/bin/sh"], input=f"{before_main}\nboot_unit={unit}\ninstall_boot\n", text=True,
+        ["/bin/sh"], input=f"{before_main}\n{paths}\ninstall_boot\n", text=True,
         capture_output=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
     )  # fmt: skip
     assert ("warning" in ran.stdout) is not works
@@ -349,8 +351,11 @@ def test_the_boot_unit_is_installed_and_run_at_once(
     before = " ".join(line for line in lines if line.startswith("Before="))
     for guests in ("libvirtd", "libvirt-guests", "xendomains", "pve-guests"):
         assert f"{guests}.service" in before
+    assert not any(line.startswith("Restart=") for line in lines), "systemd 239 refuses the unit"
+    assert "OnUnitInactiveSec=2min" in timer.read_text().splitlines()
     assert asked.read_text().splitlines() == [
-        "enable --quiet --no-reload tiercel-boot.service",
+        "enable --quiet --no-reload tiercel-boot.service tiercel-boot.timer",
         "daemon-reload",
         "restart tiercel-boot.service",
+        "restart tiercel-boot.timer",
     ]
