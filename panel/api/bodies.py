@@ -44,7 +44,10 @@ class WishCache(Body):
         min_value=1, help_text="Rounded up to whole extents of the volume group."
     )
     mode = serializers.ChoiceField(
-        choices=MODES, default="writethrough", help_text="writearound only with bcache."
+        choices=MODES,
+        required=False,
+        help_text="Left out: that of the cache that is there, writethrough for a first one. "
+        "writearound only with bcache.",
     )
     migration_threshold_sectors = serializers.IntegerField(
         required=False, min_value=0, help_text="lvmcache: data on the move at once."

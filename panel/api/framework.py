@@ -21,6 +21,10 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "panel.api.document.completed",
+    ],
     # A form of its own for PATCH: without it, what is required would be said wrongly.
     "COMPONENT_SPLIT_PATCH": True,
     "ENUM_NAME_OVERRIDES": {

@@ -22,6 +22,9 @@ from storage.space import round_up
 from storage.tuned_form import SETTINGS, NewTunedForm, TunedForm
 from storage.wish import LvmCache, Wish
 
+FIRST_MODE = "writethrough"
+"""Of a first cache whose mode is not named: losing the SSD loses no data."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -33,7 +36,8 @@ class Change:
 
 def change(row: VolumeRow, wanted: Json | None) -> Change | None:
     """What is to be done for the volume to have the cache `wanted`, None for no cache, else
-    `{size_bytes, mode}` and any of `SETTINGS`; None where it is so already.
+    `{size_bytes}` and any of `mode` and `SETTINGS`, of which what is left out stays; None where
+    it is so already.
 
     Raises `Refused` for what the last inventory forbids and `Problem` for bad values.
     """
@@ -63,7 +67,7 @@ def is_same(row: VolumeRow, wish: Wish, wanted: Json | None) -> bool:
         return said is wanted
     settings = [name for names in SETTINGS.values() for name in names]
     return (
-        said["mode"] == wanted["mode"]
+        said["mode"] == wanted.get("mode", said["mode"])
         and rounded(row, wish, said["size_bytes"]) == rounded(row, wish, wanted["size_bytes"])
         and all(said.get(name) == wanted[name] for name in settings if name in wanted)
     )
@@ -81,11 +85,18 @@ def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
     if wanted is None:
         return Change(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
     _known(row, wanted)
+    wanted = {"mode": _mode(now), **wanted}
     if now.cache is None:
         return Change(Kind.ADD_CACHE, _valid(NewTunedForm(row, wanted)))
     if rounded(row, now, wanted["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
         return Change(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, wanted)))
     return Change(Kind.SET_CACHE, _valid(TunedForm(row, wanted)))
+
+
+def _mode(now: Wish) -> str:
+    """What a mode that is left out means."""
+    said = wish_json(now)["cache"]
+    return said["mode"] if said is not None else FIRST_MODE
 
 
 def flushing(row: VolumeRow, found: Change | None) -> Change:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, State
+from panel.api.nouns import wish_json
 from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
@@ -97,6 +98,45 @@ def test_another_size_puts_a_new_cache_in_the_place_of_the_old_one(asking: Progr
     assert (made.kind, cache.size_bytes, cache.mode) == ("replace-cache", GIB, "writeback")
     assert cache.name != POOL
     assert cache.migration_threshold_sectors == 4096
+
+
+def with_cache(technology: str, mode: str) -> Scene:
+    if technology == "lvmcache":
+        return cached(mode=mode)
+    device = make.lv("s-aaaaaaaaaaaaaaaa", size_bytes=2 * GIB, pvs=("md0",))
+    backing = make.bcache(cset_uuid=make.CSET_UUID, cache_mode=mode, state="clean")
+    return scene(
+        make.lv(bcache=backing),
+        layout="bcache",
+        more_lvs=(device,),
+        csets=(make.cset(device.uuid),),
+    )
+
+
+@pytest.mark.parametrize("technology", ["lvmcache", "bcache"])
+@pytest.mark.parametrize("mode", ["writethrough", "writeback"])
+def test_a_mode_that_is_left_out_stays(asking: Program, technology: str, mode: str) -> None:
+    there = with_cache(technology, mode)
+    answer = asking.put_wish(there, {"size_bytes": 2 * GIB})
+    assert (answer.status_code, answer.json()["is_met"]) == (200, True)
+    assert asking.put_wish(there, {"size_bytes": 4 * GIB}).status_code == 202
+    made = Job.objects.get()
+    said = wish_json(Wish.from_json(made.wish))["cache"]
+    assert (made.kind, said["mode"]) == ("replace-cache", mode)
+    # The job that is under way has the mode, too.
+    assert asking.put_wish(there, {"size_bytes": 4 * GIB}).json()["key"] == made.key
+
+
+@pytest.mark.parametrize("technology", ["lvmcache", "bcache"])
+def test_a_mode_stays_where_only_a_setting_is_wished_for(asking: Program, technology: str) -> None:
+    setting = {
+        "lvmcache": {"migration_threshold_sectors": 0},
+        "bcache": {"sequential_cutoff_bytes": 1024},
+    }[technology]
+    asking.put_wish(with_cache(technology, "writeback"), {"size_bytes": 2 * GIB, **setting})
+    made = Job.objects.get()
+    said = wish_json(Wish.from_json(made.wish))["cache"]
+    assert (made.kind, said["mode"]) == ("set-cache", "writeback")
 
 
 def test_a_setting_alone_changes_the_cache_that_is_there(asking: Program) -> None:
