@@ -6,6 +6,7 @@ from typing import Any
 
 from allauth.account import forms
 from django import forms as django_forms
+from django.conf import settings
 
 
 class SignInForm(forms.LoginForm):
@@ -32,6 +33,18 @@ class ForgottenPasswordForm(forms.ResetPasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         label(self, "email", "E-mail address")
+
+
+class AddressForm(forms.AddEmailForm):
+    """One more address, which has to be confirmed by a link that is mailed there."""
+
+    def clean_email(self) -> str:
+        if not settings.SMTP_HOST:
+            raise django_forms.ValidationError(
+                "This panel sends no mail, so none can be confirmed."
+            )
+        email: str = super().clean_email()
+        return email
 
 
 class NewPasswordForm(forms.ResetPasswordKeyForm):

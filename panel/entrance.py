@@ -1,10 +1,13 @@
-"""The page behind a one-time link. The token in the path is the only credential."""
+"""Pages for who is not in yet: the one behind a one-time link, whose token in the path is the only
+credential, and the one for a forgotten password."""
 
 from __future__ import annotations
 
 from allauth.account.utils import perform_login
+from allauth.account.views import PasswordResetView
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -46,3 +49,19 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     code = UNPROCESSABLE if request.method == "POST" else 200
     context = {"form": form, "invitation": found}
     return render(request, "panel/invitation.html", context, status=code)
+
+
+class ForgottenView(PasswordResetView):
+    """allauth's; where the panel sends no mail, the page says so and nothing is made."""
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        answer: HttpResponse
+        if settings.SMTP_HOST:
+            answer = super().post(request, *args, **kwargs)
+            return answer
+        answer = self.render_to_response(self.get_context_data(form=None))
+        answer.status_code = NOT_FOUND
+        return answer
+
+
+forgotten = ForgottenView.as_view()

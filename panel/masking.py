@@ -4,7 +4,10 @@ import logging
 import re
 
 # A refused request leaves its one-time token usable, and Django logs the path of every refusal.
-TOKEN = re.compile(r"(/(?:enrol|invitation|enter)/)[\w-]+")
+TOKEN = re.compile(
+    r"(/(?:enrol|invitation|enter|notices/off|account/confirm-email|account/password/reset/key)/)"
+    r"[\w:=-]+"
+)
 
 
 class TokenFilter(logging.Filter):

@@ -108,7 +108,12 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.LINK,
         *("account_login", "account_signup", "account_inactive", "account_confirm_login_code"),
-        *("account_reset_password", "account_reset_password_done", "account_confirm_email"),
+        *(
+            "forgotten",
+            "account_reset_password",
+            "account_reset_password_done",
+            "account_confirm_email",
+        ),
         *("account_reset_password_from_key", "account_reset_password_from_key_done"),
         *("account_email_verification_sent", "mfa_authenticate"),
         *("enrol-script", "enrol-agent", "invitation", "login-link", "notices-off"),

@@ -57,13 +57,17 @@ if env.flag("TIERCEL_TRUST_PROXY"):
     # Else the limits of sign-in count everybody as one address: the proxy's.
     ALLAUTH_TRUSTED_PROXY_COUNT = 1
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
-SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-SECURE_HSTS_SECONDS = env.whole("TIERCEL_HSTS_SECONDS", 0)
+# By https a browser then takes them from this very host alone, for the whole of it.
+HOST_ONLY = "__Host-" if IS_HTTPS else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{HOST_ONLY}sessionid", f"{HOST_ONLY}csrftoken"
+# Sent by https alone. A year; not for other names of the domain, which are not ours to decide.
+SECURE_HSTS_SECONDS = env.whole("TIERCEL_HSTS_SECONDS", 31_536_000)
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # TLS, and so the redirect to it, is the operator's proxy's; HSTS is a choice (above).
-SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"] + (
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W005", "security.W008", "security.W021"] + (
     [] if IS_HTTPS else ["security.W012", "security.W016"]
 )
 
@@ -101,6 +105,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "panel.headers.HeaderMiddleware",
+    "panel.hostname.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -157,7 +163,13 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.text("REDIS_URL") or place.redis_url
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        # Apart from what an older panel wrote there in its own way.
+        "KEY_PREFIX": "json",
+        "OPTIONS": {"serializer": "panel.cachejson.JsonSerializer"},
+    }
 }
 
 # --- People -------------------------------------------------------------------------------------
@@ -180,11 +192,15 @@ ACCOUNT_FORMS = {
     "change_password": "panel.account_forms.ChangePasswordForm",
     "reset_password": "panel.account_forms.ForgottenPasswordForm",
     "reset_password_from_key": "panel.account_forms.NewPasswordForm",
+    "add_email": "panel.account_forms.AddressForm",
 }
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Tiercel] "
+# Who has no account is not written to: anybody could have the panel mail whom they like.
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
 # When and from where each session was last used (`panel.presence`).
@@ -195,7 +211,9 @@ MFA_TOTP_ISSUER = "Tiercel"
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = public.hostname == "localhost"
 
 SMTP_HOST = env.text("TIERCEL_SMTP_HOST")
-EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if SMTP_HOST else 'console'}.EmailBackend"
+# Printed, a mail's link would let in whoever reads the log.
+MAIL_BY = "smtp" if SMTP_HOST else "console" if DEBUG else "dummy"
+EMAIL_BACKEND = f"django.core.mail.backends.{MAIL_BY}.EmailBackend"
 EMAIL_HOST = SMTP_HOST
 EMAIL_PORT = env.whole("TIERCEL_SMTP_PORT", 587)
 EMAIL_HOST_USER = env.text("TIERCEL_SMTP_USER")

@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from panel import (
     cacheplans,
+    entrance,
     loginlink_pages,
     running,
     search_views,
@@ -34,6 +35,8 @@ urlpatterns = [
     path("account/reauthenticate/", stepup_pages.instead, name="reauthenticate"),
     path("account/2fa/reauthenticate/", stepup_pages.instead, name="reauthenticate-factor"),
     path("account/2fa/webauthn/reauthenticate/", stepup_pages.instead, name="reauthenticate-key"),
+    # Before allauth's own, which makes a link also where nothing can be mailed.
+    path("account/password/reset/", entrance.forgotten, name="forgotten"),
     path("account/notices/", notice_pages.notices, name="notices"),
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),

@@ -11,6 +11,7 @@ from django.core import mail
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from panel import mailcode
 from panel.models import StepUpCode, User
@@ -20,6 +21,11 @@ from tests import make
 pytestmark = pytest.mark.django_db
 
 SESSION = "a-session"
+
+
+@pytest.fixture(autouse=True)
+def _a_mail_server(settings: Settings) -> None:
+    settings.SMTP_HOST = "mail.example.org"
 
 
 @pytest.fixture

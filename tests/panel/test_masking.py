@@ -4,9 +4,11 @@ import logging
 
 import pytest
 from django.test import Client
+from django.urls import get_resolver
 
 from jobs import enrolment
 from panel.masking import TokenFilter
+from panel.power import POLICY, Demand
 
 pytestmark = pytest.mark.django_db
 
@@ -21,6 +23,29 @@ def test_a_refused_report_leaves_no_usable_token_in_the_log(
     assert enrolment.waiting(token) is not None
     assert "/enrol/***" in caplog.text
     assert token not in caplog.text
+
+
+LINKS = [name for name, act in POLICY.items() if act.demand is Demand.LINK]
+TOKEN = "3-cyq9x1-0123456789abcdef:w_Z"
+
+
+def paths() -> list[str]:
+    """The address of every route that lets in whoever has it."""
+    found = []
+    for name in LINKS:
+        for pattern, _ in get_resolver().reverse_dict.getlist(name)[0][0]:
+            words = get_resolver().reverse_dict.getlist(name)[0][0][0][1]
+            if words:
+                found.append("/" + pattern % dict.fromkeys(words, TOKEN))
+    return found
+
+
+def test_every_address_that_lets_in_whoever_has_it_is_masked() -> None:
+    assert len(paths()) >= 7
+    for path in paths():
+        record = logging.LogRecord("x", logging.WARNING, "", 1, "Not Found: %s", (path,), None)
+        assert TokenFilter().filter(record)
+        assert TOKEN[2:] not in record.getMessage(), path
 
 
 def test_other_lines_pass_unchanged() -> None:

@@ -46,6 +46,38 @@ def test_an_https_address_makes_cookies_secure_and_trusts_its_origin() -> None:
     assert read["TIERCEL_PUBLIC_URL"] == "https://panel.example.org"
 
 
+def test_cookies_of_an_https_panel_are_its_own_and_no_script_reads_them() -> None:
+    names = ("SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME", "CSRF_COOKIE_HTTPONLY")
+    read = settings_with({"TIERCEL_PUBLIC_URL": "https://panel.example.org"}, *names)
+    assert list(read.values()) == ["__Host-sessionid", "__Host-csrftoken", True]
+    # Browsers take that name by https alone.
+    plain = settings_with({"TIERCEL_PUBLIC_URL": "http://panel.lan"}, *names)
+    assert list(plain.values()) == ["sessionid", "csrftoken", True]
+
+
+def test_a_browser_that_came_by_https_stays_there_for_a_year() -> None:
+    name = "SECURE_HSTS_SECONDS"
+    assert (
+        settings_with({"TIERCEL_PUBLIC_URL": "https://panel.example.org"}, name)[name] >= 31_536_000
+    )
+    assert settings_with({"TIERCEL_HSTS_SECONDS": "0"}, name)[name] == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "backend"),
+    [
+        ({}, "dummy"),
+        ({"TIERCEL_DEBUG": "1"}, "console"),
+        ({"TIERCEL_SMTP_HOST": "mail.example.org"}, "smtp"),
+    ],
+)
+def test_links_in_mail_are_printed_nowhere_but_in_development(
+    environment: dict[str, str], backend: str
+) -> None:
+    read = settings_with(environment, "EMAIL_BACKEND")
+    assert read == {"EMAIL_BACKEND": f"django.core.mail.backends.{backend}.EmailBackend"}
+
+
 def test_the_proxys_header_is_trusted_only_when_told() -> None:
     name = "SECURE_PROXY_SSL_HEADER"
     assert settings_with({}, name)[name] is None

@@ -1,0 +1,51 @@
+"""By which names the panel is asked. Nothing that leaves it is made of the name in a request (links
+in mail come from TIERCEL_PUBLIC_URL); here what cannot be meant for it is refused quietly."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.http.response import HttpResponseBase
+
+log = logging.getLogger(__name__)
+
+BAD_REQUEST = 400
+LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
+PORTS = {"https": "443", "http": "80"}
+SHOWN = 80
+
+
+class HostMiddleware:
+    """A name that is not the panel's, or the public name with another port than the public
+    address has, is refused with one line in the log. Django's own refusal is a traceback at the
+    level of an error, which anybody could fill the log with."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer, or refuse."""
+        if _is_ours(request):
+            return self.get_response(request)
+        log.warning("a request for %r was refused", request.META.get("HTTP_HOST", "")[:SHOWN])
+        return HttpResponse(
+            "The panel does not answer by this name.\n", "text/plain", status=BAD_REQUEST
+        )
+
+
+def _is_ours(request: HttpRequest) -> bool:
+    try:
+        name, port = split_domain_port(request.get_host())
+    except DisallowedHost:
+        return False
+    public = urlsplit(settings.TIERCEL_PUBLIC_URL)
+    # A panel of this machine alone may be reached through a tunnel, which has a port of its own.
+    if name != public.hostname or name in LOOPBACK or not port:
+        return True
+    return port == (str(public.port) if public.port else PORTS[public.scheme])
