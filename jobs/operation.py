@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobs import failpoints, hosts, steps
 from jobs.clock import database_now
-from jobs.endings import PASSING, REST_SECONDS, TRIES, wait, wait_for_contact
+from jobs.endings import PASSING, REST_SECONDS, TRIES, lasting_error, wait, wait_for_contact
 from jobs.fallback import give_up
 from jobs.models import Job, Step, StepState
 from jobs.moves import keep
@@ -38,11 +38,16 @@ WORTH_A_NEW_PLAN = frozenset(
 
 PASSES_BY = {
     "busy": timedelta(hours=1),
+    "occupied": timedelta(hours=12),
     "stuck": timedelta(hours=1),
     "stale_fence": timedelta(minutes=1),
 }
-"""Nothing was run: something else has the volume group, a disk does not answer, or another step had
-a later turn. So long a step waits for that to pass, from when the host first said so."""
+"""Nothing was run: something else has the volume group, a disk does not answer, another step had a
+later turn, or somebody at a terminal, a backup or a snapshot is at work on the volume. So long a
+step waits for that to pass, from when the host first said so."""
+
+REST_BETWEEN = {"occupied": 60}
+"""Seconds between two looks at what takes hours; `REST_SECONDS` for the rest."""
 
 
 def send(job: Job, step: Step) -> bool:
@@ -105,7 +110,7 @@ def may_go_on(job: Job, step: Step) -> bool:
         # One that is half done must stay on record; it counts as a try.
         if not has_changed(step.commands):
             return _stand_back(job, step, step.error)
-        wait(job, REST_SECONDS, str(step.error["message"]))
+        wait(job, _rest(step.error), str(step.error["message"]))
         return False
     return code in WORTH_A_NEW_PLAN or give_up(job, step.error)
 
@@ -150,8 +155,35 @@ def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     begun = max(since, job.started_at or since)
     if database_now() - begun > PASSES_BY[str(error["code"])]:
         return give_up(job, error)
-    wait(job, REST_SECONDS, str(error["message"]))
+    wait(job, _rest(error), str(error["message"]))
     return False
+
+
+def _rest(error: dict[str, Any]) -> int:
+    return REST_BETWEEN.get(str(error["code"]), REST_SECONDS)
+
+
+def stand_by(job: Job, error: dict[str, Any]) -> bool:
+    """There is no plan while somebody is at work on the volume: wait for that to end, as long as a
+    step would. False where the job was let go, True where it goes on, backwards."""
+    patience = PASSES_BY[str(error["code"])]
+    now = database_now()
+    since = _since(job, str(error["code"])) or now
+    if now - since > patience or (not job.falls_back and steps.is_cancelled(job)):
+        return give_up(job, error)
+    kept = lasting_error(job) or error
+    waiting = {"waits_for": error["code"], "waits_since": since.isoformat()}
+    wait(job, _rest(error), str(error["message"]), error=kept | waiting)
+    return False
+
+
+def _since(job: Job, code: str) -> datetime | None:
+    """Since when the job has waited without a plan for what `code` names; what was before a person
+    resumed it does not count."""
+    if job.error.get("waits_for") != code:
+        return None
+    since = datetime.fromisoformat(str(job.error["waits_since"]))
+    return max(since, job.started_at) if job.started_at is not None else since
 
 
 def _stop_if_cancelled(job: Job, step: Step) -> None:

@@ -25,7 +25,7 @@ from jobs.holds import Held, demand_free
 from jobs.left import left
 from jobs.models import Door, Job, State, Step, StepState
 from jobs.moves import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
-from jobs.operation import send, watch
+from jobs.operation import PASSES_BY, send, stand_by, watch
 from jobs.trouble import TransportError
 from jobs.turns import Taken
 from jobs.worker_name import worker_name
@@ -147,6 +147,10 @@ def _first_planned(job: Job) -> Planned | None:
                 wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
                 return None
             error_now = _said(refused)
+            if refused.code in PASSES_BY:
+                if not stand_by(job, error_now):
+                    return None
+                continue
         else:
             if not planned:
                 with audit.signed(job):

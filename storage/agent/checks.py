@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import atwork
 from .command import FORMAT_BCACHE, OURS, ZEROING
 from .errors import Refusal
 from .policy import check_vg
@@ -210,16 +211,33 @@ def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> N
             )
 
 
-def is_moving(lv: Mapping[str, Any]) -> bool:
-    """A pvmove is at work on it: then its segments lie on the old and the new PV."""
-    return any(seg["type"] == "linear" and len(seg["pvs"]) > 1 for seg in lv["segments"])
+def undisturbed(view: View, call: Call) -> Check:
+    """Nobody at a terminal has LVM at work on the volume. Our own move is no stranger's."""
+
+    def check() -> None:
+        left_alone(view.lv(call.args["vg"], call.args["lv"]))
+
+    return check
+
+
+def left_alone(lv: Mapping[str, Any], *, ours: bool = True) -> None:
+    """Raises Refusal(occupied) while something is at work on it; `ours`: not our own move. No
+    earlier step of a dry run ends that, so that it has no subject."""
+    work = lv["work"]
+    if work is not None and not (ours and work["ours"]):
+        raise Refusal(
+            "occupied",
+            atwork.sentence(f"{lv['vg_name']}/{lv['name']}", work),
+            "Wait until it has ended (`lvs -a` shows it); nothing was touched.",
+        )
 
 
 def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
     """Raises Refusal unless the volume may grow or move: linear, or a cache over a linear one,
-    finished, without classic snapshots, and no pvmove at work on it."""
+    finished, without classic snapshots, and nothing at work on it."""
     name = f"{lv['vg_name']}/{lv['name']}"
     subject = lv_subject(lv["vg_name"], lv["name"])
+    left_alone(lv, ours=False)
     bottom = view.find_lv(lv["vg_name"], f"{lv['name']}_corig") if lv["cache"] else lv
     if bottom is None or any(seg["type"] != "linear" for seg in bottom["segments"]):
         raise Refusal(
@@ -229,23 +247,18 @@ def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
             subject=subject,
         )
     if {"origin", "snapshot", "thickorigin"} & set(lv["role"]):
+        many = ", ".join(lv["snapshots"])
         raise Refusal(
-            "unsupported",
-            f"{name} has classic snapshots: LVM neither grows nor moves it while they are there.",
-            "Wait until they are removed, or remove them.",
-            subject=subject,
+            "occupied",
+            f"{name} has the snapshot {many}: LVM neither grows nor moves it while that is there."
+            if many
+            else f"{name} is or has a classic snapshot: LVM neither grows nor moves it.",
+            "Wait until the snapshot is removed, or remove it.",
         )
     if ZEROING in lv["tags"]:
         raise Refusal(
             "not_fresh",
             f"{name} is not zeroed to its end yet.",
             "Finish volume.create first: repeat it.",
-            subject=subject,
-        )
-    if is_moving(lv):
-        raise Refusal(
-            "busy",
-            f"{name} is being moved to another device.",
-            "Wait until the move has ended; then try again.",
             subject=subject,
         )

@@ -11,6 +11,8 @@ Args = Mapping[str, Any]
 
 OURS = "tiercel"
 ZEROING = "tiercel.zeroing"
+# On a volume that we are moving: another pvmove is somebody else's.
+MOVING = "tiercel.moving"
 FORMAT_BCACHE = "tiercel.format=bcache"
 ZERO_STEP = "16MiB"
 DATA_OFFSET_SECTORS = 8192

@@ -10,9 +10,18 @@ STDERR_LIMIT = 4096
 CODES = frozenset(
     (
         *("bad_request", "unknown_verb", "too_large", "observe_only", "vg_not_allowed"),
-        *("not_ours", "not_found", "already_exists", "stale", "in_use", "busy", "no_space"),
+        *(
+            "not_ours",
+            "not_found",
+            "already_exists",
+            "stale",
+            "in_use",
+            "busy",
+            "no_space",
+            "occupied",
+        ),
         *("unsupported", "missing_tool", "dirty", "not_redundant", "not_fresh", "degraded"),
-        *("too_early", "not_retired"),
+        *("too_early", "not_retired", "occupied"),
         *("needs_guest_off", "data_lost"),
         *("timeout", "cmd_failed", "op_conflict", "internal", "interrupted", "aborted"),
         *("journal_unwritable", "stale_fence", "not_abortable", "quota", "stuck"),

@@ -228,7 +228,7 @@ class Execution:
             except LockBusy:
                 why = self._busy().message
             except Refusal as refusal:
-                if refusal.code not in ("busy", "timeout", "stuck"):
+                if refusal.code not in ("busy", "occupied", "timeout", "stuck"):
                     raise
                 why = refusal.message
             self._release()

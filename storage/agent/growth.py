@@ -6,7 +6,19 @@ import shlex
 from collections.abc import Mapping
 from typing import Callable
 
-from .command import OURS, WIPE, ZERO_STEP, ZEROING, Args, Command, device, run, tags, volume_tag
+from .command import (
+    MOVING,
+    OURS,
+    WIPE,
+    ZERO_STEP,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    run,
+    tags,
+    volume_tag,
+)
 
 # On a volume that is larger than its guest was told.
 GROWN = "tiercel.grown"
@@ -66,12 +78,17 @@ def guest_resize(args: Args) -> tuple[Command, ...]:
 
 def volume_move(args: Args) -> tuple[Command, ...]:
     """One pvmove for each PV the volume is to leave, of its extents only. All of them move or,
-    where it is aborted, none (`--atomic`)."""
+    where it is aborted, none (`--atomic`). The mark tells it from a pvmove by hand."""
+    name = f"{args['vg']}/{args['lv']}"
     to = [f"/dev/{pv}" for pv in args["to_pvs"]]
-    words = ("pvmove", "-i", POLL_SECONDS, "--atomic", "-n", f"{args['vg']}/{args['lv']}")
-    return tuple(
-        run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False)
-        for pv in args["from_pvs"]
+    words = ("pvmove", "-i", POLL_SECONDS, "--atomic", "-n", name)
+    return (
+        run("mark", "lvchange", "--addtag", MOVING, name),
+        *(
+            run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False)
+            for pv in args["from_pvs"]
+        ),
+        run("unmark", "lvchange", "--deltag", MOVING, name),
     )
 
 
@@ -80,7 +97,10 @@ def move_name(pv: str) -> str:
 
 
 def move_abort(args: Args) -> tuple[Command, ...]:
-    return (run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),)
+    return (
+        run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),
+        run("unmark", "lvchange", "--deltag", MOVING, f"{args['vg']}/{args['lv']}"),
+    )
 
 
 BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import bcache, disks, dm, lvm, users
+from . import atwork, bcache, disks, dm, lvm, users
 from .host import Host
 from .orphans import orphans
 from .policy import Policy, tier
@@ -70,10 +70,14 @@ def storage(
     layout = Layout(report.lvs, report.segments)
     devices = dm.devices(host)
     statuses = cache_statuses(host, devices)
+    work = atwork.of_volumes(host, layout)
+    snapshots = atwork.snapshots(layout)
     lvs = []
     for row in report.lvs:
         lv = lv_facts(row, layout, _kname(host, row))
         lv["cache"] = cache_facts(row, layout, statuses)
+        lv["work"] = work.get(row["lv_uuid"])
+        lv["snapshots"] = snapshots.get((row["vg_uuid"], row["lv_name"]), [])
         if lv["kname"] is not None:
             lv["bcache"] = _bcache_facts(host, lv["kname"])
         lvs.append(lv)

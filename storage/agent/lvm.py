@@ -22,13 +22,15 @@ Row = Mapping[str, str]
 
 PVS = (
     "pv_uuid,pv_name,vg_uuid,vg_name,dev_size,pv_size,pv_free,pv_missing,pv_duplicate,"
-    "pv_major,pv_minor,vg_size,vg_free,vg_extent_size,vg_seqno,vg_tags,vg_missing_pv_count"
+    "pv_major,pv_minor,pv_allocatable,pv_exported,vg_size,vg_free,vg_extent_size,vg_seqno,vg_tags,"
+    "vg_missing_pv_count,vg_shared,vg_lock_type,vg_systemid,vg_exported,vg_clustered,vg_partial,"
+    "vg_mda_size,vg_mda_free"
 )
 LVS = (
     "lv_uuid,lv_name,vg_uuid,vg_name,vg_seqno,lv_size,lv_layout,lv_role,lv_tags,lv_active,"
     "lv_suspended,lv_device_open,lv_kernel_major,lv_kernel_minor,lv_health_status,pool_lv,"
     "pool_lv_uuid,segtype,seg_start,seg_size,devices,metadata_devices,chunk_size,cache_mode,"
-    "cache_policy,cache_settings"
+    "cache_policy,cache_settings,lv_merging,lv_converting,origin,move_pv"
 )
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")

@@ -1,4 +1,4 @@
-"""How far a pvmove is, from the kernel's mirror under the volume: never by asking LVM."""
+"""How far a pvmove or the copy of a mirror is, as the kernel has it: never by asking LVM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .dm import SECTOR, text
 from .host import Host, MissingTool, TimedOut
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "mirror")
-_LINE = re.compile(r"(?P<name>[^:]+): \d+ (?P<length>\d+) mirror (?P<rest>.*)")
+RAID_STATUS = (*STATUS[:-1], "raid")
+_LINE = re.compile(r"(?P<name>[^:]+): (?P<start>\d+) (?P<length>\d+) (?:mirror|raid) (?P<rest>.*)")
 _SYNCED = re.compile(r"(\d+)/(\d+)")
 
 
@@ -33,6 +34,39 @@ def synced(host: Host, kname: str) -> tuple[int, int] | None:
         total += size
         done += size * int(parts.group(1)) // max(1, int(parts.group(2)))
     return (done, total) if total else None
+
+
+def percents(host: Host, *, raids: bool) -> dict[str, int]:
+    """How far each mirror is, by its name in device-mapper. A pvmove of several pieces mirrors one
+    after the other: what lies before the piece at work is done. `raids`: those too."""
+    found: dict[str, int] = {}
+    for command in (STATUS, RAID_STATUS) if raids else (STATUS,):
+        try:
+            result = host.run(command, timeout=10.0)
+        except (MissingTool, TimedOut):
+            continue
+        ends = _ends(host)
+        for line in result.stdout.splitlines():
+            match = _LINE.fullmatch(line.strip())
+            parts = None if match is None else _SYNCED.search(match.group("rest"))
+            if match is None or parts is None:
+                continue
+            name, start, length = match.group("name"), *map(int, match.group("start", "length"))
+            done = start + length * int(parts.group(1)) // max(1, int(parts.group(2)))
+            total = max(ends.get(name, 0), start + length, 1)
+            found[name] = max(found.get(name, 0), 100 * done // total)
+    return found
+
+
+def _ends(host: Host) -> dict[str, int]:
+    """Sectors of each device, by its name in device-mapper."""
+    sizes = {}
+    for kname in host.list("/sys/block"):
+        name = text(host, f"/sys/block/{kname}/dm/name") if kname.startswith("dm-") else ""
+        size = text(host, f"/sys/block/{kname}/size") if name else ""
+        if size.isdecimal():
+            sizes[name] = int(size)
+    return sizes
 
 
 def follow(host: Host, kname: Callable[[], str]) -> Callable[[], tuple[int, int]]:

@@ -43,6 +43,19 @@ class Layout:
         found = [self.by_name.get((row["vg_uuid"], name)) for name in names]
         return [part for part in found if part is not None]
 
+    def parts_below(self, lv_uuid: str) -> list[str]:
+        """Uuids of all sub-volumes of an LV, its cache pool's too, however deep."""
+        found: list[str] = []
+        left = [lv_uuid]
+        while left:
+            uuid = left.pop()
+            pool = self.by_uuid[uuid]["pool_lv_uuid"]
+            below = [part["lv_uuid"] for part in self.parts(uuid)] + [pool] * (pool in self.by_uuid)
+            new = [each for each in below if each not in found and each != lv_uuid]
+            found += new
+            left += new
+        return found
+
     def _walk(self, lv_uuid: str, seen: set[str]) -> list[str]:
         row = self.by_uuid.get(lv_uuid)
         if row is None or lv_uuid in seen:
@@ -100,6 +113,8 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "kname": kname if known else None,
         "health": row["lv_health_status"],
         "segments": segments,
+        "snapshots": [],
+        "work": None,
         "cache": None,
         "bcache": None,
         "users": [],

@@ -20,6 +20,7 @@ from storage.facts.host import (
     Segment,
     VolumeGroup,
     VolumeUser,
+    Work,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Segment",
     "VolumeGroup",
     "VolumeUser",
+    "Work",
     "decode",
     "encode",
     "storable",

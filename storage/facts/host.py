@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from storage.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import (
@@ -99,7 +100,21 @@ class VolumeUser:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
+    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
+    tell; `ours` is a move that Tiercel began, of this volume alone."""
+
+    kind: Literal["pvmove", "merge", "convert", "sync"]
+    source: str
+    percent: int | None
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LogicalVolume:
+    """What has a default, an older agent does not say. `snapshots` are names of classic ones."""
+
     uuid: str
     name: str
     vg_uuid: str
@@ -118,6 +133,8 @@ class LogicalVolume:
     cache: DmCache | None
     bcache: BcacheBacking | None
     users: tuple[VolumeUser, ...]
+    work: Work | None = None
+    snapshots: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         fit = all(0 < len(uuid) <= UUID_LIMIT for uuid in (self.uuid, self.vg_uuid)) and all(

@@ -9,7 +9,7 @@ leaves its uuid out of `expect`; the runner plans anew after each step and then 
 from __future__ import annotations
 
 from storage.facts import HostFacts
-from storage.plan import bcache, growth, life, lvmcache, volume
+from storage.plan import bcache, growth, life, lvmcache, occupied, volume
 from storage.plan.draft import (
     ANY_DISKS,
     DIRTY_LIMIT_BYTES,
@@ -45,6 +45,8 @@ def plan(
         else:
             lvmcache.shape(draft)
         growth.move(draft)
+    occupied.forget_mark(draft)
     if draft.steps:
+        occupied.leave_alone(draft)
         may_change(draft)
     return tuple(draft.steps)

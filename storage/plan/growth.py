@@ -9,15 +9,15 @@ from typing import Any
 
 from storage.agent.names import disk as disk_name
 from storage.agent.names import guest as guest_name
-from storage.facts import HostFacts, LogicalVolume, Segment, VolumeUser
+from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
     GROWN_TAG,
     MANAGED_TAG,
-    PVMOVE_PREFIX,
     room_name,
     tagged_volume_key,
 )
 from storage.plan.draft import Draft, Refused
+from storage.plan.occupied import stop_move, work_at
 from storage.plan.ssd import same_sectors
 from storage.space import choose, keep
 from storage.wish import MIB, Tier, Wish
@@ -166,10 +166,10 @@ def move(draft: Draft) -> None:
     lv, wish = draft.lv, draft.wish
     if lv is None or wish.cache is not None or (wish.tier == "hdd" and lv.cache is not None):
         return
-    moving = _moving(draft, lv)
+    work = work_at(draft, lv)
     wrong = {pv.name for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[_other(wish.tier)])}
-    if moving is not None:
-        _finish(draft, moving, wrong)
+    if work is not None and work.ours:
+        _finish(draft, lv, work, wrong)
         return
     leave = tuple(pv for pv in lv.pvs if pv in wrong)
     if not leave or (wish.tier == "hdd" and not wrong.issuperset(lv.pvs)):
@@ -183,13 +183,15 @@ def move(draft: Draft) -> None:
     _move(draft, leave, to)
 
 
-def _finish(draft: Draft, moving: Segment, wrong: set[str]) -> None:
-    """A move is at work, watched by nobody: it goes on, or back where it goes the wrong way."""
-    source, *to = moving.pvs
-    if source in wrong:
-        _move(draft, (source,), tuple(to))
+def _finish(draft: Draft, lv: LogicalVolume, work: Work, wrong: set[str]) -> None:
+    """A move of ours is at work, watched by nobody: it goes on, or back where it goes the wrong
+    way."""
+    both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
+    to = tuple(dict.fromkeys(pv for each in both for pv in each.pvs if pv != work.source))
+    if work.source in wrong and to:
+        _move(draft, (work.source,), to)
     else:
-        draft.add("move.abort", "Stop the move: all of it stays where it was", pv=source)
+        stop_move(draft, work.source)
 
 
 def _move(draft: Draft, leave: tuple[str, ...], to: tuple[str, ...]) -> None:
@@ -201,17 +203,6 @@ def _move(draft: Draft, leave: tuple[str, ...], to: tuple[str, ...]) -> None:
         from_pvs=list(leave),
         to_pvs=list(to),
     )
-
-
-def _moving(draft: Draft, lv: LogicalVolume) -> Segment | None:
-    """The segment that a pvmove is at work on: it lies on the old and the new disk."""
-    mirrors = [
-        other
-        for other in draft.facts.lvs
-        if other.vg_uuid == lv.vg_uuid and other.name.startswith(PVMOVE_PREFIX)
-    ]
-    both = (each for each in lv.segments if each.type == "linear" and len(each.pvs) > 1)
-    return next(both, None) if mirrors else None
 
 
 def _other(tier: Tier) -> Tier:
@@ -227,10 +218,14 @@ def _simple(draft: Draft, lv: LogicalVolume) -> None:
             "Do it on the host by hand (lvextend, pvmove), with its stripes or mirrors in mind.",
         )
     if SNAPSHOTS & set(lv.role):
+        many = ", ".join(lv.snapshots)
         raise Refused(
-            "unsupported",
-            f"{name} has classic snapshots: LVM neither grows nor moves it while they are there.",
-            "Wait until the snapshots are removed, or remove them.",
+            "occupied",
+            f"{name} has the snapshot {many}: LVM neither grows nor moves it while that is there."
+            if many
+            else f"{name} is or has a classic snapshot: LVM neither grows nor moves it.",
+            "Wait until the snapshot is removed, or remove it; a job that has begun waits by "
+            "itself.",
         )
 
 

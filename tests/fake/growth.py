@@ -77,8 +77,7 @@ def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
     line = parse(argv, ("--abort", "--atomic"), ("-i", "-n"))
     source = line.operands[0]
     if line.has("--abort"):
-        for moving in _moving(machine, source):
-            _forget(machine, moving)
+        abort(machine, source)
         yield 0.1
         return said()
     if not line.has("--atomic") or not line.all("-i"):
@@ -94,7 +93,7 @@ def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
     if at_work:
         lv = at_work[0]
     else:
-        refusal = refuses_change(vg) or _begin(machine, vg, lv, source, line.operands[1:])
+        refusal = refuses_change(vg) or begin(machine, vg, [lv], source, line.operands[1:])
         if refusal is not None:
             return refusal
     move = lv.move
@@ -113,16 +112,22 @@ def _moving(machine: Machine, source: str) -> list[Lv]:
     return [lv for lv in machine.lvs() if lv.move is not None and lv.move.source.path == source]
 
 
-def _begin(
-    machine: Machine, vg: Vg, lv: Lv, source_path: str, targets: Sequence[str]
+def abort(machine: Machine, source: str) -> None:
+    for moving in _moving(machine, source):
+        _forget(machine, moving)
+
+
+def begin(
+    machine: Machine, vg: Vg, lvs: Sequence[Lv], source_path: str, targets: Sequence[str]
 ) -> Result | None:
+    """One mirror for all the extents that `lvs` have on the source."""
     source = _pv(vg, source_path)
     on = [pv for pv in vg.pvs if pv.path in targets]
     if source is None or len(on) != len(targets):
         return failed(f'Physical Volume "{source_path}" not found.')
-    if lv.cache is not None or lv.layout != "linear":
-        raise ModelGap(f"pvmove of {lv.layout}")
-    from_runs = [run for run in lv.runs if run.pv is source]
+    if any(lv.cache is not None or lv.layout == "mirror" for lv in lvs):
+        raise ModelGap(f"pvmove of {', '.join(lv.layout for lv in lvs)}")
+    from_runs = [run for lv in lvs for run in lv.runs if run.pv is source]
     count = sum(run.count for run in from_runs)
     if not count:
         return failed(f"No data to move for {vg.name}.")
@@ -136,19 +141,21 @@ def _begin(
     first = 0
     for run in from_runs:
         run.through, first = f"pvmove0({first})", first + run.count
-    begin = from_runs[0].first
+    start = from_runs[0].first
     for run in to_runs:
-        run.through = f"{source.path}({begin}),{run.pv.path}({run.first})"
-        begin += run.count
+        run.through = f"{source.path}({start}),{run.pv.path}({run.first})"
+        start += run.count
     vg.lvs.append(mirror)
-    lv.move = Move(mirror, source)
+    move = Move(mirror, source)
+    for lv in lvs:
+        lv.move = move
     machine.changed(vg, commits=2)
     return None
 
 
 def _forget(machine: Machine, lv: Lv) -> None:
     move, lv.move = lv.move, None
-    if move is not None:
+    if move is not None and move.mirror in lv.vg.lvs:
         lv.vg.lvs.remove(move.mirror)
     for run in lv.runs:
         run.through = ""
@@ -176,9 +183,11 @@ def _extents(runs: Sequence[Run]) -> list[tuple[Pv, int]]:
 
 def mirror_status(machine: Machine) -> Result:
     """`dmsetup status --noflush --target mirror`: one line for each pvmove at work."""
-    lines = []
+    lines: list[str] = []
+    seen: list[Move] = []
     for lv in machine.lvs():
-        if lv.move is not None:
+        if lv.move is not None and lv.move not in seen:
+            seen.append(lv.move)
             sectors = lv.move.mirror.size_bytes // SECTOR
             regions = max(1, sectors // 1024)
             done = int(regions * lv.move.percent / 100)

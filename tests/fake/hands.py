@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.fake import bcache, group, monitor, report, udev
+from tests.fake import bcache, group, growth, monitor, report, udev
 from tests.fake.counters import Counters
 from tests.fake.machine import Machine
 from tests.fake.parts import (
@@ -127,6 +127,33 @@ class Hands:
 
     def reads_as_zeros(self, lv: Lv) -> bool:
         return not any(run.pv.stale & _extents(run) for run in lv.bottom.runs)
+
+    def pvmove(self, source: str, target: str, vg: str = "vg0", *, percent: int = 50) -> None:
+        """An operator's `pvmove SOURCE TARGET` at work: all that lies on the source is on its
+        way, and stands still at `percent`."""
+        with self.host.changing() as machine:
+            found = _vg(machine, vg)
+            lvs = [lv for lv in found.lvs if any(run.pv.device.name == source for run in lv.runs)]
+            refused = growth.begin(machine, found, lvs, f"/dev/{source}", [f"/dev/{target}"])
+            if refused is not None:
+                raise ValueError(refused.stderr)
+            for lv in lvs:
+                if lv.move is not None:
+                    lv.move.done_bytes = lv.move.mirror.size_bytes * percent / 100
+
+    def end_pvmove(self, source: str) -> None:
+        """The pvmove of `source` was aborted where it began."""
+        with self.host.changing() as machine:
+            growth.abort(machine, f"/dev/{source}")
+
+    def snapshot(self, lv: str, name: str, size_bytes: int, vg: str = "vg0") -> Lv:
+        """`lvcreate -s` by hand; what its target does is of no matter here."""
+        made = self.add_lv(name, size_bytes, vg=vg)
+        with self.host.changing():
+            origin = self.lv(lv, vg)
+            made.origin, made.role = origin.name, "public,snapshot,thicksnapshot"
+            origin.role = "public,origin,thickorigin"
+        return made
 
     def guest(self, name: str, path: str) -> Process:
         """A paused QEMU that holds `path` (/dev/VG/LV or /dev/bcacheN) open as its vda."""

@@ -89,6 +89,7 @@ class Pv:
     uuid: str
     stale: set[int] = field(default_factory=set)
     missing: bool = False
+    allocatable: bool = True
 
     @property
     def path(self) -> str:
@@ -253,6 +254,8 @@ class Lv:
     metadata: Lv | None = None
     cache: Cache | None = None
     move: Move | None = None
+    origin: str = ""
+    merging: bool = False
     signature: Signature | None = None
     counters: Counters = field(default_factory=Counters)
 
@@ -294,6 +297,11 @@ class Vg:
     lvs: list[Lv] = field(default_factory=list)
     seqno: int = 1
     tags: list[str] = field(default_factory=list)
+    lock_type: str = ""
+    system_id: str = ""
+    exported: bool = False
+    clustered: bool = False
+    metadata_area_bytes: int = 1044480
 
     def lv(self, name: str) -> Lv | None:
         return next((lv for lv in self.lvs if lv.name == name), None)

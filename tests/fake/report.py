@@ -84,9 +84,23 @@ def vgs(machine: Machine) -> list[dict[str, str]]:
             "vg_seqno": str(vg.seqno),
             "vg_tags": ",".join(vg.tags),
             "vg_missing_pv_count": str(sum(pv.missing for pv in vg.pvs)),
+            "vg_shared": str(int(vg.lock_type != "")),
+            "vg_lock_type": vg.lock_type,
+            "vg_systemid": vg.system_id,
+            "vg_exported": str(int(vg.exported)),
+            "vg_clustered": str(int(vg.clustered)),
+            "vg_partial": str(int(any(pv.missing for pv in vg.pvs))),
+            "vg_mda_size": str(vg.metadata_area_bytes),
+            "vg_mda_free": str(max(0, vg.metadata_area_bytes // 2 - _text_bytes(vg))),
         }
         for vg in machine.vgs
     ]
+
+
+def _text_bytes(vg: Vg) -> int:
+    """What LVM's own text about a group takes, in whole sectors: about 390 bytes for each LV,
+    hidden ones too."""
+    return (2048 + 390 * len(vg.lvs)) // 512 * 512
 
 
 def pvs(machine: Machine) -> list[dict[str, str]]:
@@ -107,6 +121,8 @@ def _pv(vg: Vg, pv: Pv) -> dict[str, str]:
         "pv_duplicate": "0",
         "pv_major": major,
         "pv_minor": minor,
+        "pv_allocatable": str(int(pv.allocatable)),
+        "pv_exported": str(int(vg.exported)),
     }
 
 
@@ -139,15 +155,23 @@ def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
         "lv_kernel_minor": str(lv.minor) if active else "-1",
         "lv_health_status": "partial" if partial else "",
         "lv_attr": _attr(machine, lv, partial),
+        "lv_merging": str(int(lv.merging)),
+        "lv_converting": "0",
+        "move_pv": _source_of(lv),
         "pool_lv": pool.name if pool else "",
         "pool_lv_uuid": pool.uuid if pool else "",
-        "origin": origin.name if origin else "",
+        "origin": origin.name if origin else lv.origin,
         "origin_uuid": origin.uuid if origin else "",
         "data_lv": lv.data.name if lv.data else "",
         "data_lv_uuid": lv.data.uuid if lv.data else "",
         "metadata_lv": lv.metadata.name if lv.metadata else "",
         "metadata_lv_uuid": lv.metadata.uuid if lv.metadata else "",
     }
+
+
+def _source_of(mirror: Lv) -> str:
+    moves = (lv.move for lv in mirror.vg.lvs if lv.move is not None)
+    return next((move.source.path for move in moves if move.mirror is mirror), "")
 
 
 def parts(lv: Lv) -> list[Lv]:

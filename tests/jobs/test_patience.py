@@ -3,12 +3,14 @@ when the host first names it."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import dataclasses
+from datetime import datetime, timedelta
 
 import pytest
 from django.db.models import F
 
 from jobs.models import Job, State, StepState
+from storage.facts import Work
 from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
@@ -119,3 +121,63 @@ def test_what_comes_back_after_something_else_is_waited_for_anew(
         assert run(job).state == State.WAITING
         pass_time(job, 3590)
     assert run(job).state == State.SUCCEEDED
+
+
+def move_by_hand(agent: CachingAgent) -> None:
+    """Somebody has begun `pvmove /dev/sdc /dev/sdd`."""
+    work = Work("pvmove", "sdc", 37, ours=False)
+    agent.lv = dataclasses.replace(agent.lv, work=work)
+
+
+def pass_wait(job: Job, hours: float) -> None:
+    pass_time(job, int(hours * 3600))
+    job.refresh_from_db()
+    since = datetime.fromisoformat(job.error["waits_since"]) - timedelta(hours=hours)
+    Job.objects.filter(pk=job.pk).update(error=job.error | {"waits_since": since.isoformat()})
+
+
+def test_a_job_waits_for_hours_while_its_volume_is_moved_by_hand(
+    job: Job, agent: CachingAgent
+) -> None:
+    move_by_hand(agent)
+    for _ in range(5):
+        run(job)
+    assert (job.state, agent.ran) == (State.WAITING, [])
+    assert job.explanation == "vg0/web12 is being moved by hand (pvmove /dev/sdc), 37 % done."
+    pass_wait(job, 11.9)
+    assert run(job).state == State.WAITING
+    agent.lv = dataclasses.replace(agent.lv, work=None)
+    assert run(job).state == State.SUCCEEDED
+    assert job.error == {}
+
+
+def test_after_half_a_day_of_it_the_job_gives_up_and_nothing_was_done(
+    job: Job, agent: CachingAgent
+) -> None:
+    move_by_hand(agent)
+    run(job)
+    pass_wait(job, 12.1)
+    run(job)
+    assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "occupied", [])
+
+
+def test_a_pvmove_that_began_after_the_plan_is_waited_for_by_the_step(
+    job: Job, agent: CachingAgent
+) -> None:
+    refusing(agent, *["occupied"] * 5)
+    for _ in range(5):
+        assert run(job).state == State.WAITING
+    assert run(job).state == State.SUCCEEDED
+
+
+def test_a_job_that_waits_for_somebody_at_work_can_be_cancelled(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.before["cache.attach"] = lambda request: move_by_hand(agent)
+    agent.failing["cache.attach"] = [{"code": "stale", "message": "no", "correction": "Again."}]
+    agent.outcomes = []
+    run(job)
+    assert job.state == State.WAITING
+    Job.objects.filter(pk=job.pk).update(cancel_requested=True)
+    run(job)
+    assert job.falls_back

@@ -110,6 +110,7 @@ ATTACH = Verb(
     identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
+        checks.undisturbed(view, call),
         checks.plain_volume(view, call),
         _pool_fits(view, call),
         _redundant(view, call, call.args["mode"], call.args["pool"]),
@@ -193,7 +194,7 @@ def _no_removal_begun(view: View, call: Call) -> Check:
 
 
 def _set_state(view: View, call: Call) -> list[Check]:
-    found = [_working(view, call)]
+    found = [checks.undisturbed(view, call), _working(view, call)]
     mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
         found.append(_clean(view, call, MODE_DIRTY_LIMIT))
@@ -219,7 +220,7 @@ def _flush_todo(view: View, call: Call) -> frozenset[str] | None:
 FLUSH = Verb(
     identity=_identity,
     todo=_flush_todo,
-    state=lambda view, call: [_working(view, call)],
+    state=lambda view, call: [checks.undisturbed(view, call), _working(view, call)],
     touches=_touches,
     settled=False,
 )
@@ -247,6 +248,7 @@ DETACH = Verb(
     identity=_identity,
     todo=_detach_todo,
     state=lambda view, call: [
+        checks.undisturbed(view, call),
         _right_pool(view, call),
         _working(view, call),
         _clean(view, call, call.args["dirty_limit_bytes"]),

@@ -70,12 +70,12 @@ def _whole(view: View, call: Call, name: str) -> Check:
                 "Detach the cache first (cache.detach).",
                 subject=subject,
             )
-        if any(each["type"] == "linear" and len(each["pvs"]) > 1 for each in found["segments"]):
+        checks.left_alone(found, ours=False)
+        if found["snapshots"]:
             raise Refusal(
-                "in_use",
-                f"{found['vg_name']}/{name} is being moved to other disks.",
-                "Wait until the move has ended, or stop it.",
-                subject=subject,
+                "occupied",
+                f"{found['vg_name']}/{name} has the snapshot {', '.join(found['snapshots'])}.",
+                "Wait until the snapshot is removed, or remove it.",
             )
         if snapshots or found["layout"][:1] == [] or found["layout"][0] not in WHOLE:
             what = ", ".join(sorted(snapshots)) or ", ".join(found["layout"])

@@ -101,6 +101,7 @@ DROP = Verb(
     ],
     todo=_todo,
     state=lambda view, call: [
+        checks.undisturbed(view, call),
         _right_pool(view, call),
         _only_caches_lost(view, call),
         _nothing_in_it(view, call),

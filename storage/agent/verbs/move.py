@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import checks
-from ..command import FORMAT_BCACHE, ZEROING, Args
+from ..command import FORMAT_BCACHE, MOVING, ZEROING, Args
 from ..errors import Refusal
 from ..growth import move_name
 from ..protocol import Call
@@ -27,8 +27,17 @@ def _lv(view: View, call: Call) -> Facts:
 
 
 def _todo(view: View, call: Call) -> frozenset[str] | None:
+    lv = _lv(view, call)
+    left = {move_name(pv) for pv in _left(view, call)}
+    if left and MOVING not in lv["tags"]:
+        left.add("mark")
+    return frozenset(left | {"unmark"}) if left or MOVING in lv["tags"] else NOTHING
+
+
+def _left(view: View, call: Call) -> list[str]:
+    """The PVs that the volume still has to leave."""
     under = view.pvs_under(_lv(view, call))
-    return frozenset(move_name(pv) for pv in call.args["from_pvs"] if pv in under)
+    return [pv for pv in call.args["from_pvs"] if pv in under]
 
 
 def _movable(view: View, call: Call) -> Check:
@@ -42,7 +51,8 @@ def _movable(view: View, call: Call) -> Check:
                 "Detach the cache first (cache.detach), then move the volume.",
                 subject=subject,
             )
-        if not checks.is_moving(found):
+        checks.left_alone(found)
+        if found["work"] is None:
             checks.moves_freely(view, found)
         if ZEROING in found["tags"] or FORMAT_BCACHE in found["tags"]:
             raise Refusal(
@@ -72,14 +82,14 @@ def _places(view: View, call: Call) -> Check:
                 "would no longer fit.",
                 "Move it to a device with the same logical sector size.",
             )
-        if checks.is_moving(_lv(view, call)):
+        if _lv(view, call)["work"] is not None:
             return
         for lv in view.facts["lvs"]:
-            under = set(view.pvs_under(lv)) & set(args["from_pvs"])
+            under = set(view.pvs_under(lv)) & set(_left(view, call))
             same_vg = lv["vg_uuid"] == view.vg(vg)["uuid"]
             if same_vg and lv["name"].startswith("pvmove") and under:
                 raise Refusal(
-                    "busy",
+                    "occupied",
                     f"Another volume is being moved away from {', '.join(sorted(under))}.",
                     "Wait until that move ends; then try again.",
                 )
@@ -90,7 +100,7 @@ def _places(view: View, call: Call) -> Check:
 def _fits(view: View, call: Call) -> Check:
     def check() -> None:
         found = _lv(view, call)
-        if checks.is_moving(found):
+        if found["work"] is not None:
             return
         source = set(call.args["from_pvs"])
         needed = sum(
@@ -126,13 +136,18 @@ MOVE = Verb(
 
 
 def _abort_todo(view: View, call: Call) -> frozenset[str] | None:
-    return None if checks.is_moving(_lv(view, call)) else NOTHING
+    """Only the mark is taken off of what has ended."""
+    lv = _lv(view, call)
+    if lv["work"] is not None:
+        return None
+    return frozenset(["unmark"]) if MOVING in lv["tags"] else NOTHING
 
 
 def _source(view: View, call: Call) -> Check:
-    """pvmove --abort names a PV: it must be this volume's move that it ends."""
+    """pvmove --abort names a PV: it must be our own move of this volume that it ends."""
 
     def check() -> None:
+        checks.left_alone(_lv(view, call))
         if call.args["pv"] not in view.pvs_under(_lv(view, call)):
             raise Refusal(
                 "stale",

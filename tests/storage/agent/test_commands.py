@@ -69,11 +69,17 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "volume.move",
         {**VOLUME, "from_pvs": ("sdc", "sdd"), "to_pvs": ("md0",)},
         [
+            "lvchange --addtag tiercel.moving vg0/v-abcdefgh",
             "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdc /dev/md0",
             "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdd /dev/md0",
+            "lvchange --deltag tiercel.moving vg0/v-abcdefgh",
         ],
     ),
-    ("move.abort", {**VOLUME, "pv": "sdc"}, ["pvmove --abort /dev/sdc"]),
+    (
+        "move.abort",
+        {**VOLUME, "pv": "sdc"},
+        ["pvmove --abort /dev/sdc", "lvchange --deltag tiercel.moving vg0/v-abcdefgh"],
+    ),
     (
         "volume.retire",
         {**LIFE, "layout": "bcache"},

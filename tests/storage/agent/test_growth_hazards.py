@@ -104,7 +104,7 @@ def test_a_broken_move_is_taken_up_or_called_off(host: FakeHost, agent: Agent) -
         done = mirror.synced(host, kname)
         assert done is not None and done[1] == VOLUME_BYTES and done[0] < done[1]
         with agent.unchanged():
-            assert agent.refused("volume.extend", extension(volume)) == "busy"
+            assert agent.refused("volume.extend", extension(volume)) == "occupied"
             assert agent.refused("move.abort", {"lv": volume, "pv": "sdd"}) == "stale"
         agent.do(verb, args)
         assert [each["pvs"] for each in agent.lv(volume)["segments"]] == [[disk]]
@@ -116,12 +116,14 @@ def test_a_broken_move_is_taken_up_or_called_off(host: FakeHost, agent: Agent) -
 def test_two_moves_from_one_disk_go_one_after_the_other(host: FakeHost, agent: Agent) -> None:
     first, second = agent.volume(), agent.volume()
     steps = _begin(host, first)
-    assert agent.refused("volume.move", moved(second)) == "busy"
+    assert agent.refused("volume.move", moved(second)) == "occupied"
     steps.close()
 
 
 def _begin(host: FakeHost, volume: str) -> Any:
-    """A pvmove that was left at work, as by a crash."""
+    """A pvmove of ours that was left at work, as by a crash."""
+    with host.changing():
+        host.root.lv(volume).tags.append("tiercel.moving")
     words = ["pvmove", "-i", "2", "--atomic", "-n", f"vg0/{volume}", "/dev/sdc", "/dev/md0"]
     steps = growth.pvmove(host.machine, words)
     next(steps)

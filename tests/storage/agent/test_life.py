@@ -237,7 +237,7 @@ def test_a_volume_on_the_move_is_not_retired(
 
     monkeypatch.setattr(host, "run", moving)
     agent.do("volume.move", {"lv": volume, "from_pvs": ["sdc"], "to_pvs": ["md0"]})
-    assert said == {"in_use"}
+    assert said == {"occupied"}
 
 
 def test_an_old_mark_on_a_volume_in_service_does_not_shorten_its_undo_window(

@@ -18,6 +18,7 @@ from storage.naming import (
     FORMAT_TAG,
     GROWN_TAG,
     MANAGED_TAG,
+    MOVING_TAG,
     ZEROING_TAG,
     room_name,
     tagged_volume_key,
@@ -251,7 +252,17 @@ def _guest_resize(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 def _volume_move(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.cache is None
     assert set(args["from_pvs"]) <= set(lv.pvs)
-    return _change(facts, lv, segments=(make.segment(*args["to_pvs"], size_bytes=lv.size_bytes),))
+    there = (make.segment(*args["to_pvs"], size_bytes=lv.size_bytes),)
+    return _change(facts, lv, segments=there, tags=_without_tag(lv, MOVING_TAG), work=None)
+
+
+def _move_abort(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and MOVING_TAG in lv.tags and (lv.work is None or lv.work.ours)
+    back = tuple(
+        dataclasses.replace(each, pvs=each.pvs[:1]) if len(each.pvs) > 1 else each
+        for each in lv.segments
+    )
+    return _change(facts, lv, segments=back, tags=_without_tag(lv, MOVING_TAG), work=None)
 
 
 VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
@@ -259,6 +270,7 @@ VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "volume.tag": _volume_tag,
     "volume.extend": _volume_extend,
     "volume.move": _volume_move,
+    "move.abort": _move_abort,
     "guest.resize": _guest_resize,
     "pool.create": _pool_create,
     "pool.remove": _remove,

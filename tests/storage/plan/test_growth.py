@@ -12,8 +12,9 @@ from typing import Any, Literal
 import pytest
 
 from storage.caches import wish_now
-from storage.facts import LogicalVolume, VolumeUser
-from storage.naming import GROWN_TAG, room_name
+from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
+from storage.naming import GROWN_TAG, MOVING_TAG, room_name
+from storage.plan import Refused, plan
 from storage.plan.growth import tier_of, uncached
 from storage.wish import GIB, MIB, Wish
 from tests import make
@@ -23,6 +24,7 @@ from tests.storage.plan.case import (
     PLAIN,
     READY,
     aim,
+    lvmcache,
     ours,
     refusal,
     refused,
@@ -102,7 +104,7 @@ def test_what_a_broken_extension_left_is_used_or_removed() -> None:
     ("fields", "code"),
     [
         ({"layout": ("raid", "raid1")}, "unsupported"),
-        ({"role": ("public", "origin", "thickorigin")}, "unsupported"),
+        ({"role": ("public", "origin", "thickorigin")}, "occupied"),
         ({"layout": ("thin", "sparse")}, "unsupported"),
     ],
 )
@@ -220,14 +222,82 @@ def test_a_volume_partly_on_ssd_stays_where_it_is_unless_ssd_is_wished() -> None
     assert move.args["from_pvs"] == ["sdc"]
 
 
+def moving(*, ours: bool = True, **fields: Any) -> HostFacts:
+    """The volume on its way from sdc to md0, by Tiercel or by hand."""
+    tags = (*OURS, MOVING_TAG) if ours else OURS
+    lv = make.lv(
+        tags=tags,
+        segments=(make.segment("sdc", "md0"),),
+        work=Work("pvmove", "sdc", 37, ours),
+        **fields,
+    )
+    return make.facts(lv, make.lv("pvmove0", role=("private", "pvmove"), pvs=("sdc", "md0")))
+
+
 def test_a_move_at_work_goes_on_or_back() -> None:
-    lv = ours(segments=(make.segment("sdc", "md0"),))
-    mirror = make.lv("pvmove0", role=("private", "pvmove"), pvs=("sdc", "md0"))
-    facts = make.facts(lv, mirror)
+    facts = moving()
+    lv = facts.lvs[0]
     (on,) = steps(facts, lv, ON_SSD)
     assert (on.verb, on.args["from_pvs"], on.args["to_pvs"]) == ("volume.move", ["sdc"], ["md0"])
     (back,) = steps(facts, lv, PLAIN)
     assert (back.verb, back.args["pv"]) == ("move.abort", "sdc")
+
+
+def test_a_pvmove_by_hand_is_left_alone() -> None:
+    facts = moving(ours=False)
+    assert verbs(facts, facts.lvs[0], PLAIN) == []
+    with pytest.raises(Refused) as caught:
+        plan(facts, aim(facts.lvs[0]), ON_SSD)
+    assert (caught.value.code, caught.value.message) == (
+        "occupied",
+        "vg0/web12 is being moved by hand (pvmove /dev/sdc), 37 % done.",
+    )
+
+
+def test_whose_move_it_is_an_older_agent_cannot_say() -> None:
+    facts = moving(ours=False)
+    lv = dataclasses.replace(facts.lvs[0], work=None)
+    facts = dataclasses.replace(facts, lvs=(lv, *facts.lvs[1:]))
+    assert verbs(facts, lv, PLAIN) == []
+    assert refused(facts, lv, ON_SSD) == "occupied"
+    assert refused(facts, lv, LARGER) == "occupied"
+
+
+def test_a_volume_that_is_moved_by_hand_is_only_tagged() -> None:
+    facts = moving(ours=False)
+    lv = dataclasses.replace(facts.lvs[0], tags=())
+    facts = dataclasses.replace(facts, lvs=(lv, *facts.lvs[1:]))
+    assert verbs(facts, lv, PLAIN) == ["volume.tag"]
+
+
+@pytest.mark.parametrize(
+    "wish", [LARGER, lvmcache(), dataclasses.replace(PLAIN, life="retired")], ids=str
+)
+def test_what_needs_the_place_of_the_volume_waits_for_a_pvmove_by_hand(wish: Wish) -> None:
+    facts = moving(ours=False)
+    assert refused(facts, facts.lvs[0], wish) == "occupied"
+
+
+def test_a_move_of_our_own_ends_before_a_cache_comes() -> None:
+    facts = moving()
+    assert verbs(facts, facts.lvs[0], lvmcache()) == ["pool.create", "move.abort", "cache.attach"]
+
+
+def test_the_mark_of_a_move_that_has_ended_is_taken_off() -> None:
+    lv = ours(tags=(*OURS, MOVING_TAG))
+    after, done = finish(make.facts(lv), aim(lv), PLAIN)
+    assert done == ["move.abort"] and after.lvs[0].tags == OURS
+    after, done = finish(make.facts(lv), aim(lv), ON_SSD)
+    assert done == ["volume.move"] and after.lvs[0].tags == OURS
+
+
+@pytest.mark.parametrize("kind", ["merge", "convert", "sync"])
+def test_what_somebody_has_lvm_do_is_named_and_waited_for(
+    kind: Literal["merge", "convert", "sync"],
+) -> None:
+    lv = ours(work=Work(kind, "", None, False))
+    assert refused(make.facts(lv), lv, LARGER) == "occupied"
+    assert verbs(make.facts(lv), lv, PLAIN) == []
 
 
 def test_a_device_with_other_sectors_takes_no_part() -> None:
