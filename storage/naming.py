@@ -22,6 +22,9 @@ MOVING_TAG = "tiercel.moving"
 PVMOVE_PREFIX = "pvmove"
 """LVM keeps it for the volumes of a pvmove at work."""
 WIPING_TAG = "tiercel.wiping"
+MADE_TAG_PREFIX = "tiercel.made="
+"""What the agent's own lvcreate gives to a pool, a cache device and room, and no other verb to
+anything: a name alone proves nothing."""
 
 
 def new_key() -> str:
@@ -67,6 +70,19 @@ def is_pool_name(name: str) -> bool:
 def is_cache_device_name(name: str) -> bool:
     """True for what `cache_device_name` makes."""
     return name.startswith("s-") and KEY_PATTERN.fullmatch(name[2:]) is not None
+
+
+def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
+    """True for a cache pool, a cache device or room that the agent made, by its name and mark."""
+    kinds = {"pool": is_pool_name, "cset": is_cache_device_name, "room": is_room_name}
+    return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
+
+
+def is_reserved_name(name: str) -> bool:
+    """True for what Tiercel calls things that are no volume in service."""
+    key = name.removeprefix("del-")
+    retired = key != name and KEY_PATTERN.fullmatch(key) is not None
+    return retired or is_pool_name(name) or is_cache_device_name(name) or is_room_name(name)
 
 
 def volume_tag(key: str) -> str:

@@ -28,7 +28,15 @@ from storage.facts import (
     VolumeGroup,
 )
 from storage.models import Customer, Host, Placement, Volume
-from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, new_key, volume_name, volume_tag
+from storage.naming import (
+    FORMAT_TAG,
+    MADE_TAG_PREFIX,
+    MANAGED_TAG,
+    ZEROING_TAG,
+    new_key,
+    volume_name,
+    volume_tag,
+)
 from storage.plan import Target
 from storage.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
 
@@ -45,10 +53,13 @@ def lvm_uuid() -> str:
     return f"mAkEmA-0000-0000-0000-0000-0000-{next(_numbers):06d}"
 
 
-def tags(volume_key: str, *, zeroing: bool = False, unformatted: bool = False) -> tuple[str, ...]:
-    """What Tiercel writes on the LVs of the volume `volume_key`."""
+def tags(
+    volume_key: str, *, zeroing: bool = False, unformatted: bool = False, made: str = ""
+) -> tuple[str, ...]:
+    """What Tiercel writes on the LVs of the volume `volume_key`; `made`: pool, cset or room."""
     passing = [ZEROING_TAG] * zeroing + [FORMAT_TAG] * unformatted
-    return (MANAGED_TAG, volume_tag(volume_key), *passing)
+    marks = [f"{MADE_TAG_PREFIX}{made}"] if made else []
+    return (MANAGED_TAG, volume_tag(volume_key), *marks, *passing)
 
 
 # Rows

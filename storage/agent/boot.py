@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bcache, keep, links
+from . import bcache, keep, links, provenance, undo
 from .command import OURS, REGISTER, device
 from .dm import text
 from .errors import Refusal
@@ -62,9 +62,11 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
     failed: list[str] = []
     try:
         failed += _all_back(host, keep.load(host), done)
+        failed += _mark(host, done)
         with host.lock(FILES, FILES_SECONDS):
             facts = _facts(host)
             keep.note(host, facts)
+            done += undo.note_all(host, facts)
             done += links.refresh(host, facts, keep.load(host))
         sample(host)
     except Refusal as refusal:
@@ -102,6 +104,23 @@ def last(host: Host) -> dict[str, Any]:
         except (ValueError, TypeError, LookupError, RecursionError):
             failed = [f"{REPORT} cannot be read."]
     return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
+
+
+def _mark(host: Host, done: list[str]) -> list[str]:
+    """What an older agent made gets the marks of this one; sentences about what could not be."""
+    failed = []
+    for vg, command in provenance.unmarked(host, _facts(host)):
+        try:
+            with host.lock(vg, LOCK_SECONDS):
+                result = host.run(command.argv, timeout=None)
+        except (LockBusy, MissingTool) as problem:
+            failed.append(f"{command.shell} could not run: {problem}. Run this again.")
+            continue
+        if result.rc == 0:
+            done.append(command.shell)
+        else:
+            failed.append(f"{command.shell} failed: {result.stderr.strip()[:200]}")
+    return failed
 
 
 def _all_back(host: Host, kept: Sequence[Kept], done: list[str]) -> list[str]:

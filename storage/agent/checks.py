@@ -122,8 +122,8 @@ def active_lv(view: View, call: Call) -> Check:
     return check
 
 
-def fresh_name(view: View, call: Call, cset: str = "") -> Check:
-    """The name is free, or is what an earlier try of the same request made."""
+def fresh_name(view: View, call: Call, mark: str | None = None) -> Check:
+    """The name is free, or is what an earlier try of the same request made, as `mark` proves."""
 
     def check() -> None:
         vg_name, name = call.args["vg"], call.args["name"]
@@ -132,8 +132,8 @@ def fresh_name(view: View, call: Call, cset: str = "") -> Check:
             return
         subject = lv_subject(vg_name, name)
         _same(found, call.expect, f"{vg_name}/{name}", subject)
-        tag = f"tiercel.volume={call.args['volume_key']}"
-        if not {OURS, tag} <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
+        wanted = {OURS, f"tiercel.volume={call.args['volume_key']}"} | ({mark} if mark else set())
+        if not wanted <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
             raise Refusal(
                 "already_exists",
                 f"{vg_name}/{name} exists and is not what was asked for.",

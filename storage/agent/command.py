@@ -14,6 +14,11 @@ ZEROING = "tiercel.zeroing"
 # On a volume that we are moving: another pvmove is somebody else's.
 MOVING = "tiercel.moving"
 FORMAT_BCACHE = "tiercel.format=bcache"
+# What lvcreate made beside a volume; no verb gives these to an LV that is there already.
+MADE_PREFIX = "tiercel.made="
+MADE_POOL = f"{MADE_PREFIX}pool"
+MADE_CSET = f"{MADE_PREFIX}cset"
+MADE_ROOM = f"{MADE_PREFIX}room"
 ZERO_STEP = "16MiB"
 DATA_OFFSET_SECTORS = 8192
 # Clear signatures and the first 4 KiB; LVM refuses both for cache pools.

@@ -13,6 +13,8 @@ from .command import (
     CONGESTION,
     DATA_OFFSET_SECTORS,
     FORMAT_BCACHE,
+    MADE_CSET,
+    MADE_POOL,
     OURS,
     REGISTER,
     WIPE,
@@ -61,7 +63,7 @@ def _volume_tag(args: Args) -> tuple[Command, ...]:
 
 def _pool_create(args: Args) -> tuple[Command, ...]:
     chunk = ("--chunksize", f"{args['chunk_kib']}k")
-    return (_lvcreate(args, ("--type", "cache-pool"), settings=chunk),)
+    return (_lvcreate(args, ("--type", "cache-pool"), settings=chunk, tags=[MADE_POOL]),)
 
 
 def _pool_remove(args: Args) -> tuple[Command, ...]:
@@ -138,7 +140,7 @@ def _ssd_prepare(args: Args) -> tuple[Command, ...]:
 def _cset_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     return (
-        _lvcreate(args, WIPE),
+        _lvcreate(args, WIPE, tags=[MADE_CSET]),
         _run("module", "modprobe", "bcache"),
         _run(
             "format",

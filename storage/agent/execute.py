@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
-from . import dm, extents, failure, fence, journal, qmp, sysfs
+from . import dm, extents, failure, fence, journal, qmp, sysfs, undo
 from .assess import assess, settled
-from .boot import remember
+from .boot import FILES, remember
 from .command import REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
@@ -84,6 +85,7 @@ class Execution:
         if self._call.verb in SETTERS:
             # Before the first command: else a host that stops after the last one boots without.
             self._remember_for_boot(view)
+        self._note_retirement(view, commands)
         for number, command in enumerate(commands):
             if self._stopping():
                 raise interrupted()
@@ -100,6 +102,16 @@ class Execution:
                 "Look at the output and at the host; then plan anew.",
             )
         self._remember_for_boot(view)
+
+    def _note_retirement(self, view: View, commands: Sequence[Command]) -> None:
+        """Before the mark: without the note nobody knows when the undo window is over."""
+        if self._call.verb != "volume.retire" or "mark" not in [each.name for each in commands]:
+            return
+        try:
+            with self._host.lock(FILES, RETAKE_SECONDS):
+                undo.note(self._host, self._lv_uuid, view.facts)
+        except OSError as error:
+            raise journal.unwritable(error) from None
 
     def _remember_for_boot(self, view: View) -> None:
         """What cannot be noted now is said, and fails nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Callable
 
 from .command import (
+    MADE_ROOM,
     MOVING,
     OURS,
     WIPE,
@@ -45,7 +46,7 @@ def volume_extend(args: Args) -> tuple[Command, ...]:
     more = args["size_bytes"] - args["from_bytes"]
     if more <= 0:
         return (run("remove", "lvremove", "-y", held),)
-    tagged = tags(OURS, volume_tag(args["volume_key"]), ZEROING)
+    tagged = tags(OURS, volume_tag(args["volume_key"]), MADE_ROOM, ZEROING)
     zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, room))
     give = ("lvremove", "-y", *KEEP_ZEROS, held)
     extend = ("lvextend", "-L", f"{args['size_bytes']}b", name, extents_of(vg, room))

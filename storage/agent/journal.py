@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .dm import text
 from .errors import Refusal
 from .host import Host
 
@@ -24,17 +25,21 @@ def unwritable(error: OSError) -> Refusal:
 
 
 def prune(host: Host) -> None:
-    """Remove records that ended over 30 days ago, but keep the newest 200. Raises OSError."""
+    """Remove records that ended over 30 days ago, but keep the newest 200, and what began in this
+    boot by the clock that nobody sets: an id that is forgotten could run again. Raises OSError."""
     ops = host.op_ids()
     if len(ops) <= KEEP_LEAST:
         return
     before_ns = host.wall_ns() - KEEP_NS
+    boot = text(host, "/proc/sys/kernel/random/boot_id")
+    since_ns = host.boottime_ns() - KEEP_NS
     old = []
     for op in ops:
         record = host.op_load(op)
         if record is not None and record["state"] != "running":
             ended_ns = record.get("ended_ns") or record["started_ns"]
-            if ended_ns < before_ns:
+            here = record["boot_id"] == boot and record["started_boottime_ns"] > since_ns
+            if ended_ns < before_ns and not here:
                 old.append((ended_ns, op))
     for _, op in sorted(old)[: len(ops) - KEEP_LEAST]:
         host.op_remove(op)

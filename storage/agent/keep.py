@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import names
-from .command import CONGESTION, OURS
+from .command import CONGESTION, MADE_CSET, OURS
 from .errors import Refusal
 from .host import Host
 from .protocol import Call
@@ -103,7 +103,7 @@ def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
     csets = {
         cset["uuid"]: ours[cset["lv_uuid"]]
         for cset in facts["csets"]
-        if cset["lv_uuid"] in ours and ours[cset["lv_uuid"]]["name"].startswith("s-")
+        if cset["lv_uuid"] in ours and MADE_CSET in ours[cset["lv_uuid"]]["tags"]
     }
     for uuid, lv in csets.items():
         if lv["uuid"] not in known:

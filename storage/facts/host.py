@@ -7,13 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from storage.facts.device import Array, Disk, PhysicalVolume
-from storage.naming import (
-    MANAGED_TAG,
-    PVMOVE_PREFIX,
-    is_cache_device_name,
-    is_pool_name,
-    is_room_name,
-)
+from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 UUID_LIMIT = 38
 """LVM writes its uuids as 32 letters in 7 groups."""
@@ -254,7 +248,8 @@ class HostFacts:
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
         """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
         pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
-        into are told by the name and the tag that we gave them."""
+        into are told by the name and the mark that the agent gave them: a customer's volume may
+        have such a name."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv
@@ -262,11 +257,5 @@ class HostFacts:
             if lv.is_public
             and lv.uuid not in cache_devices
             and not lv.name.startswith(PVMOVE_PREFIX)
-            and not (
-                MANAGED_TAG in lv.tags
-                and any(
-                    is_made(lv.name)
-                    for is_made in (is_pool_name, is_cache_device_name, is_room_name)
-                )
-            )
+            and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
         )

@@ -8,6 +8,7 @@ from storage.naming import (
     GROWN_TAG,
     MANAGED_TAG,
     ZEROING_TAG,
+    is_reserved_name,
     tagged_volume_key,
     tagged_volume_keys,
     volume_name,
@@ -80,6 +81,14 @@ def _create(draft: Draft, size_bytes: int, pvs: tuple[str, ...]) -> None:
 
 
 def _tag(draft: Draft, lv: LogicalVolume) -> None:
+    if is_reserved_name(lv.name):
+        raise Refused(
+            "unsupported",
+            f"{lv.vg_name}/{lv.name} has a name such as Tiercel gives to caches, to room and to "
+            "retired volumes.",
+            "Give it another name on the host, and in its guest's configuration: lvrename "
+            f"{lv.vg_name} {lv.name} NEWNAME",
+        )
     others = [key for key in tagged_volume_keys(lv.tags) if key != draft.target.volume_key]
     if others:
         raise Refused(

@@ -74,7 +74,7 @@ def test_a_cached_volume_grows_with_its_cache(agent: Agent, world: World) -> Non
 def test_what_a_broken_extension_left_is_taken_up_or_away(agent: Agent, world: World) -> None:
     volume = agent.volume()
     room = f"x-{volume[2:]}"
-    tags = ["tiercel", f"tiercel.volume={volume[2:]}", "tiercel.zeroing"]
+    tags = ["tiercel", f"tiercel.volume={volume[2:]}", "tiercel.made=room", "tiercel.zeroing"]
     world.add_lv(room, MORE, tags=tags)
     world.scribble(room)
     outcome = agent.do("volume.extend", extension(world, volume))

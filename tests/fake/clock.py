@@ -15,17 +15,26 @@ class Clock:
         self.real = real
         self._began = time.monotonic_ns()
         self._moved_ns = 0
+        self._booted_ns = 0
         self._wall_ns = time.time_ns() if wall_ns is None else wall_ns
 
     def boottime_ns(self) -> int:
         passed = time.monotonic_ns() - self._began if self.real else 0
-        return BOOTED_NS + self._moved_ns + passed
+        return BOOTED_NS + self._moved_ns + passed - self._booted_ns
 
     def wall_ns(self) -> int:
-        return self._wall_ns + self.boottime_ns() - BOOTED_NS
+        return self._wall_ns + self.boottime_ns() + self._booted_ns - BOOTED_NS
 
     def advance(self, seconds: float) -> None:
         self._moved_ns += int(seconds * 1e9)
+
+    def restart(self) -> None:
+        """The host was booted just now: what counts since then begins at 0."""
+        self._booted_ns += self.boottime_ns()
+
+    def step(self, seconds: float) -> None:
+        """Somebody sets the wall clock; what counts since the boot goes on as before."""
+        self._wall_ns += int(seconds * 1e9)
 
     def sleep(self, seconds: float) -> None:
         if self.real:

@@ -224,6 +224,7 @@ class Hands:
         distribution's udev rule registered what it found."""
         with self.host.changing() as machine:
             machine.boot_id = machine.uuid4()
+            self.host.restarted()
             machine.processes.clear()
             machine.loads.clear()
             owners: list[Any] = [*machine.disks, *machine.arrays, *machine.lvs()]

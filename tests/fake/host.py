@@ -361,6 +361,11 @@ class FakeHost(Journal):
 
     # The rest.
 
+    def restarted(self) -> None:
+        """The clock that counts since the boot begins anew."""
+        self.clock.restart()
+        self._settled_ns = self.clock.boottime_ns()
+
     def _settle(self) -> None:
         now = self.clock.boottime_ns()
         if now > self._settled_ns:

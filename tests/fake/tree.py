@@ -18,7 +18,7 @@ Content = Callable[[], bytes]
 MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
     r"|/var/lib/tiercel/fences/.*"
-    r"|/var/lib/tiercel/(tunables|boot)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
+    r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"

@@ -214,13 +214,20 @@ def test_deep_nesting_in_a_field_is_bad_facts() -> None:
 def test_what_caches_are_made_of_is_not_public() -> None:
     volume, foreign = make.lv("web12"), make.lv("s-aaaaaaaa")
     registered = make.lv("ssd-cache")
-    leftover = make.lv(f"s-{KEY}", tags=make.tags(KEY))
+    leftover = make.lv(f"s-{KEY}", tags=make.tags(KEY, made="cset"))
     hidden = make.lv("web13_corig", role=("private", "cache", "origin", "cacheorigin"))
     facts = make.facts(
         volume, foreign, registered, leftover, hidden, csets=(make.cset(registered.uuid),)
     )
     assert facts.public_lvs() == (volume, foreign)
     assert MANAGED_TAG in leftover.tags
+
+
+@pytest.mark.parametrize("name", ["c-mustermann", "s-mailserver", "x-windowsserver"])
+def test_a_customers_volume_with_such_a_name_is_public(name: str) -> None:
+    adopted = make.lv(name, tags=make.tags(KEY))
+    made = make.lv("web12", tags=make.tags(KEY, made="cset"))
+    assert make.facts(adopted, made).public_lvs() == (adopted, made)
 
 
 def test_a_bcache_guest_sees_less_than_its_lv() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import checks
-from ..command import OURS, Args
+from .. import checks, provenance
+from ..command import MADE_POOL, Args
 from ..errors import Refusal
 from ..protocol import Call
 from ..redundancy import redundant
@@ -75,7 +75,7 @@ def _pool_fits(view: View, call: Call) -> Check:
     def check() -> None:
         pool = view.lv(call.args["vg"], call.args["pool"])
         subject = lv_subject(call.args["vg"], call.args["pool"])
-        if not checks.is_idle_pool(pool) or OURS not in pool["tags"]:
+        if not checks.is_idle_pool(pool) or MADE_POOL not in pool["tags"]:
             raise Refusal(
                 "not_ours",
                 f"{pool['name']} is no idle cache pool of ours.",
@@ -240,6 +240,7 @@ def _right_pool(view: View, call: Call) -> Check:
                 LOOK_AGAIN,
                 subject=_subject(call),
             )
+        provenance.own_pool(view, cache)
 
     return check
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .. import checks, room
-from ..command import FORMAT_BCACHE, REGISTER, Args, device
+from .. import checks, provenance, room
+from ..command import FORMAT_BCACHE, MADE_CSET, REGISTER, Args, device
 from ..errors import Refusal
 from ..host import MissingTool, TimedOut
 from ..protocol import Call
@@ -108,7 +108,7 @@ CREATE = Verb(
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
-        checks.fresh_name(view, call),
+        checks.fresh_name(view, call, MADE_CSET),
         _uuid_free(view, call),
     ],
     todo=_create_todo,
@@ -126,10 +126,18 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
     if gone(view, call, name):
         return found
     found.append(checks.known_lv(view, call, name))
+    found.append(provenance.made(view, call.args["vg"], name, MADE_CSET))
     if "cset_uuid" in call.args:
-        return [*found, _right_cset(view, call)]
+        found.append(_right_cset(view, call))
+    if _is_registered(view, call):
+        return found
     beside = Call(call.verb, {**call.args, "lv": name}, {})
     return [*found, checks.active_lv(view, beside), _unregistered(view, call)]
+
+
+def _is_registered(view: View, call: Call) -> bool:
+    """Whether the kernel has the cache set that the request names."""
+    return "cset_uuid" in call.args and view.cset(call.args["cset_uuid"]) is not None
 
 
 def _lv(view: View, call: Call) -> Facts:
@@ -158,8 +166,8 @@ def _right_cset(view: View, call: Call) -> Check:
 
 
 def _unregistered(view: View, call: Call) -> Check:
-    """Nobody named a cache set: none is at work on the volume, and there is nothing on it but the
-    superblock of one, or what wiping that left."""
+    """The cache set is not registered, or nobody named one: none is at work on the volume, and
+    there is nothing on it but the superblock of one, or what wiping that left."""
 
     def check() -> None:
         found = _lv(view, call)
@@ -191,9 +199,7 @@ def _unregistered(view: View, call: Call) -> Check:
 def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
-    if "cset_uuid" not in call.args or view.cset(call.args["cset_uuid"]) is None:
-        return frozenset(("wipe", "remove"))
-    return None
+    return None if _is_registered(view, call) else frozenset(("wipe", "remove"))
 
 
 def _without_backing(view: View, call: Call) -> Check:
@@ -223,7 +229,7 @@ def _volume_let_go(view: View, call: Call) -> Check:
         keys = {tag for tag in device_lv["tags"] if tag.startswith("tiercel.volume=")}
         for lv in view.facts["lvs"]:
             beside = lv["vg_uuid"] == device_lv["vg_uuid"] and "public" in lv["role"]
-            if beside and keys & set(lv["tags"]) and not lv["name"].startswith("s-"):
+            if beside and keys & set(lv["tags"]) and MADE_CSET not in lv["tags"]:
                 needs = _needs(view, lv, uuid)
             else:
                 needs = not named and _waits_for(view, lv, uuid)
@@ -267,7 +273,7 @@ def _waits_for(view: View, lv: Facts, uuid: str | None) -> bool:
 
 def _remove_state(view: View, call: Call) -> list[Check]:
     found = [_without_backing(view, call), _volume_let_go(view, call)]
-    if "cset_uuid" in call.args:
+    if _is_registered(view, call):
         return found
     beside = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [unused(view, beside), *found]

@@ -76,7 +76,8 @@ def _window(view: View, call: Call) -> Check:
         found = view.lv(call.args["vg"], call.args["lv"])
         marks = marks_of(found)
         if marks is not None:
-            over(view.host, view.policy, marks, lv_subject(call.args["vg"], call.args["lv"]))
+            subject = lv_subject(call.args["vg"], call.args["lv"])
+            over(view.host, view.policy, marks, found["uuid"], subject)
 
     return check
 

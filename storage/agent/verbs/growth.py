@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import checks, room
-from ..command import FORMAT_BCACHE, OURS, ZEROING, Args, volume_tag
+from ..command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
 from ..growth import GROWN, room_name
 from ..protocol import Call
@@ -40,14 +40,15 @@ def _room_is_ours(view: View, call: Call) -> Check:
         found = _room(view, call)
         if found is None:
             return
-        tags = {OURS, volume_tag(call.args["volume_key"])}
+        tags = {OURS, MADE_ROOM, volume_tag(call.args["volume_key"])}
         more = call.args["size_bytes"] - call.args["from_bytes"]
         if not tags <= set(found["tags"]) or (more > 0 and found["size_bytes"] != more):
             raise Refusal(
                 "already_exists",
                 f"{found['vg_name']}/{found['name']} exists and is not the room asked for.",
-                "Plan anew; if it stays, look at it on the host: it holds no guest's data unless "
-                "somebody put it there.",
+                "Plan anew. If it stays, look at what is on it and rename it; if it is only room that "
+                "a Tiercel before version 0.3 left, root runs: lvchange --addtag "
+                f"{MADE_ROOM} {found['vg_name']}/{found['name']}",
                 subject=lv_subject(call.args["vg"], found["name"]),
             )
 

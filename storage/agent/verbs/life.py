@@ -7,7 +7,7 @@ from ..command import OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
 from ..retirement import WIPING, Retired, retired
-from ..undo import HOUR
+from ..undo import is_fresh
 from ..usage import unused
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from .base import NOTHING, Verb
@@ -170,7 +170,7 @@ def _let_go(view: View, call: Call) -> Check:
 def _marked_lately(view: View, call: Call, found: Facts, marks: Retired | None) -> None:
     """A volume that was marked and stayed in service must not be off with its window over: the
     mark would date from before what its guest wrote last."""
-    if marks is not None and view.host.wall_ns() // 1_000_000_000 - marks.at > HOUR:
+    if marks is not None and not is_fresh(view.host, marks, found["uuid"]):
         raise Refusal(
             "unsupported",
             f"{found['vg_name']}/{found['name']} was marked as retired long ago and is still in "

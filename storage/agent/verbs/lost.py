@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import checks, dm
+from .. import checks, dm, provenance
 from ..errors import Refusal
 from ..inventory import cache_statuses
 from ..protocol import Call
@@ -27,10 +27,12 @@ def _todo(view: View, call: Call) -> frozenset[str] | None:
 
 def _right_pool(view: View, call: Call) -> Check:
     def check() -> None:
-        pool = _lv(view, call)["cache"]["pool"]
+        cache = _lv(view, call)["cache"]
+        pool = cache["pool"]
         if pool != call.args["pool"]:
             message = f"The volume's cache is {pool}, not {call.args['pool']}."
             raise _refusal(call, "stale", message, LOOK_AGAIN)
+        provenance.own_pool(view, cache)
 
     return check
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import checks, room
+from .. import checks, provenance, room
+from ..command import MADE_POOL
 from ..errors import Refusal
 from ..protocol import Call
 from ..view import Check, View, lv_subject, space_subject
@@ -91,7 +92,7 @@ CREATE = Verb(
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
-        checks.fresh_name(view, call),
+        checks.fresh_name(view, call, MADE_POOL),
         _kind(view, call),
         _not_attached(view, call),
     ],
@@ -110,7 +111,10 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["pool"]):
         return found
-    return [*found, _hidden(view, call), checks.known_lv(view, call, call.args["pool"])]
+    pool = call.args["pool"]
+    known = checks.known_lv(view, call, pool)
+    is_made = provenance.made(view, call.args["vg"], pool, MADE_POOL)
+    return [*found, _hidden(view, call), known, is_made]
 
 
 def _hidden(view: View, call: Call) -> Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import checks, room
+from .. import checks, provenance, room
 from ..command import OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
@@ -62,6 +62,23 @@ def _one_owner(view: View, call: Call) -> Check:
     return check
 
 
+def _name_of_a_volume(view: View, call: Call) -> Check:
+    """Names of caches, of room and of retired volumes are for what this agent makes."""
+
+    def check() -> None:
+        vg, lv = call.args["vg"], call.args["lv"]
+        if provenance.is_name_of_ours(lv):
+            raise Refusal(
+                "unsupported",
+                f"{vg}/{lv} has a name such as Tiercel gives to what is no volume in service.",
+                f"Give it another name, and its guest's configuration too: lvrename {vg} {lv} "
+                "NEWNAME",
+                subject=lv_subject(vg, lv),
+            )
+
+    return check
+
+
 def _tag_touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
@@ -73,6 +90,6 @@ TAG = Verb(
         checks.known_lv(view, call, call.args["lv"], ours=False),
     ],
     todo=_tag_todo,
-    state=lambda view, call: [_one_owner(view, call)],
+    state=lambda view, call: [_name_of_a_volume(view, call), _one_owner(view, call)],
     touches=_tag_touches,
 )

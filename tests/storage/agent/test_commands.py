@@ -43,7 +43,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         },
         [
             "lvcreate -y -Wy -Zy -n x-abcdefgh -L 2147483648b --addtag tiercel "
-            "--addtag tiercel.volume=abcdefgh --addtag tiercel.zeroing vg0 /dev/sdc",
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=room "
+            "--addtag tiercel.zeroing vg0 /dev/sdc",
             "blkdiscard --zeroout --step 16MiB /dev/vg0/x-abcdefgh",
             "lvchange --deltag tiercel.zeroing vg0/x-abcdefgh",
             "lvchange --addtag tiercel.grown vg0/v-abcdefgh",
@@ -127,7 +128,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         {**NEW, "name": "c-abcdefgh", "chunk_kib": 64},
         [
             "lvcreate -y --type cache-pool -n c-abcdefgh -L 1073741824b --chunksize 64k "
-            "--addtag tiercel --addtag tiercel.volume=abcdefgh vg0 /dev/md0 /dev/sdc"
+            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=pool vg0 /dev/md0 /dev/sdc"
         ],
     ),
     ("pool.remove", {"vg": "vg0", "pool": "c-abcdefgh"}, ["lvremove -y vg0/c-abcdefgh"]),
@@ -173,7 +174,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         {**NEW, "name": "s-abcdefgh", "cset_uuid": CSET, "bucket_kib": 512},
         [
             "lvcreate -y -Wy -Zy -n s-abcdefgh -L 1073741824b --addtag tiercel "
-            "--addtag tiercel.volume=abcdefgh vg0 /dev/md0 /dev/sdc",
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=cset vg0 /dev/md0 /dev/sdc",
             "modprobe bcache",
             f"make-bcache --cset-uuid {CSET} --bucket 512k -C /dev/vg0/s-abcdefgh",
             "echo /dev/vg0/s-abcdefgh > /sys/fs/bcache/register_quiet",

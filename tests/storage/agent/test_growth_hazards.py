@@ -62,7 +62,7 @@ def test_room_that_a_process_holds_is_neither_zeroed_nor_removed(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
-    tags = ["tiercel", f"tiercel.volume={volume[2:]}", "tiercel.zeroing"]
+    tags = ["tiercel", f"tiercel.volume={volume[2:]}", "tiercel.made=room", "tiercel.zeroing"]
     host.root.add_lv(f"x-{volume[2:]}", MORE, tags=tags)
     host.root.guest("odd", f"/dev/vg0/x-{volume[2:]}")
     with agent.unchanged():

@@ -204,7 +204,7 @@ def test_a_cache_set_that_is_not_ours_is_not_attached(host: FakeHost, agent: Age
 
 def test_a_half_made_cache_set_in_use_is_not_formatted(host: FakeHost, agent: Agent) -> None:
     args = cset_args("aaaaaaaa")
-    tags = ["tiercel", "tiercel.volume=aaaaaaaa"]
+    tags = ["tiercel", "tiercel.volume=aaaaaaaa", "tiercel.made=cset"]
     lv = host.root.add_lv(args["name"], args["size_bytes"], "md0", tags=tags)
     host.root.mount(lv.path, "/srv")
     with agent.unchanged():

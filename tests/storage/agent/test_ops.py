@@ -302,6 +302,7 @@ def test_old_records_go_but_never_a_running_one_nor_the_newest(
         state = "running" if number == 0 else "done"
         ended_ns = now_ns - (31 * DAY_NS if number < 150 else 29 * DAY_NS) + number
         fields = {"state": state, "started_ns": ended_ns, "ended_ns": ended_ns}
+        fields |= {"boot_id": "an earlier one", "started_boottime_ns": 0}
         host.op_create(f"op-{number:03}", fields)
     journal.prune(host)
     left = set(host.op_ids())
@@ -309,6 +310,21 @@ def test_old_records_go_but_never_a_running_one_nor_the_newest(
     assert "op-000" in left, "it runs"
     assert "op-001" not in left and "op-100" not in left
     assert "op-101" in left, "it is old, but among the newest 200"
+    journal.prune(host)
+    assert len(host.op_ids()) == journal.KEEP_LEAST
+
+
+def test_a_wall_clock_that_jumps_ahead_forgets_nothing(host: FakeHost) -> None:
+    """An id that is forgotten could run again, and the quota counts by these records."""
+    for number in range(300):
+        began = {"boot_id": ops.boot_id(host), "started_boottime_ns": host.boottime_ns()}
+        host.op_create(
+            f"op-{number:03}", {"state": "done", "started_ns": host.wall_ns() + number, **began}
+        )
+    host.clock.step(365 * 86400)
+    journal.prune(host)
+    assert len(host.op_ids()) == 300
+    host.advance(31 * 86400)
     journal.prune(host)
     assert len(host.op_ids()) == journal.KEEP_LEAST
 

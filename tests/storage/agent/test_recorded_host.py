@@ -212,7 +212,8 @@ VOLUME = {"vg": "vg0", "lv": "v-plainaaa"}
         ("unsupported", call("bcache.detach", {**VOLUME, "cset_uuid": CSET}, lv_uuid=PLAIN)),
         ("in_use", call("bcache.stop", {"vg": "vg0", "lv": "v-bcacheaa"})),
         (
-            "in_use",
+            # Recorded before what is made was marked.
+            "not_ours",
             call("cset.remove", {"vg": "vg0", "name": "s-bcacheaa", "cset_uuid": CSET}),
         ),
     ],

@@ -1,0 +1,189 @@
+"""What Tiercel did not make is never removed, whatever it is called and whoever asks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from storage.agent import policy
+from storage.agent.boot import boot
+from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
+from tests.fake import FakeHost
+from tests.fake.parts import Signature
+
+SOMEBODYS = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001"
+TAGS = ("tiercel", "tiercel.volume=websites")
+
+
+@pytest.fixture
+def mail(host: FakeHost) -> str:
+    """A closed volume of a stranger under a name such as Tiercel gives, tagged before this version
+    as any volume could be."""
+    host.root.add_lv("s-mailserver", VOLUME_BYTES, tags=TAGS)
+    return "s-mailserver"
+
+
+def test_a_strangers_volume_is_not_removed_as_a_cache_device(agent: Agent, mail: str) -> None:
+    with agent.unchanged():
+        assert agent.refused("cset.remove", {"name": mail, "cset_uuid": SOMEBODYS}) == "not_ours"
+        assert agent.refused("cset.remove", {"name": mail}) == "not_ours"
+
+
+def test_a_strangers_volume_is_not_formatted_as_a_cache_device(agent: Agent, mail: str) -> None:
+    made = cset_args("websites") | {"name": mail, "size_bytes": VOLUME_BYTES, "bucket_kib": 64}
+    with agent.unchanged():
+        assert agent.refused("cset.create", made) == "already_exists"
+
+
+@pytest.mark.parametrize("more", [0, 16 * MIB])
+def test_a_strangers_volume_is_neither_removed_nor_zeroed_as_room(
+    host: FakeHost, agent: Agent, more: int
+) -> None:
+    room = host.root.add_lv("x-websites", 16 * MIB, tags=TAGS)
+    before = room.size_bytes
+    volume = "v-websites"
+    agent.do("volume.create", agent.volume_args("websites"))
+    size = {"from_bytes": VOLUME_BYTES, "size_bytes": VOLUME_BYTES + more}
+    args = {"lv": volume, "pvs": ["sdc"], "volume_key": "websites", **size}
+    with agent.unchanged():
+        assert agent.refused("volume.extend", args) == "already_exists"
+    assert host.root.lv("x-websites").size_bytes == before
+
+
+def test_a_strangers_idle_pool_is_neither_removed_nor_attached(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    pool = agent.pool(volume)
+    with host.changing():
+        host.root.lv(pool).tags.remove("tiercel.made=pool")
+    with agent.unchanged():
+        assert agent.refused("pool.remove", {"pool": pool}) == "not_ours"
+        attach = {"lv": volume, "pool": pool, "mode": "writethrough"}
+        assert agent.refused("cache.attach", attach) == "not_ours"
+
+
+@pytest.mark.parametrize(
+    "name", ["c-mustermann", "s-mailserver", "x-windowsserver", "del-mailbox2"]
+)
+def test_a_name_such_as_tiercel_gives_is_not_put_under_management(
+    host: FakeHost, agent: Agent, name: str
+) -> None:
+    host.root.add_lv(name, VOLUME_BYTES)
+    args = {"lv": name, "volume_key": "abcdefgh"}
+    with agent.unchanged():
+        assert (
+            agent.refused("volume.tag", args, lv_name=name, size_bytes=VOLUME_BYTES)
+            == "unsupported"
+        )
+
+
+def test_one_that_was_put_under_management_before_stays_so(agent: Agent, mail: str) -> None:
+    args = {"lv": mail, "volume_key": "websites"}
+    assert agent.do("volume.tag", args, lv_name=mail, size_bytes=VOLUME_BYTES)["commands"] == []
+
+
+def test_a_named_cache_device_with_somebodys_data_on_it_is_left_alone(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.backing()
+    cset, uuid = agent.cset(volume)
+    with host.changing() as machine:
+        machine.csets.clear()
+        host.root.lv(cset).signature = Signature("ext4", machine.uuid4())
+    with agent.unchanged():
+        assert agent.refused("cset.remove", {"name": cset, "cset_uuid": uuid}) == "not_ours"
+
+
+def test_a_named_cache_device_that_a_process_holds_is_left_alone(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.backing()
+    cset, uuid = agent.cset(volume)
+    with host.changing() as machine:
+        machine.csets.clear()
+    host.root.guest("odd", f"/dev/vg0/{cset}")
+    with agent.unchanged():
+        assert agent.refused("cset.remove", {"name": cset, "cset_uuid": uuid}) == "in_use"
+
+
+def unmark(host: FakeHost, *names: str) -> None:
+    """As an agent before this version made them."""
+    with host.changing():
+        for name in names:
+            tags = host.root.lv(name).tags
+            tags[:] = [tag for tag in tags if not tag.startswith("tiercel.made=")]
+
+
+def test_roots_run_marks_what_this_agents_own_journal_says_it_made(
+    host: FakeHost, agent: Agent, mail: str
+) -> None:
+    volume, bcache = agent.volume(), agent.backing()
+    pool = agent.pool(volume)
+    cset, uuid = agent.cset(bcache)
+    unmark(host, pool, cset)
+    done, failed = boot(host)
+    assert failed == []
+    assert f"lvchange --addtag tiercel.made=pool vg0/{pool}" in done
+    assert f"lvchange --addtag tiercel.made=cset vg0/{cset}" in done
+    assert "tiercel.made=cset" not in host.root.lv(mail).tags
+    agent.do("pool.remove", {"pool": pool})
+    agent.do("cset.remove", {"name": cset, "cset_uuid": uuid})
+    assert boot(host)[0] == [] or not any("addtag" in line for line in boot(host)[0])
+
+
+def test_what_the_journal_only_went_on_with_is_not_marked(host: FakeHost, agent: Agent) -> None:
+    """An older agent took a tagged stranger for what an earlier try had left: it never ran
+    lvcreate for it."""
+    volume = agent.volume()
+    pool = agent.pool(volume)
+    unmark(host, pool)
+    for op in host.op_ids():
+        record: Any = host.op_load(op)
+        if record["call"]["verb"] == "pool.create":
+            host.op_save(op, {**record, "commands": []})
+    assert not any("addtag" in line for line in boot(host)[0])
+
+
+def test_nothing_is_marked_in_a_group_that_root_does_not_allow(
+    host: FakeHost, agent: Agent
+) -> None:
+    pool = agent.pool(agent.volume())
+    unmark(host, pool)
+    host.save(policy.PATH, json.dumps({"vgs": []}).encode())
+    assert not any("addtag" in line for line in boot(host)[0])
+
+
+def test_room_that_an_older_agent_left_is_marked_and_taken_away(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    more = {"from_bytes": VOLUME_BYTES, "size_bytes": VOLUME_BYTES + 16 * MIB}
+    args = {"lv": volume, "pvs": ["sdc"], "volume_key": volume[2:]}
+    host.fail_next("blkdiscard", rc=1)
+    assert agent.outcome(agent.start("volume.extend", args | more))["state"] == "failed"
+    room = f"x-{volume[2:]}"
+    unmark(host, room)
+    tidy = args | {"from_bytes": VOLUME_BYTES, "size_bytes": VOLUME_BYTES}
+    assert agent.refused("volume.extend", tidy) == "already_exists"
+    boot(host)
+    agent.do("volume.extend", tidy)
+    assert room not in agent.names()
+
+
+def test_a_cache_that_tiercel_did_not_make_is_not_detached(host: FakeHost, agent: Agent) -> None:
+    volume, pool = agent.cached()
+    with host.changing():
+        host.root.lv(f"{pool}_cpool").tags.clear()
+    args = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
+    with agent.unchanged():
+        assert agent.refused("cache.detach", args) == "not_ours"
+
+
+def test_what_is_made_says_so(host: FakeHost, agent: Agent) -> None:
+    volume = agent.volume()
+    assert "tiercel.made=pool" in agent.lv(agent.pool(volume))["tags"]
+    assert "tiercel.made=cset" in agent.lv(agent.cset(agent.backing())[0])["tags"]
+    assert pool_args(volume[2:])["name"].startswith("c-")
