@@ -8,6 +8,7 @@ from typing import Any
 
 from jobs import hosts
 from jobs.clock import database_now
+from jobs.clocks import LIMIT_SECONDS, seconds_off
 from jobs.contact import read_facts
 from jobs.replies import BadLine, Reply, text
 from jobs.trouble import AGENT_PATH, AgentFailed, BadReply, TransportError
@@ -16,7 +17,6 @@ from storage.agent import VERSION
 from storage.models import Host
 from storage.records import apply_hello
 
-CLOCK_LIMIT_SECONDS = 5.0
 PROBLEMS_LIMIT = 50
 AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
@@ -69,8 +69,8 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
             )
         )
     wall_ns = reply.stamp.get("wall_ns")
-    off_seconds = _clock_off(wall_ns, before, after)
-    if abs(off_seconds) > CLOCK_LIMIT_SECONDS:
+    off_seconds = seconds_off(wall_ns, before, after)
+    if abs(off_seconds) > LIMIT_SECONDS:
         problems.append(
             _problem(
                 "clock_off",
@@ -98,16 +98,6 @@ def _version(told: Any) -> tuple[int, ...]:
     """Comparable; () for what is no version, which is older than any."""
     known = isinstance(told, str) and AGENT_VERSION.fullmatch(told)
     return tuple(int(part) for part in told.split(".")) if known else ()
-
-
-def _clock_off(wall_ns: Any, before: datetime, after: datetime) -> float:
-    """Seconds by which the host's clock is outside the time between question and answer."""
-    if not isinstance(wall_ns, int):
-        return 0.0
-    wall_seconds = wall_ns / 1e9
-    if wall_seconds > after.timestamp():
-        return wall_seconds - after.timestamp()
-    return min(0.0, wall_seconds - before.timestamp())
 
 
 def _problem(code: str, severity: str, message: str, correction: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
-from jobs import audit, decisions, fallback, preview, steps, turns
+from jobs import audit, clocks, decisions, fallback, preview, steps, turns
 from jobs.asker import cancelled, later
 from jobs.clock import database_now
 from jobs.contact import placement_of, read_facts
@@ -139,6 +139,8 @@ def _first_planned(job: Job) -> Planned | None:
         try:
             facts = read_facts(job.host)
             planned = left(job, facts)
+            if planned:
+                clocks.demand(job, planned[0])
         except TransportError as error:
             wait_for_contact(job, error)
             return None

@@ -72,4 +72,11 @@ def life_refusal(row: VolumeRow, life: Life, now: datetime) -> Refused | None:
             f"Its host keeps it until {until:%Y-%m-%d %H:%M} UTC.",
             "Wait until then, or restore it. Root sets undo_hours in the host's policy.",
         )
+    problems = row.host.problems if row.host is not None else []
+    if life == "retired" and any(each.get("code") == "clock_off" for each in problems):
+        return Refused(
+            "clock_off",
+            "The clock of its host is wrong, so its undo window would end at a wrong time.",
+            "Let the host keep time, for example: timedatectl set-ntp true",
+        )
     return row.refusal(life_wish(row, life))

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from storage.agent.retirement import retired
+from storage.agent.retirement import is_retired, retired
 from storage.cachenote import keep_caches, note_of
 from storage.facts import HostFacts, LogicalVolume, decode, encode, storable
 from storage.models import Host, Placement, Volume
@@ -66,9 +66,9 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
             awaited.pop((lv.vg_uuid, lv.name, key), None) if key else None
         )
         if placement is None:
-            _found(host, facts, lv, key)
+            _found(host, facts, lv, key, at)
         else:
-            _follow(placement, lv, key)
+            _follow(placement, lv, key, at)
     _mark(placements, facts, at)
     keep_caches(placements, facts)
     outline(host, facts, placements, at)
@@ -112,7 +112,7 @@ def guest_of(lv: LogicalVolume) -> str:
     return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
 
 
-def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None) -> None:
+def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at: datetime) -> None:
     marks = retired(lv.tags)
     if marks is not None and _was_destroyed(host, lv):
         # The inventory was read just before the end.
@@ -131,11 +131,15 @@ def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None) -> 
         vg_uuid=lv.vg_uuid,
         lv_name=lv.name,
         lv_uuid=lv.uuid,
+        retired_seen_at=at if is_retired(lv.tags) else None,
         **note_of(facts, lv),
     )
 
 
-def _follow(placement: Placement, lv: LogicalVolume, key: str | None) -> None:
+def _follow(placement: Placement, lv: LogicalVolume, key: str | None, at: datetime) -> None:
+    if is_retired(lv.tags) != (placement.retired_seen_at is not None):
+        placement.retired_seen_at = at if is_retired(lv.tags) else None
+        placement.save(update_fields=["retired_seen_at"])
     seen = (lv.vg_name, lv.vg_uuid, lv.name, lv.uuid)
     known = (placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid)
     if seen != known:

@@ -64,10 +64,14 @@ class VolumeRow:
 
     @property
     def undo_until(self) -> datetime | None:
-        """Until when a retired volume cannot be destroyed; None for any other."""
-        if self.volume.retired_at is None or self.host is None:
+        """Until when a retired volume cannot be destroyed, by the host's clock and by the panel's;
+        None for any other."""
+        if self.volume.retired_at is None or self.placement is None or self.host is None:
             return None
-        return self.volume.retired_at + timedelta(hours=self.host.undo_hours)
+        since = max(
+            self.volume.retired_at, self.placement.retired_seen_at or self.volume.retired_at
+        )
+        return since + timedelta(hours=self.host.undo_hours)
 
     @property
     def wish(self) -> Wish | None:

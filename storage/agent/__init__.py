@@ -5,5 +5,5 @@ Standard library only and relative imports only: the same files are the package
 """
 
 # Raised with every change of what the agent does: the panel names hosts with an older one.
-VERSION = "0.2.1"
+VERSION = "0.3.0"
 PROTOCOL = 1

@@ -1,18 +1,18 @@
 """`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
-policy, boot. A unit of the agent's own runs `boot` before guests start."""
+policy, adopt-panel ID, boot. A unit of the agent's own runs `boot` before guests start."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from . import admin
+from . import admin, owner
 from .boot import boot
 from .errors import Refusal
 from .realhost import RealHost
 from .serve import serve, unreplaced
 
-USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | policy | boot]"
+USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | adopt-panel ID | policy | boot]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.allow_vg(host, rest[0]))
         elif command == "deny-vg" and len(rest) == 1:
             print(admin.deny_vg(host, rest[0]))
+        elif command == "adopt-panel" and len(rest) == 1:
+            print(owner.adopt(host, rest[0]))
         elif command == "boot" and not rest:
             return _boot(host)
         else:

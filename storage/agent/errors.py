@@ -24,7 +24,7 @@ CODES = frozenset(
         *("too_early", "not_retired", "occupied"),
         *("needs_guest_off", "data_lost"),
         *("timeout", "cmd_failed", "op_conflict", "internal", "interrupted", "aborted"),
-        *("journal_unwritable", "stale_fence", "not_abortable", "quota", "stuck"),
+        *("journal_unwritable", "stale_fence", "other_panel", "not_abortable", "quota", "stuck"),
     )
 )
 

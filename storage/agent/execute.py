@@ -15,6 +15,7 @@ from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
 from .keep import SETTERS
 from .ops import Record, aborted, interrupted
+from .owner import panel_from_json
 from .protocol import Call, call_from_json
 from .view import View
 from .waits import WAITS, Progress, demand_flushed
@@ -44,6 +45,8 @@ class Execution:
         self._host = host
         self._op = op
         self._fence: int | None = record.get("fence")
+        sender = record.get("panel")
+        self._panel = None if sender is None else panel_from_json(sender)
         self._entry = Entry(host, op, record)
         self._call: Call = call_from_json(record["call"])
         self._lock: AbstractContextManager[None] | None = None
@@ -78,7 +81,8 @@ class Execution:
     def _run(self) -> None:
         self._acquire()
         # Another owner may have come while this operation waited for the lock.
-        fence.check(self._host, self._call.expect["vg_uuid"], self._fence, self._op)
+        vg_uuid = self._call.expect["vg_uuid"]
+        fence.check(self._host, vg_uuid, self._fence, self._op, self._panel)
         view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
         commands = [*todo]
         self._entry.plan(commands)

@@ -48,7 +48,7 @@ def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
     if call.mutating or call.verb in ("inventory", "sample"):
         _reachable(host)
     if call.mutating:
-        return ops.accept(host, request.id, call, request.fence), ()
+        return ops.accept(host, request.id, call, request.fence, request.panel), ()
     if call.verb == "hello":
         return hello(host), ()
     if call.verb == "inventory":

@@ -12,9 +12,11 @@ from . import (
     VERSION,
     boot,
     disks,
+    fence,
     inventory,
     links,
     orphans,
+    owner,
     policy,
     recovery,
     visible,
@@ -56,6 +58,7 @@ def hello(host: Host) -> dict[str, Any]:
     booted = boot.last(host)
     problems = [
         *_policy_problems(local),
+        *_owner_problems(host),
         *_tool_problems(tools, bus=host.exists(BUS)),
         *_kernel_problems(kernel),
         *visible.of_config(host),
@@ -82,6 +85,8 @@ def hello(host: Host) -> dict[str, Any]:
         "policy": local.to_json(),
         "boot": booted,
         "links": host.exists(links.PATH),
+        "owner": owner.shown(host),
+        "fences": fence.highest(host),
         "problems": problems,
     }
 
@@ -107,6 +112,13 @@ def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
             f"{local.broken}.",
             f"Correct the file as root; `{policy.AGENT} policy` prints what is understood.",
         )
+
+
+def _owner_problems(host: Host) -> Iterable[Problem]:
+    try:
+        owner.load(host)
+    except Refusal as refusal:
+        yield problem("owner_broken", "error", refusal.message, refusal.correction)
 
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:

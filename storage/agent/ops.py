@@ -1,6 +1,7 @@
 """Operations: accepted by a request, run apart from it, looked up by their id.
 
-A record: op, call (verb, args, expect), fence, state (running, done, failed, interrupted), boot_id,
+A record: op, call (verb, args, expect), fence, panel (who sent it), state
+(running, done, failed, interrupted), boot_id,
 started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv, shell, rc, started_ns,
 ended_ns), progress, error; lost_lines where output could not be kept. One that was asked for and
 never came has BARRED for its verb, and neither args nor expect.
@@ -18,6 +19,7 @@ from .command import Command
 from .dm import text
 from .errors import Refusal
 from .host import Host, LockBusy
+from .owner import Panel
 from .protocol import Call
 from .view import View
 
@@ -36,11 +38,13 @@ def boot_id(host: Host) -> str:
     return text(host, "/proc/sys/kernel/random/boot_id")
 
 
-def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[str, str]:
+def accept(
+    host: Host, op: str, call: Call, fence: int | None = None, panel: Panel | None = None
+) -> dict[str, str]:
     """Check the request and start it. The same request again answers with the recorded operation;
     another request under the same id is refused (op_conflict), and so is one that was asked for
     before it came."""
-    known = host.op_load(op) or _begin(host, op, call, fence)
+    known = host.op_load(op) or _begin(host, op, call, fence, panel)
     if known is None:
         return {"op": op}
     if _is_barred(known):
@@ -54,10 +58,12 @@ def accept(host: Host, op: str, call: Call, fence: int | None = None) -> dict[st
     return {"op": op}
 
 
-def _begin(host: Host, op: str, call: Call, fence: int | None) -> Record | None:
+def _begin(
+    host: Host, op: str, call: Call, fence: int | None, panel: Panel | None
+) -> Record | None:
     """Check the request and start it; the record instead where the same id came in meanwhile."""
     try:
-        fences.check(host, call.expect["vg_uuid"], fence, op)
+        fences.check(host, call.expect["vg_uuid"], fence, op, panel)
         remaining = assess(View(host, vg=call.args["vg"]), call)
     except Refusal:
         # What is in the way may be what the same request, sent twice, has done meanwhile.
@@ -66,7 +72,8 @@ def _begin(host: Host, op: str, call: Call, fence: int | None) -> Record | None:
             raise
         return known
     record = _record(host, op, call, remaining, fence)
-    if not _enter(host, op, record):
+    record["panel"] = None if panel is None else panel.to_json()
+    if not _enter(host, op, record, panel):
         return host.op_load(op) or record
     if remaining:
         _start(host, op, record)
@@ -183,12 +190,12 @@ def planned(command: Command) -> dict[str, Any]:
     return {**command.to_json(), "rc": None, "started_ns": None, "ended_ns": None}
 
 
-def _enter(host: Host, op: str, record: Record) -> bool:
+def _enter(host: Host, op: str, record: Record, panel: Panel | None) -> bool:
     """Keep a new record, with its fence; False where one is there already."""
     vg_uuid = record["call"]["expect"]["vg_uuid"]
     try:
         with host.lock(fences.lock_name(vg_uuid), FENCE_SECONDS):
-            fences.put_up(host, vg_uuid, record["fence"], op)
+            fences.put_up(host, vg_uuid, record["fence"], op, panel)
             journal.prune(host)
             return host.op_create(op, record)
     except LockBusy:

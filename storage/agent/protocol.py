@@ -9,6 +9,7 @@ from typing import Any
 
 from . import PROTOCOL, VERSION, names
 from .errors import Refusal
+from .owner import Panel, panel_from_json
 from .schema import EXPECT, MUTATING, READING, Check
 
 REQUEST_LIMIT = 64 * 1024
@@ -40,11 +41,12 @@ class Call:
 @dataclass(frozen=True)
 class Request:
     """A call, or a list of mutating calls to be previewed. `fence`: number of the turn in the VG,
-    only beside a mutating call."""
+    and `panel`: who sends it; both only beside a mutating call."""
 
     id: str
     body: Call | tuple[Call, ...]
     fence: int | None = None
+    panel: Panel | None = None
 
 
 def parse(line: bytes) -> Request:
@@ -64,9 +66,10 @@ def parse(line: bytes) -> Request:
     if "dry_run" in document:
         _only(document, {"v", "id", "dry_run"}, "request")
         return Request(request_id, _steps(document["dry_run"]))
-    _only(document, {"v", "id", "verb", "args", "expect", "fence"}, "request")
+    _only(document, {"v", "id", "verb", "args", "expect", "fence", "panel"}, "request")
     call = _call({key: document[key] for key in document if key in CALL}, False)
-    return Request(request_id, call, _fence(document.get("fence"), call))
+    fence, panel = _fence(document.get("fence"), call), _panel(document.get("panel"), call)
+    return Request(request_id, call, fence, panel)
 
 
 def call_from_json(document: Mapping[str, Any]) -> Call:
@@ -180,6 +183,15 @@ def _fence(value: Any, call: Call) -> int | None:
         raise bad_request(f"A fence does not belong to {call.verb}: it changes no volume group.")
     number: int = _checked("fence", FENCE, value)
     return number
+
+
+def _panel(value: Any, call: Call) -> Panel | None:
+    if value is None:
+        return None
+    if not call.mutating:
+        raise bad_request(f"A panel does not belong to {call.verb}: it changes no volume group.")
+    panel: Panel = _checked("panel", panel_from_json, value)
+    return panel
 
 
 def _steps(value: Any) -> tuple[Call, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import pghistory
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -29,6 +30,13 @@ class HostState(models.TextChoices):
     UNVERIFIED = "unverified", "fingerprint to accept"
     ACTIVE = "active", "active"
     QUARANTINED = "quarantined", "quarantined"
+
+
+def undo_hours(hello: Mapping[str, Any]) -> int:
+    """So long a host keeps a retired volume, as its hello says."""
+    policy = hello.get("policy")
+    hours = policy.get("undo_hours") if isinstance(policy, dict) else None
+    return hours if type(hours) is int else UNDO_HOURS
 
 
 class HostQuerySet(models.QuerySet["Host"]):
@@ -138,6 +146,4 @@ class Host(models.Model):
     @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
-        policy = self.hello.get("policy")
-        hours = policy.get("undo_hours") if isinstance(policy, dict) else None
-        return hours if type(hours) is int else UNDO_HOURS
+        return undo_hours(self.hello)

@@ -115,9 +115,11 @@ class Volume(models.Model):
 class Placement(models.Model):
     """Where a volume lies, from `since` to `until` (null = now). `lv_uuid` is null until the LV
     exists. The uuids are the identity; the names are what commands need. `missing_since` is when
-    an inventory first came without the LV (drift), null while it is there. `cache_*` is what the
-    last inventory said of its cache, for lists that cannot read every inventory: technology and
-    mode are "" and the size null without one; `cache_trouble` is "" or one sentence."""
+    an inventory first came without the LV (drift), null while it is there; `retired_seen_at` when
+    one first showed it retired, by the database's clock, null while it is in service. `cache_*` is
+    what the last inventory said of its cache, for lists that cannot read every inventory:
+    technology and mode are "" and the size null without one; `cache_trouble` is "" or one
+    sentence."""
 
     volume = models.ForeignKey(Volume, on_delete=models.CASCADE)
     host = models.ForeignKey(Host, on_delete=models.PROTECT)
@@ -128,6 +130,7 @@ class Placement(models.Model):
     since = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField(null=True, blank=True)
     missing_since = models.DateTimeField(null=True, blank=True)
+    retired_seen_at = models.DateTimeField(null=True, blank=True)
     cache_technology = models.CharField(max_length=8, blank=True, default="", db_default="")
     cache_mode = models.CharField(max_length=32, blank=True, default="", db_default="")
     cache_bytes = models.BigIntegerField(null=True, blank=True)

@@ -24,7 +24,7 @@ def test_a_pool_takes_the_room_that_was_foretold_and_gives_it_back(agent: Agent)
     lv = next(lv for lv in facts["lvs"] if lv["name"] == pool)
     assert lv["layout"] == ["cache", "pool"] and not lv["active"]
     assert lv["size_bytes"] == POOL_BYTES
-    assert sorted(lv["tags"]) == ["tiercel", "tiercel.volume=aaaaaaaa"]
+    assert sorted(lv["tags"]) == ["tiercel", "tiercel.made=pool", "tiercel.volume=aaaaaaaa"]
     agent.do("pool.remove", {"pool": pool})
     facts = agent.inventory()
     assert free_bytes(facts) == before and facts["lvs"] == []

@@ -17,7 +17,7 @@ Content = Callable[[], bytes]
 # a device that is not there at all (any more).
 MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl)(/.*)?|/etc/pve/.*|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
-    r"|/var/lib/tiercel/fences/.*"
+    r"|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/etc/udev/rules\.d/69-tiercel\.rules"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+|/lib/modules/[^/]+/modules\.(dep|builtin)"

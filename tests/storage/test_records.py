@@ -137,7 +137,7 @@ def test_a_tag_of_a_forgotten_volume_brings_its_key_back() -> None:
 def test_a_half_made_cache_device_is_no_volume() -> None:
     host = make.host()
     make.placement(make.volume(key=KEY), host, lv_uuid=None)
-    apply(host, make.facts(make.lv(f"s-{KEY}", tags=make.tags(KEY), pvs=("md0",))))
+    apply(host, make.facts(make.lv(f"s-{KEY}", tags=make.tags(KEY, made="cset"), pvs=("md0",))))
     assert Volume.objects.count() == 1
     assert Placement.objects.get().lv_uuid is None
 

@@ -128,7 +128,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         {**NEW, "name": "c-abcdefgh", "chunk_kib": 64},
         [
             "lvcreate -y --type cache-pool -n c-abcdefgh -L 1073741824b --chunksize 64k "
-            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=pool vg0 /dev/md0 /dev/sdc"
+            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=pool "
+            "vg0 /dev/md0 /dev/sdc"
         ],
     ),
     ("pool.remove", {"vg": "vg0", "pool": "c-abcdefgh"}, ["lvremove -y vg0/c-abcdefgh"]),

@@ -1,0 +1,133 @@
+"""One panel manages a host: a second one is refused until root says so, and both are told."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from storage.agent import owner
+from storage.agent.errors import Refusal
+from storage.agent.fence import FOLDER
+from tests.contract.client import Agent
+from tests.fake import FakeHost
+
+ONE, TWO, THREE = (str(uuid.UUID(int=0xABC << 96 | n, version=4)) for n in (1, 2, 3))
+
+
+def create(agent: Agent, panel: Any, fence: int | None) -> Any:
+    """A request of `panel` that changes something; the whole reply."""
+    args = {"vg": "vg0", **agent.volume_args()}
+    more = {key: value for key, value in (("panel", panel), ("fence", fence)) if value is not None}
+    reply = agent.ask("volume.create", args, agent.expecting(None), **more)
+    if reply["ok"]:
+        assert agent.outcome(reply["data"]["op"])["state"] == "done"
+    return reply
+
+
+def code(agent: Agent, panel: Any, fence: int | None) -> str:
+    reply = create(agent, panel, fence)
+    return "" if reply["ok"] else str(reply["error"]["code"])
+
+
+def test_the_first_panel_that_speaks_manages_the_host(host: FakeHost, agent: Agent) -> None:
+    assert agent.data("hello")["owner"] is None
+    assert code(agent, {"id": ONE}, 1) == ""
+    assert agent.data("hello")["owner"]["panel"] == ONE
+    with agent.unchanged():
+        error = create(agent, {"id": TWO}, 1000)["error"]
+        assert error["code"] == "other_panel" and ONE in error["message"]
+        assert f"adopt-panel {TWO}" in error["correction"]
+        assert code(agent, None, 1000) == "other_panel", "no panel is another panel"
+    assert code(agent, {"id": ONE}, 2) == ""
+
+
+def test_both_panels_are_told_of_each_other(host: FakeHost, agent: Agent) -> None:
+    create(agent, {"id": ONE}, 1)
+    create(agent, {"id": TWO}, 2)
+    told = agent.data("hello")["owner"]
+    assert (told["panel"], told["rival"]) == (ONE, TWO)
+    assert told["rival_seen_s"] == host.wall_ns() // 10**9
+
+
+def test_root_names_the_panel_and_the_other_is_refused_from_then(
+    host: FakeHost, agent: Agent
+) -> None:
+    create(agent, {"id": ONE}, 100)
+    assert TWO in owner.adopt(host, TWO)
+    assert code(agent, {"id": TWO}, 1) == "", "it counts its turns anew"
+    assert code(agent, {"id": ONE}, 101) == "other_panel"
+    assert code(agent, {"id": TWO}, 1) == "stale_fence"
+
+
+def test_a_restored_panel_takes_over_from_the_one_it_was_restored_from(agent: Agent) -> None:
+    create(agent, {"id": ONE}, 500)
+    assert code(agent, {"id": TWO, "after": [ONE]}, 20) == ""
+    assert code(agent, {"id": ONE}, 501) == "other_panel", "the old machine is still up"
+    assert code(agent, {"id": THREE, "after": [ONE]}, 900) == "other_panel", "restored twice"
+    assert code(agent, {"id": THREE, "after": [TWO, ONE]}, 5) == ""
+
+
+def test_a_host_with_turns_from_before_takes_the_first_panel_whose_number_is_above(
+    host: FakeHost, agent: Agent
+) -> None:
+    vg_uuid = agent.expecting(None)["vg_uuid"]
+    host.save(f"{FOLDER}/{vg_uuid}", b'{"fence": 40, "op": "x"}')
+    with agent.unchanged():
+        assert code(agent, {"id": ONE}, 40) == "stale_fence"
+    assert agent.data("hello")["owner"] is None
+    assert agent.data("hello")["fences"] == {vg_uuid: 40}
+    assert code(agent, {"id": ONE}, 41) == ""
+    assert agent.data("hello")["fences"] == {vg_uuid: 41}
+
+
+def test_an_operation_that_waited_while_the_host_changed_hands_changes_nothing(
+    host: FakeHost, agent: Agent
+) -> None:
+    with host.lock("vg0", 1.0):
+        args = {"vg": "vg0", **agent.volume_args()}
+        expect = agent.expecting(None)
+        reply = agent.ask("volume.create", args, expect, panel={"id": ONE}, fence=1)
+        owner.adopt(host, TWO)
+    outcome = agent.outcome(reply["data"]["op"])
+    assert outcome["error"]["code"] == "other_panel"
+    assert agent.inventory()["lvs"] == []
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        *("one", 7, [], {"id": "one"}, {"id": ONE.upper()}, {"id": ONE, "name": "x"}),
+        *({"after": [ONE]}, {"id": ONE, "after": TWO}, {"id": ONE, "after": ["../x"]}),
+        {"id": ONE, "after": [str(uuid.uuid4()) for _ in range(17)]},
+    ],
+)
+def test_a_panel_is_an_id_and_few_ancestors(agent: Agent, panel: Any) -> None:
+    with agent.unchanged():
+        assert code(agent, panel, 1) == "bad_request"
+
+
+def test_a_panel_is_named_only_beside_what_changes_something(agent: Agent) -> None:
+    assert agent.ask("inventory", panel={"id": ONE})["error"]["code"] == "bad_request"
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"panel": "x"}', b"\xff"])
+def test_an_owner_that_cannot_be_understood_is_nobody(
+    host: FakeHost, agent: Agent, content: bytes
+) -> None:
+    host.save(owner.PATH, content)
+    with pytest.raises(Refusal, match="nobody knows which panel manages"):
+        owner.load(host)
+    assert code(agent, {"id": ONE}, 1) == "journal_unwritable"
+    hello = agent.data("hello")
+    assert hello["owner"] is None
+    assert "owner_broken" in [problem["code"] for problem in hello["problems"]]
+    owner.adopt(host, ONE)
+    assert code(agent, {"id": ONE}, 1) == ""
+
+
+@pytest.mark.parametrize("panel_id", ["", "one", f"{ONE}\n", f" {ONE}"])
+def test_root_names_a_panel_by_its_whole_id(host: FakeHost, panel_id: str) -> None:
+    with pytest.raises(ValueError, match="UUID"):
+        owner.adopt(host, panel_id)
