@@ -34,7 +34,7 @@ def add_cached(host: FakeHost, number: int, ssd: str) -> Lv:
     tags = ["tiercel", f"tiercel.volume={key}"]
     cset_uuid = host.machine.uuid4()
     volume = host.root.add_lv(f"v-{key}", 16 * MIB, ("sdc", "sdd")[number % 2], tags=tags)
-    cset = host.root.add_lv(f"s-{key}", 8 * MIB, ssd, tags=tags)
+    cset = host.root.add_lv(f"s-{key}", 8 * MIB, ssd, tags=[*tags, "tiercel.made=cset"])
     volume.signature = Signature(
         "bcache", host.machine.uuid4(), cset_uuid, data_sectors=2048, attached=True
     )
