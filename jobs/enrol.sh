@@ -25,10 +25,18 @@ check_host() {
     for tool in curl sudo visudo useradd sha256sum sshd ssh-keygen; do
         command -v "$tool" >/dev/null 2>&1 || die "$tool is missing; install it, then run this again"
     done
+    check_systemd
     [ -x /usr/bin/python3 ] || die "/usr/bin/python3 is missing; install python3 (3.9 or later)"
     /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
         die "python3 is too old; the agent needs 3.9 or later"
     [ -s /etc/machine-id ] || die "/etc/machine-id is empty; run systemd-machine-id-setup"
+}
+
+# Without it the agent runs nothing. Of LVM and the kernel it tells by itself what is too old.
+check_systemd() {
+    systemd=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
+    [ "${systemd:-0}" -ge 236 ] ||
+        die "systemd ${systemd:-of an unknown version} is too old; the agent needs 236 or later"
 }
 
 install_agent() {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
+from . import versions
 from .command import Command
 from .commands import commands
 from .errors import Refusal
@@ -31,6 +32,8 @@ PACKAGES = {
     "modprobe": "kmod",
     "cache_check": "thin-provisioning-tools",
 }
+# The program whose version counts for what a package brings.
+VERSIONED = {"lvm2": "lvm", "util-linux": "util_linux"}
 # What the agent does by itself, without a program.
 INSIDE = ("write", "qmp")
 # lvconvert and lvcreate run it to check a pool's metadata, and go on without it if they must.
@@ -52,7 +55,8 @@ def assess(view: View, call: Call) -> tuple[Command, ...]:
 
 
 def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
-    """Raises Refusal(missing_tool) unless every program that will be run is installed."""
+    """Raises Refusal(missing_tool | unsupported) unless every program that will be run is
+    installed, and new enough."""
     needed = [command.argv[0] for command in remaining if command.argv[0] not in INSIDE]
     if call.verb in NEEDS_CACHE_CHECK:
         needed.append("cache_check")
@@ -63,6 +67,11 @@ def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
                 f"{tool} is not installed on this host.",
                 f"Install the package {PACKAGES[tool]}.",
             )
+    packages = {PACKAGES[tool] for tool in needed if tool in PACKAGES}
+    counted = [program for package, program in VERSIONED.items() if package in packages]
+    if call.verb in NEEDS_CACHE_CHECK:
+        counted.append("kernel")
+    versions.check(host, counted)
 
 
 def preview(host: Host, calls: Sequence[Call]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -19,12 +18,13 @@ from . import (
     owner,
     policy,
     recovery,
+    versions,
     visible,
     writeback,
 )
 from .dm import text
 from .errors import Refusal
-from .host import Host, MissingTool, TimedOut
+from .host import Host
 from .problems import Problem, problem
 
 TOOLS = (
@@ -45,14 +45,13 @@ TOOLS = (
     "mdadm",
 )
 BUS = "/run/dbus/system_bus_socket"
-# Before 4.12 the smq policy and the write-back of dm-cache stalled under load.
-LEAST_KERNEL = (4, 12)
 
 
 def hello(host: Host) -> dict[str, Any]:
     """Never fails for what is missing on the host: it is reported as a problem."""
     tools = {tool: host.has_tool(tool) for tool in TOOLS}
-    kernel = text(host, "/proc/sys/kernel/osrelease")
+    named = versions.every(host)
+    kernel = named["kernel"]
     local = policy.load(host)
     facts, failure = _facts(host, local)
     booted = boot.last(host)
@@ -60,7 +59,7 @@ def hello(host: Host) -> dict[str, Any]:
         *_policy_problems(local),
         *_owner_problems(host),
         *_tool_problems(tools, bus=host.exists(BUS)),
-        *_kernel_problems(kernel),
+        *versions.problems(named),
         *visible.of_config(host),
         *recovery.of_boot(booted),
         *_facts_problems(host, facts),
@@ -75,8 +74,10 @@ def hello(host: Host) -> dict[str, Any]:
         "boot_id": text(host, "/proc/sys/kernel/random/boot_id"),
         "kernel": kernel,
         "os": _os_name(text(host, "/etc/os-release")),
-        "python": platform.python_version(),
-        "lvm2": _lvm_version(host),
+        "python": named["python"],
+        "lvm2": named["lvm"] or None,
+        "systemd": named["systemd"] or None,
+        "util_linux": named["util_linux"] or None,
         "tools": tools,
         "modules": {
             "dm_cache": _module(host, kernel, "dm_cache", "dm-cache"),
@@ -159,17 +160,6 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
         )
 
 
-def _kernel_problems(kernel: str) -> Iterable[Problem]:
-    match = re.match(r"(\d+)\.(\d+)", kernel)
-    if match is not None and (int(match.group(1)), int(match.group(2))) < LEAST_KERNEL:
-        yield problem(
-            "kernel_old",
-            "error",
-            f"Kernel {kernel} is older than 4.12: its dm-cache stalls when it moves blocks.",
-            "Upgrade the kernel; any of a supported distribution is new enough.",
-        )
-
-
 def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
@@ -207,15 +197,6 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
 def _os_name(release: str) -> str:
     match = re.search(r'(?m)^PRETTY_NAME="?([^"\n]*)', release)
     return match.group(1) if match else ""
-
-
-def _lvm_version(host: Host) -> str | None:
-    try:
-        result = host.run(("lvm", "version"), timeout=10.0)
-    except (MissingTool, TimedOut):
-        return None
-    match = re.search(r"LVM version:\s+([0-9.]+)", result.stdout)
-    return match.group(1) if match else None
 
 
 def _module(host: Host, kernel: str, name: str, file: str) -> bool:

@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "dmsetup": tools.dmsetup,
     "lvm": tools.lvm_version,
     "lvmconfig": tools.lvmconfig,
+    "systemctl": tools.systemctl,
     "modprobe": tools.modprobe,
     "udevadm": udev.udevadm,
     "pvcreate": pv.pvcreate,
@@ -252,7 +253,7 @@ class FakeHost(Journal):
         known = name in COMMANDS or name in OTHERS
         if not known and name != "xenstore-read":
             self._gap(f"the fake host has no program {name}")
-        if name == "busctl" and not self.machine.has_systemd:
+        if name in ("busctl", "systemctl") and not self.machine.has_systemd:
             return False
         return known and name not in self.machine.missing_tools
 

@@ -52,6 +52,9 @@ class Machine:
     missing_tools: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=lambda: {"dm_cache", "dm_cache_smq", "bcache"})
     kernel: str = "6.1.0-37-amd64"
+    versions: dict[str, str] = field(
+        default_factory=lambda: {"lvm": "2.03.16", "systemd": "252", "util_linux": "2.38.1"}
+    )
     scan_lvs: bool = False
     has_systemd: bool = True
     has_bus: bool = True

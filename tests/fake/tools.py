@@ -12,11 +12,12 @@ from tests.fake.group import Steps
 from tests.fake.machine import Machine
 from tests.fake.parts import MIB, SECTOR, Disk, Lv, ModelGap
 
-LVM_VERSION = "2.03.16(2) (2022-05-18)"
-
 
 def lsblk(machine: Machine, argv: Sequence[str]) -> Steps:
     columns = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO"
+    if list(argv) == ["lsblk", "--version"]:
+        yield 0.0
+        return Result(0, f"lsblk from util-linux {machine.versions['util_linux']}\n")
     if list(argv) != ["lsblk", "-J", "-b", "-d", "-o", columns]:
         raise ModelGap(" ".join(argv))
     yield 0.0
@@ -84,13 +85,21 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
     return Result(0)
 
 
+def systemctl(machine: Machine, argv: Sequence[str]) -> Steps:
+    if list(argv) != ["systemctl", "--version"]:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    number = machine.versions["systemd"]
+    return Result(0, f"systemd {number} ({number}.38-1~deb12u1)\n+PAM +AUDIT +SELINUX\n")
+
+
 def lvm_version(machine: Machine, argv: Sequence[str]) -> Steps:
     if list(argv) != ["lvm", "version"]:
         raise ModelGap(" ".join(argv))
     yield 0.0
     return Result(
-        0, f"  LVM version:     {LVM_VERSION}\n  Library version: 1.02.185 (2022-05-18)\n"
-        "  Driver version:  4.47.0\n",
+        0, f"  LVM version:     {machine.versions['lvm']}(2) (2022-05-18)\n"
+        "  Library version: 1.02.185 (2022-05-18)\n  Driver version:  4.47.0\n",
     )  # fmt: skip
 
 

@@ -359,3 +359,28 @@ def test_the_boot_unit_is_installed_and_run_at_once(
         "restart tiercel-boot.service",
         "restart tiercel-boot.timer",
     ]
+
+
+@pytest.mark.parametrize(
+    ("first_line", "refused"),
+    [
+        ("systemd 239 (239-82.el8)", False),
+        ("systemd 257 (257.13-1~deb13u1)", False),
+        ("systemd 234 (234)", True),
+        ("", True),
+    ],
+)
+def test_a_systemd_without_what_the_operations_need_is_refused_before_anything_is_installed(
+    begun: tuple[Host, str], tmp_path: Path, first_line: str, refused: bool
+) -> None:
+    text = enrolment.script(*begun, "http://127.0.0.1:1", b"agent")
+    before_main = text[text.index("set -eu") : text.index("\nmain() {")]
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f"#!/bin/sh\necho '{first_line}'\necho '+PAM +AUDIT'\n")
+    systemctl.chmod(0o755)
+    ran = subprocess.run(
+        ["/bin/sh"], input=f"{before_main}\ncheck_systemd\n", text=True,
+        capture_output=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )  # fmt: skip
+    assert (ran.returncode != 0) is refused
+    assert ("too old" in ran.stderr) is refused
