@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils import timezone
 
 from jobs.asker import Asker
 from jobs.models import Job, Kind
@@ -20,6 +21,7 @@ def create(volume: Volume, group: Group, wish: Wish, asker: Asker, *, dry_run: b
     """Write the new `volume` down and ask for it; raises `Refused`. A preview has a record too: the
     volume's name is in its commands."""
     volume.layout, volume.size_bytes = wish.layout, wish.size_bytes
+    volume.previewed_at = timezone.now() if dry_run else None
     volume.save()
     Placement.objects.create(
         volume=volume,

@@ -88,6 +88,7 @@ def submit(
         _settled(facts, target_of(placement), wish)
     if not dry_run:
         _demand_room(placement, wish)
+        _for_real(volume)
     fields = {
         "kind": Kind(kind),
         "volume": volume,
@@ -176,6 +177,23 @@ def cancel(job: Job, asker: Asker | None) -> bool:
     job.refresh_from_db()
     nudge.job(job.pk)
     return False
+
+
+def _for_real(volume: Volume) -> None:
+    """What was only previewed is asked for now; raises `Refused` where another volume has taken its
+    external id meanwhile."""
+    if volume.previewed_at is None:
+        return
+    volume.previewed_at = None
+    try:
+        with transaction.atomic():
+            volume.save(update_fields=["previewed_at"])
+    except IntegrityError:
+        raise Refused(
+            "external_id_taken",
+            f"Another volume has the external id {volume.external_id} by now.",
+            "Give this one another external id, then apply the preview again.",
+        ) from None
 
 
 def _fallback(

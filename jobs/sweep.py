@@ -9,10 +9,11 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from jobs import nudge
+from jobs.creation import discard
 from jobs.models import OVER, Job, Kind, State
 from jobs.moves import release
 from jobs.worker_name import is_dead
-from storage.models import Placement
+from storage.models import Placement, Volume
 
 GRACE = timedelta(seconds=5)
 """A job this young was announced at commit just now."""
@@ -43,11 +44,18 @@ def sweep() -> int:
 
 
 def prune_previews() -> int:
-    """Delete previews that ended a day ago; the number of jobs deleted.
+    """Delete previews that ended a day ago, and the volumes that were only ever previewed; the
+    number of jobs deleted.
 
-    Kept is the preview of a volume that does not exist yet: nothing else could still create it.
+    Kept is the preview of a volume whose creation was asked for and did not end well: nothing else
+    could still create it.
     """
-    awaited = Placement.objects.filter(volume=OuterRef("volume"), until=None, lv_uuid=None)
+    awaited = Placement.objects.filter(
+        volume=OuterRef("volume"), volume__previewed_at=None, until=None, lv_uuid=None
+    )
     old = Job.objects.filter(dry_run=True, state__in=OVER, ended_at__lt=Now() - PREVIEW_LIFE)
     _, deleted = old.exclude(Q(kind=Kind.CREATE_VOLUME) & Exists(awaited)).delete()
+    previews = Volume.objects.filter(previewed_at__isnull=False)
+    for volume in previews.exclude(Exists(Job.objects.filter(volume=OuterRef("pk")))):
+        discard(volume)
     return deleted.get(Job._meta.label, 0)

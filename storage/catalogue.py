@@ -42,6 +42,7 @@ STATES: Final = {
     "old": "No fresh figures",
     "missing": "Missing on the host",
     "planned": "Not created yet",
+    "previewed": "Only previewed",
     "retired": "Retired",
     "destroyed": "Destroyed",
 }
@@ -179,8 +180,12 @@ def placed(volumes: QuerySet[Volume]) -> QuerySet[Volume]:
 
 
 def state_of(name: str, now: datetime) -> Q:
-    """The condition of one of `STATES`; destroyed volumes are in none but their own."""
-    there, fresh = Q(destroyed_at=None), now - timedelta(seconds=silent_seconds())
+    """The condition of one of `STATES`; destroyed volumes and previews are in none but
+    their own."""
+    there, fresh = (
+        Q(destroyed_at=None, previewed_at=None),
+        now - timedelta(seconds=silent_seconds()),
+    )
     in_use = there & Q(retired_at=None)
     return {
         "slow": in_use
@@ -195,6 +200,7 @@ def state_of(name: str, now: datetime) -> Q:
         "missing": in_use & Q(place__missing_since__isnull=False),
         "planned": in_use & Q(place__isnull=False, place__lv_uuid=None),
         "retired": there & Q(retired_at__isnull=False),
+        "previewed": Q(previewed_at__isnull=False),
         "destroyed": Q(destroyed_at__isnull=False),
     }.get(name, there)
 

@@ -67,7 +67,7 @@ def choices(lines: Collection[HostLine]) -> tuple[Choice, ...]:
 
 def volume_counts(host_ids: Collection[int]) -> dict[int, int]:
     """How many volumes lie on each host, by its primary key. One query."""
-    placed = Placement.objects.filter(host__in=host_ids, until=None)
+    placed = Placement.objects.filter(host__in=host_ids, until=None, volume__previewed_at=None)
     return dict(placed.values_list("host_id").annotate(count=Count("pk")))
 
 

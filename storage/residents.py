@@ -88,7 +88,8 @@ class HostFigures:
 
 def residents_of(host: Host) -> tuple[Resident, ...]:
     """In no order. One query."""
-    found = Placement.objects.filter(host=host, until=None).values_list(*COLUMNS)
+    here = Placement.objects.filter(host=host, until=None, volume__previewed_at=None)
+    found = here.values_list(*COLUMNS)
     return tuple(
         Resident(
             volume_id,

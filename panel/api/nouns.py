@@ -77,10 +77,14 @@ def state_of(row: VolumeRow) -> str:
     """One of `STATES`."""
     if row.volume.destroyed_at is not None:
         return "destroyed"
+    if row.volume.previewed_at is not None:
+        return "previewed"
     if row.placement is None or row.placement.missing_since is not None:
         return "missing"
     if row.volume.retired_at is not None:
         return "retired"
+    if row.placement.lv_uuid is None:
+        return "planned"
     return "managed" if row.volume.managed else "found"
 
 

@@ -11,7 +11,7 @@ from storage.models.host import HostState
 
 Json = dict[str, Any]
 MODES = ("writethrough", "writeback", "writearound")
-STATES = ("managed", "found", "missing", "retired", "destroyed")
+STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
 LIVES = ("live", "retired", "gone")
 
 

@@ -28,6 +28,8 @@ from storage.models.volume import VolumeQuerySet
 from storage.ownership import refusal_to_give, refusal_to_take
 from storage.rows import VolumeRow, rows_of
 
+UNLISTED = ("destroyed", "previewed")
+"""States of what is in no list unless asked for."""
 FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
 FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
 
@@ -56,7 +58,7 @@ class Volumes(Resource):
     def get(self, request: Request) -> Response:
         """Oldest first. `host`, `guest` and `state` are for staff."""
         rows = _visible(self)
-        if request.query_params.get("state") != "destroyed":
+        if request.query_params.get("state") not in UNLISTED:
             rows = rows.existing()
         found, after = cursor.page(request, self._filtered(request, rows), "volumes")
         return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
@@ -186,9 +188,13 @@ def _filter(name: str, value: str) -> Q:
         raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
     if value == "destroyed":
         return Q(destroyed_at__isnull=False)
-    present = Q(pk__in=here.filter(missing_since=None).values("volume"))
+    if value == "previewed":
+        return Q(previewed_at__isnull=False)
+    if value == "planned":
+        return Q(pk__in=here.filter(missing_since=None, lv_uuid=None).values("volume"))
     if value == "missing":
-        return ~present & Q(destroyed_at=None)
+        return ~Q(pk__in=here.filter(missing_since=None).values("volume")) & Q(destroyed_at=None)
+    present = Q(pk__in=here.filter(missing_since=None, lv_uuid__isnull=False).values("volume"))
     if value == "retired":
         return present & Q(retired_at__isnull=False)
     return present & Q(managed=value == "managed", retired_at=None)

@@ -143,4 +143,6 @@ def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
         now = wish_json(row.wish, settings=is_for_staff)
     elif row.cache is not None:
         now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    return {**now, "life": life.life_of(row), "is_met": True, "job": None}
+    # What is not created yet is not as it was wished for.
+    is_there = row.placement is None or row.placement.lv_uuid is not None
+    return {**now, "life": life.life_of(row), "is_met": is_there, "job": None}

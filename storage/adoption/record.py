@@ -95,7 +95,8 @@ def last_batch(user: Person) -> list[Volume]:
 
 def taken_ids() -> frozenset[str]:
     """External ids that volumes have."""
-    found = Volume.objects.exclude(external_id="").values_list("external_id", flat=True)
+    named = Volume.objects.filter(previewed_at=None).exclude(external_id="")
+    found = named.values_list("external_id", flat=True)
     return frozenset(found)
 
 

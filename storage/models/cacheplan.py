@@ -49,8 +49,16 @@ class CachePlan(models.Model):
         ordering = ("price_minor", "name")
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(size_bytes__gt=0, ratio_percent=None)
-                | models.Q(size_bytes=None, ratio_percent__gt=0, ratio_percent__lte=100),
+                # Where both are null a comparison is null too, and that passes a CHECK.
+                condition=models.Q(
+                    size_bytes__isnull=False, size_bytes__gt=0, ratio_percent__isnull=True
+                )
+                | models.Q(
+                    size_bytes__isnull=True,
+                    ratio_percent__isnull=False,
+                    ratio_percent__gt=0,
+                    ratio_percent__lte=100,
+                ),
                 name="cache_plan_size_or_ratio",
                 violation_error_message="Give a size or a ratio of the volume, not both.",
             ),

@@ -26,8 +26,8 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
         return self.filter(member(user, "customer__members", role__in=ORDERING_ROLES))
 
     def existing(self) -> Self:
-        """Without those that were destroyed."""
-        return self.filter(destroyed_at=None)
+        """Without those that were destroyed, or only ever previewed."""
+        return self.filter(destroyed_at=None, previewed_at=None)
 
     def in_service(self) -> Self:
         """Those a customer has: neither retired nor destroyed."""
@@ -41,8 +41,8 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
     pghistory.InsertEvent(),
     pghistory.UpdateEvent(row=pghistory.Old),
     pghistory.DeleteEvent(),
-    # Who uses it changes with every guest that starts or stops.
-    exclude=["guest"],
+    # Who uses it changes with every guest that starts or stops; of a preview no history is kept.
+    exclude=["guest", "previewed_at"],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
 )
@@ -54,6 +54,8 @@ class Volume(models.Model):
     host said uses it (`web12 · vdb`); `cache_plan` is what the customer pays for, null for none.
     `retired_at` is since when the host has it switched off under another name, ready to be
     restored; `destroyed_at` when it was wiped and removed. The row stays, for the history.
+    `previewed_at` is set while there is but a preview of its creation, whose commands have its
+    name: nobody asked for it yet, it holds no external id, and it goes with the preview.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -81,6 +83,7 @@ class Volume(models.Model):
     )
     retired_at = models.DateTimeField(null=True, blank=True)
     destroyed_at = models.DateTimeField(null=True, blank=True)
+    previewed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = VolumeQuerySet.as_manager()
@@ -93,7 +96,7 @@ class Volume(models.Model):
             ),
             models.UniqueConstraint(
                 fields=("external_id",),
-                condition=~models.Q(external_id=""),
+                condition=~models.Q(external_id="") & models.Q(previewed_at=None),
                 name="volume_external_id_once",
                 violation_error_message="Another volume has this external id.",
             ),

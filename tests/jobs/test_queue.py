@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from celery import Celery
 from django.conf import settings
+from django.db import connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from jobs import nudge
 from jobs.asker import Asker
@@ -185,6 +188,48 @@ def test_an_inventory_of_an_older_version_does_not_break_asking(sent: Sent) -> N
     volume = placed()
     Host.objects.update(facts={"disks": "as another version had it"})
     assert ask(volume, dry_run=True).state == State.QUEUED
+
+
+def creation(hours: int, *, dry_run: bool, previewed: bool, state: State) -> Volume:
+    """A volume that is not there yet, with the job or preview of its creation."""
+    began = timezone.now() - timedelta(hours=hours)
+    volume = make.volume(previewed_at=began if previewed else None)
+    make.placement(volume, make.host(), lv_uuid=None)
+    Job.objects.create(
+        kind=Kind.CREATE_VOLUME,
+        volume=volume,
+        host=volume.placement_set.get().host,
+        wish=WISH.to_json(),
+        dry_run=dry_run,
+        state=state,
+        ended_at=began if state == State.SUCCEEDED else None,
+    )
+    return volume
+
+
+def test_a_volume_that_was_only_previewed_goes_with_its_preview() -> None:
+    old = creation(25, dry_run=True, previewed=True, state=State.SUCCEEDED)
+    kept = {
+        creation(23, dry_run=True, previewed=True, state=State.SUCCEEDED),
+        creation(25, dry_run=True, previewed=True, state=State.QUEUED),
+        creation(25, dry_run=True, previewed=False, state=State.SUCCEEDED),
+        creation(25, dry_run=False, previewed=False, state=State.SUCCEEDED),
+    }
+    assert prune_previews() == 1
+    assert not Volume.objects.filter(pk=old.pk).exists()
+    assert set(Volume.objects.all()) == kept
+
+
+def test_previews_of_before_an_upgrade_are_told_from_volumes() -> None:
+    mark = import_module("jobs.migrations.0011_previewed_volumes").MARK
+    preview = creation(1, dry_run=True, previewed=False, state=State.SUCCEEDED)
+    asked = creation(1, dry_run=False, previewed=False, state=State.SUCCEEDED)
+    there = placed()
+    with connection.cursor() as cursor:
+        cursor.execute(mark)
+    marked = Volume.objects.filter(previewed_at__isnull=False)
+    assert set(marked) == {preview}
+    assert set(Volume.objects.existing()) == {asked, there}
 
 
 def test_old_previews_go_but_not_jobs_nor_the_one_that_can_still_create_its_volume() -> None:

@@ -15,10 +15,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.search import find
+from storage.adoption.record import taken_ids
 from storage.catalogue import CACHES, SORTS, STATES, VolumeFilter
+from storage.hostlist import volume_counts
 from storage.listed import listed
 from storage.models import Customer, Host, LatestSample, Placement, Volume
 from storage.records import apply_facts
+from storage.residents import residents_of
 from storage.wish import GIB
 from tests import fleet, make
 from tests.scene import Scene, scene
@@ -99,6 +102,20 @@ def test_destroyed_volumes_are_in_no_state_but_their_own() -> None:
     there = scene(label="gone")
     _volume(there, destroyed_at=timezone.now(), managed=False)
     assert [name for name in STATES if found(state=name)] == ["destroyed"]
+
+
+def test_a_previewed_volume_is_in_no_list_or_count_but_its_own() -> None:
+    there = scene(make.lv("real"))
+    preview = make.volume(label="preview", previewed_at=timezone.now(), external_id="tf-1")
+    make.placement(preview, there.host, lv_uuid=None)
+    real = there.volume.label
+    assert found() == [real]
+    assert {state for state in STATES if "preview" in found(state=state)} == {"previewed"}
+    assert volume_counts([there.host.pk]) == {there.host.pk: 1}
+    assert [each.volume_id for each in residents_of(there.host)] == [there.volume.pk]
+    assert not find(make.staff_user(), "preview", 5)
+    assert taken_ids() == frozenset()
+    assert list(Volume.objects.in_service()) == [there.volume]
 
 
 def test_a_volume_of_few_slow_reads_is_not_called_slow() -> None:

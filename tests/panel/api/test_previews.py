@@ -11,7 +11,7 @@ from jobs.models import Job, State
 from storage.models import Volume
 from storage.wish import GIB, Wish
 from tests import make
-from tests.panel.api.asking import Program, problem, staff
+from tests.panel.api.asking import Program, member, problem, staff
 from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +73,60 @@ def test_a_new_volume_is_previewed_made_or_forgotten(asking: Program) -> None:
     made = Job.objects.get(dry_run=False)
     assert made.kind == "create-volume"
     problem(asking.send("delete", f"/volumes/{made.its_volume.key}"), 422, "in_use")
+
+
+def previewed(asking: Program, **body: Any) -> Volume:
+    """A volume that was only ever previewed."""
+    response = send(asking, "post", "/volumes/?dry_run=true", **new(scene(), **body))
+    volume = Job.objects.get(key=response.json()["key"]).volume
+    assert response.status_code == 202 and volume is not None
+    return volume
+
+
+def keys(asking: Program, **query: str) -> list[str]:
+    return [each["key"] for each in asking.get("/volumes/", **query).json()["items"]]
+
+
+def test_a_previewed_volume_is_not_listed_as_a_real_one(asking: Program) -> None:
+    customer = make.customer()
+    owner = member(customer)
+    volume = previewed(asking, external_id="tf-1", customer=customer.key)
+    for query in ({}, {"external_id": "tf-1"}, {"customer": customer.key}, {"state": "found"}):
+        assert volume.key not in keys(asking, **query), query
+    for state in ("managed", "missing", "retired", "destroyed", "planned"):
+        assert volume.key not in keys(asking, state=state)
+    assert keys(asking, state="previewed") == [volume.key]
+    assert asking.get(f"/volumes/{volume.key}").json()["state"] == "previewed"
+    wish = asking.get(f"/volumes/{volume.key}/wish").json()
+    assert (wish["is_met"], wish["job"]) == (False, None)
+    assert keys(owner) == []
+    problem(owner.get(f"/volumes/{volume.key}"), 404, "not_found")
+
+
+def test_a_volume_that_is_made_is_planned_until_it_is_there(asking: Program) -> None:
+    volume = previewed(asking, external_id="tf-1")
+    end(preview := Job.objects.get(), State.SUCCEEDED)
+    assert send(asking, "post", f"/jobs/{preview.key}/apply").status_code == 202
+    assert keys(asking, external_id="tf-1") == [volume.key] == keys(asking, state="planned")
+    assert keys(asking, state="previewed") == [] and volume.key not in keys(asking, state="found")
+    end(Job.objects.get(dry_run=False), State.CANCELLED)
+    said = asking.get(f"/volumes/{volume.key}").json()
+    assert said["state"] == "planned"
+    assert asking.get(f"/volumes/{volume.key}/wish").json()["is_met"] is False
+
+
+def test_a_preview_holds_no_external_id(asking: Program) -> None:
+    first, second = (previewed(asking, external_id="tf-1") for _ in range(2))
+    assert first != second
+    previews = list(Job.objects.order_by("pk"))
+    for preview in previews:
+        end(preview, State.SUCCEEDED)
+    assert send(asking, "post", f"/jobs/{previews[0].key}/apply").status_code == 202
+    late = send(asking, "post", f"/jobs/{previews[1].key}/apply")
+    problem(late, 422, "external_id_taken")
+    assert not Job.objects.filter(volume=second, dry_run=False).exists()
+    taken = send(asking, "post", "/volumes/?dry_run=true", **new(scene(), external_id="tf-1"))
+    problem(taken, 422, "invalid")
 
 
 def test_a_repeated_request_makes_no_second_volume(asking: Program) -> None:
