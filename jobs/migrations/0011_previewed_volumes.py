@@ -18,6 +18,6 @@ WHERE destroyed_at IS NULL AND adopted_at IS NULL AND NOT managed
 
 class Migration(migrations.Migration):
 
-    dependencies = [("storage", "0014_previewed_volumes"), ("jobs", "0010_last_order")]
+    dependencies = [("storage", "0015_previewed_volumes"), ("jobs", "0010_last_order")]
 
     operations = [migrations.RunSQL(MARK, migrations.RunSQL.noop)]

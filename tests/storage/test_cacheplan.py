@@ -44,7 +44,7 @@ def test_a_plan_with_one_of_them_is_kept(sizes: dict[str, Any]) -> None:
 
 
 def test_plans_without_a_size_are_taken_off_sale_before_the_check_holds() -> None:
-    mend = import_module("storage.migrations.0013_cache_plan_of_a_size").MEND
+    mend = import_module("storage.migrations.0014_cache_plan_of_a_size").MEND
     with psycopg.connect(url_of("owner", connection.settings_dict["NAME"])) as owner:
         owner.execute("ALTER TABLE storage_cacheplan DROP CONSTRAINT cache_plan_size_or_ratio")
         for name, ratio in (("neither", None), ("ratio", 10)):

@@ -12,7 +12,7 @@ WHERE size_bytes IS NULL AND ratio_percent IS NULL
 
 class Migration(migrations.Migration):
 
-    dependencies = [("storage", "0012_customer_history")]
+    dependencies = [("storage", "0013_retired_seen")]
 
     operations = [
         migrations.RunSQL(MEND, migrations.RunSQL.noop),

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [("storage", "0013_cache_plan_of_a_size")]
+    dependencies = [("storage", "0014_cache_plan_of_a_size")]
 
     operations = [
         migrations.AddField("volume", "previewed_at", models.DateTimeField(blank=True, null=True)),
