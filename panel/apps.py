@@ -11,13 +11,15 @@ class PanelConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks, and who listens to orders; nothing else happens at start."""
+        """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
         from panel import checks  # noqa: F401
         from panel.billing import telling
         from panel.notices import record
+        from panel.watch import listen
 
         telling.connect()
         record.listen()
+        listen.connect()
 
 
 class StaticConfig(StaticFilesConfig):

@@ -19,8 +19,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from panel import people
-from panel.models import Invitation, User
+from panel import people, tokens
+from panel.models import Invitation, SecurityKind, User
+from panel.watch import record
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 from storage.plan import Refused
@@ -88,6 +89,9 @@ def accept(token: str, name: str, password: str) -> User:
             person.memberships.all().delete()
         person.name = name or person.name
         person.save()
+        revoked = tokens.revoke_all(person)
+        done = f"{invitation.what}; {revoked} API tokens revoked"
+        record.note(SecurityKind.PASSWORD, person, done)
     else:
         person = people.add(
             email=_new(invitation.email),
@@ -99,7 +103,7 @@ def accept(token: str, name: str, password: str) -> User:
             Member.objects.create(
                 customer=invitation.customer, user=person, role=invitation.member_role
             )
-    log.info("%s took up the invitation: %s", person.email, invitation.what)
+    record.note(SecurityKind.LINK_USED, person, invitation.what)
     return person
 
 
@@ -132,7 +136,7 @@ def _begin(email: str, lifetime: timedelta, **fields: object) -> tuple[Invitatio
         email=email, digest=_digest(token), expires_at=Now() + lifetime, **fields
     )
     made.refresh_from_db()
-    log.info("a link for %s: %s, made by %s", email, made.what, made.created_by or "a command")
+    record.note(SecurityKind.LINK_MADE, made.user or email, made.what, by=made.created_by)
     return made, token
 
 

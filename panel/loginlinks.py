@@ -17,7 +17,8 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django.urls import Resolver404, resolve, reverse
 
-from panel.models import LoginLink, User
+from panel.models import LoginLink, SecurityKind, User
+from panel.watch import record
 from storage.plan import Refused
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ def use_up(token: str) -> LoginLink | None:
     found = waiting(token)
     if found is None or not LoginLink.objects.open().filter(pk=found.pk).update(used_at=Now()):
         return None
-    log.info("%s signed in by a login link", found.user)
+    record.note(SecurityKind.LINK_USED, found.user, "login link")
     return found
 
 

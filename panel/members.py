@@ -13,8 +13,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from panel import invitation, people
-from panel.models import Invitation, User
+from panel.models import Invitation, SecurityKind, User
 from panel.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
+from panel.watch import record
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
 from storage.plan import Refused
@@ -125,6 +126,7 @@ def add_member(request: HttpRequest, pk: int) -> HttpResponse:
     if found.is_staff or not form.is_valid():
         return _page(request, found, member_form=form, code=UNPROCESSABLE)
     made = form.save()
+    record.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
     messages.success(request, f"{found} is {made.role} of {made.customer} now.")
     return redirect("person", found.pk)
 
@@ -136,12 +138,14 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
     if "remove" in request.POST:
         found.delete()
+        record.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
         messages.success(request, f"{found.user} does not belong to {found.customer} any more.")
         return redirect("person", found.user.pk)
     form = MemberRoleForm(request.POST, instance=found)
     if not form.is_valid():
         return _page(request, found.user, code=UNPROCESSABLE)
     form.save()
+    record.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
     messages.success(request, f"{found.user} is {found.role} of {found.customer} now.")
     return redirect("person", found.user.pk)
 

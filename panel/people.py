@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from allauth.account.models import EmailAddress
 from django.db import transaction
 from django.db.models import QuerySet
 
-from panel.models import User
+from panel.models import SecurityKind, User
+from panel.watch import record
 from storage.access import StaffRole
 from storage.plan import Refused
-
-log = logging.getLogger(__name__)
 
 
 @transaction.atomic
@@ -34,7 +31,7 @@ def give_role(person: User, role: StaffRole, by: User) -> None:
     if role != StaffRole.ADMIN:
         _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(staff_role=role)
-    log.info("%s made %s %s", by, person, role.label)
+    record.note(SecurityKind.ROLE, person, f"{role.label} of the staff", by=by)
 
 
 @transaction.atomic
@@ -42,13 +39,14 @@ def deactivate(person: User, by: User) -> None:
     """From the next request on they are nobody; raises `Refused` for the last active admin."""
     _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(is_active=False)
-    log.info("%s deactivated %s", by, person)
+    record.note(SecurityKind.DEACTIVATED, person, by=by)
 
 
 def reactivate(person: User, by: User) -> None:
     """Let them sign in again, with the password and role they had."""
     User.objects.filter(pk=person.pk).update(is_active=True)
-    log.info("%s reactivated %s", by, person)
+    person.is_active = True
+    record.note(SecurityKind.REACTIVATED, person, by=by)
 
 
 def is_last_admin(person: User) -> bool:

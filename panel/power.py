@@ -132,6 +132,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("home", "overview", "health", "search", "search-found", "running-jobs", "audit"),
+        "security-log",
         *("audit-export", "person", "customers", "customer", "cache-plans", "ledger"),
         *("ledger-csv", "report", "billing", "hosts", "host", "host-now", "host-advice"),
         *("host-advice-card", "host-jobs", "host-checks", "volumes", "volume", "volume-figures"),

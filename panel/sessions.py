@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -14,9 +13,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from panel.models import User
-
-log = logging.getLogger(__name__)
+from panel.models import SecurityKind, User
+from panel.watch import record
 
 
 def live(user: User) -> list[UserSession]:
@@ -44,7 +42,13 @@ def end(sessions: Iterable[UserSession]) -> None:
     Session.objects.filter(session_key__in=[each.session_key for each in ended]).delete()
     UserSession.objects.filter(pk__in=[each.pk for each in ended]).delete()
     for each in ended:
-        log.info("a session of %s from %s was ended", each.user_id, each.ip)
+        record.note(SecurityKind.SESSION_ENDED, each.user, f"from {each.ip}")
+
+
+def end_others(request: HttpRequest, user: User) -> None:
+    """End all of the person's but the one of this request."""
+    here = request.session.session_key
+    end([each for each in live(user) if each.session_key != here])
 
 
 def prune() -> int:

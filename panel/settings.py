@@ -61,6 +61,7 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 # By https a browser then takes them from this very host alone, for the whole of it.
 HOST_ONLY = "__Host-" if IS_HTTPS else ""
+KNOWN_BROWSER_COOKIE = f"{HOST_ONLY}known"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{HOST_ONLY}sessionid", f"{HOST_ONLY}csrftoken"
 # Sent by https alone. A year; not for other names of the domain, which are not ours to decide.
 SECURE_HSTS_SECONDS = env.whole("TIERCEL_HSTS_SECONDS", 31_536_000)

@@ -11,8 +11,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from panel.models import ApiToken, Scope, User
+from panel.models import ApiToken, Scope, SecurityKind, User
 from panel.models.token import KEY_LENGTH
+from panel.watch import record
 from storage.access import ORDERING_ROLES, Right, is_staff, may
 from storage.models import Member
 from storage.naming import new_key
@@ -42,6 +43,7 @@ def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple
         scopes=sorted(set(scopes)),
         expires_at=timezone.now() + timedelta(days=days),
     )
+    record.note(SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}")
     return token, f"tcl_{key}.{secret}"
 
 
@@ -68,7 +70,15 @@ def note_use(token: ApiToken, ip: str | None) -> None:
 
 def revoke(token: ApiToken) -> None:
     """From now on the token opens nothing; the first revocation stays."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        record.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
+
+
+def revoke_all(user: User) -> int:
+    """The same of all that a person has; how many there were."""
+    now = timezone.now()
+    live = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now)
+    return live.update(revoked_at=now)
 
 
 def scopes_of(user: User) -> list[str]:

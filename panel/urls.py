@@ -16,6 +16,7 @@ from panel import (
     views,
 )
 from panel.notices import pages as notice_pages
+from panel.watch import pages as watch_pages
 
 handler500 = "panel.outage.broken"
 
@@ -52,6 +53,7 @@ urlpatterns = [
     path("plans/<str:key>/delete", cacheplans.delete_plan, name="cache-plan-delete"),
     path("", include("panel.people_urls")),
     path("api/v1/", include("panel.api.urls")),
+    path("audit/security", watch_pages.security_log, name="security-log"),
     path("tokens/", token_pages.token_list, name="tokens"),
     path("tokens/<str:key>/revoke", token_pages.token_revoke, name="token-revoke"),
     path("", include("jobs.urls")),

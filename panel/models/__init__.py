@@ -15,6 +15,7 @@ from panel.models.mandate import Mandate
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
+from panel.models.security import SecurityEntry, SecurityKind
 from panel.models.stepup import StepUpCode
 from panel.models.token import ApiToken, Scope
 from panel.models.user import User
@@ -39,6 +40,8 @@ __all__ = [
     "Proof",
     "ProofState",
     "Scope",
+    "SecurityEntry",
+    "SecurityKind",
     "StepUpCode",
     "UsageLine",
     "User",

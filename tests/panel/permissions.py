@@ -156,6 +156,7 @@ TABLE = (
     # The audit trail
     Row("audit", "GET", SEE),
     Row("audit-export", "GET", SEE),
+    Row("security-log", "GET", ADMINISTER),
     # People and customers
     Row("people", "GET", ADMINISTER),
     Row("people", "POST", ADMINISTER),

@@ -1,0 +1,52 @@
+"""What the owner of an account is told when one of its keys changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.urls import reverse
+
+from panel.devices import described
+from panel.models import SecurityEntry, SecurityKind
+
+TOLD: Final = {
+    SecurityKind.PASSWORD: "The password of your account was changed.",
+    SecurityKind.FACTOR_ADDED: "A second factor was added to your account.",
+    SecurityKind.FACTOR_REMOVED: "A second factor was removed from your account.",
+    SecurityKind.CODES: "The recovery codes of your account were made anew.",
+    SecurityKind.ADDRESS: "An e-mail address of your account was changed.",
+    SecurityKind.TOKEN_MADE: "An API token was made in your name.",
+    SecurityKind.LINK_MADE: "A link was made with which a new password of your account is chosen.",
+    SecurityKind.LOCKED_OUT: "Somebody tried too often to open your account, and was stopped.",
+    SecurityKind.ROLE: "Your role was changed.",
+    SecurityKind.REACTIVATED: "Your account was opened again.",
+}
+"""Kinds that the owner hears of, and in which words."""
+
+
+def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> EmailMessage | None:
+    """The message to that address; None where the panel sends no mail."""
+    if not settings.SMTP_HOST:
+        return None
+    base: str = settings.TIERCEL_PUBLIC_URL
+    lines = [
+        TOLD[SecurityKind(entry.kind)],
+        "",
+        *([f"What:  {entry.detail}"] if entry.detail else []),
+        f"When:  {at:%Y-%m-%d %H:%M} UTC",
+        *([f"By:    {entry.actor}"] if entry.actor not in ("", entry.person) else []),
+        *([f"From:  {entry.address}, {described(user_agent)}"] if entry.address else []),
+        "",
+        "Was it you, or did you expect it? Then nothing needs to be done.",
+        "If not, sign in, sign out all other sessions, choose another password, and revoke API",
+        "tokens you do not know; or ask your provider to shut the account at once:",
+        "",
+        f"{base}{reverse('sessions')}",
+        f"{base}{reverse('tokens')}",
+    ]
+    subject = f"[Tiercel] {TOLD[SecurityKind(entry.kind)].rstrip('.')}"
+    headers = {"Auto-Submitted": "auto-generated"}
+    return EmailMessage(subject, "\n".join(lines) + "\n", to=[email], headers=headers)
