@@ -12,7 +12,7 @@ from jobs.asker import Asker, orderer
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 from jobs.outcome import has_begun
 
-NEVER_RAN = frozenset({"not_started", "busy", "occupied", "stale_fence", "stuck"})
+NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own
 lock may be taken in the middle."""
 

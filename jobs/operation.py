@@ -8,8 +8,16 @@ from typing import Any
 
 from jobs import failpoints, hosts, steps
 from jobs.clock import database_now
-from jobs.endings import PASSING, REST_SECONDS, TRIES, lasting_error, wait, wait_for_contact
-from jobs.fallback import give_up
+from jobs.endings import (
+    PASSING,
+    REST_SECONDS,
+    TRIES,
+    lasting_error,
+    touched,
+    wait,
+    wait_for_contact,
+)
+from jobs.fallback import give_up, need_attention
 from jobs.models import Job, Step, StepState
 from jobs.moves import keep
 from jobs.outcome import decode_outcome, has_changed
@@ -36,17 +44,19 @@ WORTH_A_NEW_PLAN = frozenset(
 )
 """Agent errors after which fresh facts may give another plan, or the same one may succeed."""
 
+GUEST_BUSY = "guest_busy"
 PASSES_BY = {
     "busy": timedelta(hours=1),
+    GUEST_BUSY: timedelta(hours=12),
     "occupied": timedelta(hours=12),
     "stuck": timedelta(hours=1),
     "stale_fence": timedelta(minutes=1),
 }
 """Nothing was run: something else has the volume group, a disk does not answer, another step had a
-later turn, or somebody at a terminal, a backup or a snapshot is at work on the volume. So long a
-step waits for that to pass, from when the host first said so."""
+later turn, somebody at a terminal or a snapshot is at work on the volume, or its guest is being
+backed up or moved. So long a step waits for that to pass, from when the host first said so."""
 
-REST_BETWEEN = {"occupied": 60}
+REST_BETWEEN = {"occupied": 60, GUEST_BUSY: 60}
 """Seconds between two looks at what takes hours; `REST_SECONDS` for the rest."""
 
 
@@ -108,7 +118,8 @@ def may_go_on(job: Job, step: Step) -> bool:
     code = step.error.get("code")
     if code in PASSES_BY:
         # One that is half done must stay on record; it counts as a try.
-        if not has_changed(step.commands):
+        # A guest that was told already may be told again.
+        if code == GUEST_BUSY or not has_changed(step.commands):
             return _stand_back(job, step, step.error)
         wait(job, _rest(step.error), str(step.error["message"]))
         return False
@@ -153,7 +164,12 @@ def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     since = steps.put_back(job, step, error)
     # What was before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
-    if database_now() - begun > PASSES_BY[str(error["code"])]:
+    code = str(error["code"])
+    if database_now() - begun > PASSES_BY[code]:
+        if code == GUEST_BUSY and touched(job):
+            # The volume has grown, and there is no way back from that.
+            need_attention(job, error)
+            return False
         return give_up(job, error)
     wait(job, _rest(error), str(error["message"]))
     return False

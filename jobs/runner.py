@@ -186,8 +186,9 @@ def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
 
 
 def _cancelled(job: Job, planned: Planned) -> bool:
-    """A person asked for the end before `planned`: True where the way back comes first."""
-    if touched(job) and fallback.may_turn_back(job):
+    """A person asked for the end before `planned`: True where the way back comes first. A volume
+    that has grown stays as it is, and says that its guest does not know: nothing leads back."""
+    if planned.verb != "guest.resize" and touched(job) and fallback.may_turn_back(job):
         fallback.turn_back(job, {})
         return True
     fallback.end_cancelled(job, planned.title)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from storage.difference import LEFT_OVER, Drift
 from storage.loss import loss_of_row
-from storage.naming import GROWN_TAG
+from storage.naming import grown_tags
 from storage.plan import Refused
 from storage.reboot import AGENT
 from storage.rows import VolumeRow
@@ -36,10 +36,11 @@ def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
 
 def _instead(row: VolumeRow, drift: Drift) -> str:
     lv = row.lv
-    if drift.refusal is not None and lv is not None and GROWN_TAG in lv.tags:
+    grown = grown_tags(lv.tags) if lv is not None else ()
+    if drift.refusal is not None and lv is not None and grown:
         return (
-            "Tell its guest the size by hand, then on the host: lvchange --deltag "
-            f"{GROWN_TAG} {lv.vg_name}/{lv.name}"
+            "Tell its guest the size by hand, then on the host: lvchange "
+            f"{' '.join(f'--deltag {tag}' for tag in grown)} {lv.vg_name}/{lv.name}"
         )
     if any(each.what == LEFT_OVER and each not in drift.differences for each in drift.lasting):
         # What is recorded as its cache is there and in nobody's use.

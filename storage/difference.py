@@ -10,7 +10,13 @@ from typing import Literal
 from storage.agent.retirement import is_retired
 from storage.beside import leftovers_of
 from storage.facts import LogicalVolume
-from storage.naming import FORMAT_TAG, GROWN_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
+from storage.naming import (
+    FORMAT_TAG,
+    MANAGED_TAG,
+    ZEROING_TAG,
+    grown_tags,
+    tagged_volume_key,
+)
 from storage.plan import Refused, Target, plan
 from storage.rows import VolumeRow
 from storage.space import guest_bytes
@@ -158,7 +164,7 @@ def _differences(
     yield from _of_cache(recorded, now, extent_bytes)
     if lv.cache is not None and lv.cache.policy == CLEANER:
         yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
-    if GROWN_TAG in lv.tags and lv.bcache is None:
+    if grown_tags(lv.tags) and lv.bcache is None:
         yield Difference("Guest", "knows its size", "never told that the volume has grown")
     for left in leftovers_of(row, recorded):
         yield Difference(LEFT_OVER, "nothing", left)

@@ -17,6 +17,7 @@ VOLUME_TAG_PREFIX = "tiercel.volume="
 ZEROING_TAG = "tiercel.zeroing"
 FORMAT_TAG = "tiercel.format=bcache"
 GROWN_TAG = "tiercel.grown"
+"""On a volume that is larger than its guest was told, mostly with `=` and the size it knows."""
 MOVING_TAG = "tiercel.moving"
 """On a volume that Tiercel is moving: any other pvmove is somebody else's."""
 PVMOVE_PREFIX = "pvmove"
@@ -88,6 +89,19 @@ def is_reserved_name(name: str) -> bool:
 def volume_tag(key: str) -> str:
     """The tag that ties an LV to the volume record `key`."""
     return f"{VOLUME_TAG_PREFIX}{key}"
+
+
+def grown_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags that say that a volume has grown and its guest may not know."""
+    return tuple(tag for tag in tags if tag.partition("=")[0] == GROWN_TAG)
+
+
+def size_known_to_guest(tags: tuple[str, ...]) -> int | None:
+    """The size in bytes that a volume had before it grew, by the one tag that says so."""
+    grown = grown_tags(tags)
+    match = re.fullmatch(rf"{GROWN_TAG}=(\d{{1,18}})", grown[0]) if len(grown) == 1 else None
+    known = int(match.group(1)) if match else 0
+    return known if known and known % 512 == 0 else None
 
 
 def tagged_volume_key(tags: tuple[str, ...]) -> str | None:

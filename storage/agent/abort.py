@@ -9,12 +9,14 @@ from .errors import Refusal
 from .host import Host
 
 # Each of these may stop at any moment and be taken up again from what is there: zeroing and wiping
-# begin anew, LVM puts the cache's policy back, pvmove leaves each extent in one place or the other.
+# begin anew, LVM puts the cache's policy back, pvmove leaves each extent in one place or the other,
+# and a guest may be told its size again.
 ABORTABLE = frozenset(
     (
         "bcache.flush",
         "cache.detach",
         "cache.flush",
+        "guest.resize",
         "volume.create",
         "volume.destroy",
         "volume.extend",

@@ -21,7 +21,7 @@ CODES = frozenset(
             "occupied",
         ),
         *("unsupported", "missing_tool", "dirty", "not_redundant", "not_fresh", "degraded"),
-        *("too_early", "not_retired", "occupied"),
+        *("too_early", "not_retired", "guest_busy"),
         *("needs_guest_off", "data_lost"),
         *("timeout", "cmd_failed", "op_conflict", "internal", "interrupted", "aborted"),
         *("journal_unwritable", "stale_fence", "other_panel", "not_abortable", "quota", "stuck"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Callable, TypeVar
 
-from . import dm, extents, failure, fence, journal, qmp, sysfs, undo
+from . import dm, extents, failure, fence, journal, qmp, sysfs, undo, virsh
 from .assess import assess, settled
 from .boot import FILES, remember
 from .command import REGISTER, Command, stamped
@@ -155,7 +155,9 @@ class Execution:
             if command.argv[0] == "write":
                 rc = sysfs.run(self._host, command, self._call.args, self._entry.say)
             elif command.argv[0] == "qmp":
-                rc = qmp.run(self._host, command, self._entry.say)
+                rc = qmp.run(self._host, command, self._call.args, self._entry.say)
+            elif command.argv[0] == "virsh":
+                rc = virsh.run(self._host, command, self._call.args, self._entry.say)
             else:
                 rc = self._program(command, watch)
         except Refusal as refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Callable
 
 from .command import (
@@ -21,16 +21,27 @@ from .command import (
     volume_tag,
 )
 
-# On a volume that is larger than its guest was told.
+# On a volume that is larger than its guest was told, with the size that the guest knows. Without a
+# size an older agent wrote it.
 GROWN = "tiercel.grown"
 # LVM would discard what it removes, and a disk may give back anything for discarded blocks.
 KEEP_ZEROS = ("--config", "devices/issue_discards=0")
 POLL_SECONDS = "2"
+VIRSH = ("virsh", "-q", "-c", "qemu:///system")
 
 
 def room_name(args: Args) -> str:
     """The LV that holds the room for a volume to grow into, while that is zeroed."""
     return f"x-{args['volume_key']}"
+
+
+def grown_tag(from_bytes: int | None) -> str:
+    return GROWN if from_bytes is None else f"{GROWN}={from_bytes}"
+
+
+def is_grown(tags: Iterable[str]) -> bool:
+    """Whether a guest may not know yet how large its volume is."""
+    return any(tag == GROWN or tag.startswith(f"{GROWN}=") for tag in tags)
 
 
 def extents_of(vg: str, lv: str) -> str:
@@ -58,23 +69,30 @@ def volume_extend(args: Args) -> tuple[Command, ...]:
         ),
         run("zero", *zero, watch="room_zeroed", locked=False),
         run("zeroed", "lvchange", "--deltag", ZEROING, held),
-        run("mark", "lvchange", "--addtag", GROWN, name),
+        run("mark", "lvchange", "--addtag", grown_tag(args["from_bytes"]), name),
         Command("give", give, shlex.join(give), gives=room),
         Command("extend", extend, " ".join(extend)),
     )
 
 
 def guest_resize(args: Args) -> tuple[Command, ...]:
-    """Tell the guest that holds the volume; without one it sees the size at its next start."""
+    """Tell every guest that holds the volume; one that is off sees the size at its next start. They
+    may keep whoever tells them waiting: meanwhile others may have the volume group."""
     name, size = f"{args['vg']}/{args['lv']}", args["size_bytes"]
-    told = run("told", "lvchange", "--deltag", GROWN, name)
-    if args.get("hypervisor") == "libvirt":
-        virsh = ("virsh", "blockresize", args["guest"], args["disk"], f"{size}B")
-        return (run("resize", *virsh), told)
-    if args.get("hypervisor") == "qemu":
-        shell = f"QMP of guest {args['guest']}: block_resize {name} to {size} bytes"
-        return (Command("resize", ("qmp", "block_resize", name, str(size)), shell), told)
-    return (told,)
+    commands = [
+        run(f"tell {disk['uuid']} {disk['path']}", *blockresize(disk, size), locked=False)
+        for disk in args.get("domains", ())
+    ]
+    if "guests" in args:
+        shell = f"QMP of {', '.join(args['guests'])}: block_resize {name} to {size} bytes"
+        words = ("qmp", "block_resize", name, str(size))
+        commands.append(Command("tell", words, shell, locked=False))
+    told = run("told", "lvchange", "--deltag", grown_tag(args.get("from_bytes")), name)
+    return (*commands, told)
+
+
+def blockresize(disk: Mapping[str, str], size_bytes: int) -> tuple[str, ...]:
+    return (*VIRSH, "blockresize", disk["uuid"], disk["path"], f"{size_bytes}B")
 
 
 def volume_move(args: Args) -> tuple[Command, ...]:

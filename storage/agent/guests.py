@@ -1,41 +1,57 @@
 """Guests that a machine's configuration names, running or not, with the devices they use.
 
 Every reader is tolerant: these files are written by other programs and by people. Each yields
-`Guest`s; which volume a path means is decided by the caller, by device number.
+`Guest`s; which volume a path means is decided by the caller, by device number. The format of an
+image is "" where nobody says it: only one that is called raw is the device as it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from . import libvirt, names
 from .dm import text
 from .host import Host, MissingTool, TimedOut
 
-LIBVIRT = ("/etc/libvirt/qemu", "/run/libvirt/qemu", "/etc/libvirt/libxl", "/run/libvirt/libxl")
+# Block drivers of QEMU that change nothing of what they stand on; a job puts in the last three.
+FILTERS = frozenset(("throttle", "copy-on-read", "copy-before-write", "mirror_top", "commit_top"))
+PROTOCOLS = frozenset(("host_device", "file"))
+NODES_LIMIT = 16
 PROXMOX = ("/etc/pve/qemu-server", "/etc/pve/lxc")
 _PROXMOX_DISK = re.compile(r"((?:virtio|scsi|sata|ide|efidisk|tpmstate|mp|unused)\d+|rootfs): (.+)")
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest's disk. `path` is a device path as configured, or `device` its "MAJOR:MINOR"."""
+    """A guest's disk. `path` is a device path as configured, or `device` its "MAJOR:MINOR";
+    `domain` is libvirt's UUID of the guest."""
 
     kind: str
     name: str
     disk: str
     path: str = ""
     device: str = ""
+    format: str = ""
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A disk of a QEMU command line; `disk` is vdX for virtio-blk, else ""."""
+
+    path: str
+    disk: str
+    format: str
 
 
 def configured(host: Host) -> Iterator[Guest]:
-    for folder in LIBVIRT:
-        for name in host.list(folder):
-            if name.endswith(".xml"):
-                yield from libvirt(host.read(f"{folder}/{name}") or b"")
+    for each in libvirt.disks(host):
+        yield Guest(
+            "libvirt", each.name, each.target, each.path, format=each.format, domain=each.uuid
+        )
     storages = proxmox_storages(text(host, "/etc/pve/storage.cfg"))
     for folder in PROXMOX:
         for name in host.list(folder):
@@ -46,23 +62,6 @@ def configured(host: Host) -> Iterator[Guest]:
         if name.endswith(".cfg"):
             yield from xen_config(text(host, f"/etc/xen/{name}"))
     yield from xen_running(host)
-
-
-def libvirt(document: bytes) -> Iterator[Guest]:
-    """A domain's XML; a status file of a running one wraps it in <domstatus>."""
-    try:
-        root = ElementTree.fromstring(document)  # noqa: S314 (root's own files)
-    except ElementTree.ParseError:
-        return
-    domain = root if root.tag == "domain" else root.find("domain")
-    if domain is None:
-        return
-    name = domain.findtext("name") or ""
-    for disk in domain.iterfind("./devices/disk"):
-        source, target = disk.find("source"), disk.find("target")
-        path = "" if source is None else source.get("dev") or source.get("file") or ""
-        if path:
-            yield Guest("libvirt", name, "" if target is None else target.get("dev") or "", path)
 
 
 def proxmox_storages(config: str) -> Mapping[str, str]:
@@ -85,7 +84,7 @@ def proxmox_storages(config: str) -> Mapping[str, str]:
 def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Guest]:
     """A guest's own section; snapshots follow below in [brackets]."""
     own = re.split(r"(?m)^\[", config, maxsplit=1)[0]
-    names = re.findall(r"(?m)^(?:name|hostname): (\S+)", own)
+    named = re.findall(r"(?m)^(?:name|hostname): (\S+)", own)
     for line in own.splitlines():
         match = _PROXMOX_DISK.fullmatch(line.strip())
         if match is None:
@@ -96,7 +95,17 @@ def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Gue
         if storage in storages and lv:
             path = f"/dev/{storages[storage]}/{lv}"
         if path:
-            yield Guest("proxmox", names[0] if names else vmid, match.group(1), path)
+            image = _proxmox_format(lv or volume, match.group(2))
+            name = named[0] if named else vmid
+            yield Guest("proxmox", name, match.group(1), path, format=image)
+
+
+def _proxmox_format(lv: str, options: str) -> str:
+    """As the option says, else by the name: LVM storages hold raw images, or NAME.qcow2."""
+    said = re.search(r",format=([a-z0-9]+)(?:,|$)", options)
+    if said:
+        return said.group(1)
+    return "qcow2" if lv.endswith(".qcow2") else "raw"
 
 
 def xen_config(config: str) -> Iterator[Guest]:
@@ -158,31 +167,51 @@ def qemu_name(words: Sequence[str]) -> str | None:
     return None
 
 
-def qemu_disks(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """(path, disk) of each drive of a QEMU command line; disk is vdX for virtio-blk, else ""."""
-    nodes: dict[str, str] = {}
-    drives: list[tuple[str, str]] = []
+def qemu_uuid(words: Sequence[str]) -> str:
+    """UUID after `-uuid` of a QEMU command line, as libvirt gives it; "" where there is none."""
+    for word, value in zip(words, words[1:]):
+        if word in ("-uuid", "--uuid"):
+            try:
+                return names.uuid(value)
+            except ValueError:
+                return ""
+    return ""
+
+
+def qemu_disks(words: Sequence[str]) -> tuple[Drive, ...]:
+    """Each drive of a QEMU command line."""
+    nodes: dict[str, _Image] = {}
+    drives: list[tuple[_Image, str]] = []
     devices: list[str] = []
     for word, value in zip(words, words[1:]):
         option = word.lstrip("-")
         if option == "drive":
             fields = _fields(value)
-            path = fields.get("file", "")
+            image = _Image(fields.get("file", ""), fields.get("format", fields.get("driver", "")))
             if fields.get("if", "ide") == "none":
-                nodes[fields.get("id", "")] = path
+                nodes[fields.get("id", "")] = image
             else:
-                drives.append((path, fields.get("if", "ide")))
+                drives.append((image, fields.get("if", "ide")))
         elif option == "blockdev":
-            _node(value, nodes)
+            document = _json(value) if value.startswith("{") else dict(_fields(value))
+            _node(document, nodes)
         elif option == "device":
             fields = _fields(value)
             if value.startswith("virtio-blk") or fields.get("driver", "").startswith("virtio-blk"):
                 devices.append(fields.get("drive", ""))
-    virtio = [path for path, interface in drives if interface == "virtio"]
-    virtio += [nodes.get(node, "") for node in devices]
+    virtio = [image.path for image, interface in drives if interface == "virtio"]
+    virtio += [nodes[node].path if node in nodes else "" for node in devices]
     named = {path: f"vd{chr(ord('a') + at)}" for at, path in enumerate(virtio[:26]) if path}
-    every = [path for path, _ in drives] + list(nodes.values())
-    return tuple((path, named.get(path, "")) for path in every if path)
+    every = [image for image, _ in drives] + list(nodes.values())
+    return tuple(
+        Drive(each.path, named.get(each.path, ""), each.format) for each in every if each.path
+    )
+
+
+def node(document: str) -> Drive:
+    """What a block node given as JSON stands on."""
+    image = _node(_json(document), {})
+    return Drive(image.path, "", image.format)
 
 
 def _fields(value: str) -> dict[str, str]:
@@ -193,18 +222,42 @@ def _fields(value: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in parts if "=" in part)
 
 
-def _node(value: str, nodes: dict[str, str]) -> None:
-    """A -blockdev: a node has a file name, or stands on another node (`file`)."""
-    document = _json(value) if value.startswith("{") else dict(_fields(value))
-    name, path = document.get("node-name"), document.get("filename")
+@dataclass(frozen=True)
+class _Image:
+    path: str
+    format: str
+
+
+def _node(
+    document: Mapping[str, object], nodes: dict[str, _Image], depth: int = NODES_LIMIT
+) -> _Image:
+    """The image of a -blockdev, which is noted under its name: it has a file name, or stands on
+    another node (`file`)."""
     inner = document.get("file")
-    if isinstance(inner, dict):
-        path = inner.get("filename")
+    path = document.get("filename") or document.get("file.filename")
+    if isinstance(inner, dict) and depth:
+        below = _node(inner, nodes, depth - 1)
     elif isinstance(inner, str):
-        path = nodes.get(inner)
-    path = path or document.get("file.filename")
-    if isinstance(name, str) and isinstance(path, str):
-        nodes[name] = path
+        below = nodes.get(inner, _Image("", ""))
+    else:
+        below = _Image(path if isinstance(path, str) else "", "raw")
+    image = _Image(below.path, image_format(document, below.format))
+    name = document.get("node-name")
+    if isinstance(name, str):
+        nodes[name] = image
+    return image
+
+
+def image_format(document: Mapping[str, object], below: str) -> str:
+    """What a block node makes of the node below it."""
+    driver = document.get("driver")
+    if not isinstance(driver, str):
+        return ""
+    if driver in FILTERS or driver in PROTOCOLS:
+        return below
+    if driver != "raw":
+        return driver
+    return "slice" if "offset" in document or "size" in document else below
 
 
 def _json(value: str) -> dict[str, object]:

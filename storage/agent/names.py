@@ -19,6 +19,7 @@ _PART = r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,126}"
 _DEVICE = re.compile(rf"{_PART}(?:/{_PART}){{0,2}}")
 _GUEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+@-]{0,63}")
 _DISK = re.compile(r"[a-z]{2,8}[0-9]{0,3}")
+_FORMAT = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _KERNEL_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 _SERIAL = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
@@ -93,6 +94,51 @@ def disk(value: Any) -> str:
 def device(value: Any) -> str:
     """A device name below /dev; no part starts with a dot, so nothing leads out of /dev."""
     return _text(value, _DEVICE, "a device name below /dev, such as md0 or mapper/x")
+
+
+def device_path(value: Any) -> str:
+    """A whole path below /dev, as a guest's configuration names its disk."""
+    expected = "a path below /dev"
+    if not isinstance(value, str) or not value.startswith("/dev/"):
+        raise ValueError(expected)
+    _text(value[len("/dev/") :], _DEVICE, expected)
+    return value
+
+
+def image_format(value: Any) -> str:
+    """What a guest's disk is written as: raw, qcow2, luks."""
+    return _text(value, _FORMAT, "the format of an image, such as raw or qcow2")
+
+
+def guests(value: Any) -> tuple[str, ...]:
+    expected = "a list of 1 to 16 different names of guests"
+    if not isinstance(value, list) or not 1 <= len(value) <= 16:
+        raise ValueError(expected)
+    names = tuple(guest(item) for item in value)
+    if len(set(names)) != len(names):
+        raise ValueError(expected)
+    return names
+
+
+def domains(value: Any) -> tuple[dict[str, str], ...]:
+    """Disks of libvirt's domains, by what no other domain can have: its UUID, and the path of the
+    disk. virsh takes a name of digits for the number of a running domain."""
+    expected = "a list of 1 to 16 different disks of libvirt's domains, each with uuid and path"
+    if not isinstance(value, list) or not 1 <= len(value) <= 16:
+        raise ValueError(expected)
+    disks = []
+    for item in value:
+        if not isinstance(item, dict) or set(item) != {"uuid", "path"}:
+            raise ValueError(expected)
+        disks.append({"uuid": uuid(item["uuid"]), "path": device_path(item["path"])})
+    if len({(each["uuid"], each["path"]) for each in disks}) != len(disks):
+        raise ValueError(expected)
+    return tuple(disks)
+
+
+def quoted(value: Any) -> str:
+    """What QEMU, libvirt or a guest said, as a sentence may quote it: one printable line, cut."""
+    return "".join(each if each.isprintable() else "?" for each in str(value)[:200])
 
 
 def kernel_name(value: Any) -> str:

@@ -104,9 +104,9 @@ MUTATING: Mapping[str, Shape] = {
     "guest.resize": _shape(
         {"lv": names.lv_name, "size_bytes": names.size_bytes},
         {
-            "hypervisor": names.choice("qemu", "libvirt"),
-            "guest": names.guest,
-            "disk": names.disk,
+            "from_bytes": names.size_bytes,
+            "guests": names.guests,
+            "domains": names.domains,
         },
         expects="lv_uuid",
     ),

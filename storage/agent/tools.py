@@ -21,8 +21,8 @@ TICK_SECONDS = 0.5
 TURN_SECONDS = 0.02
 # So long a reader that was killed may take to go.
 DEATH_SECONDS = 1.0
-# They ask systemd, not a disk: what hangs does not keep them from answering.
-NO_READERS = frozenset(("systemctl", "busctl"))
+# They ask systemd or libvirt, not a disk: what hangs does not keep them from answering.
+NO_READERS = frozenset(("systemctl", "busctl", "virsh"))
 ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",
     "PATH": ":".join(FOLDERS),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable
 
-from . import guests
+from . import guests, names
 from .dm import text
 from .host import Host
 from .paths import Paths
@@ -20,8 +20,34 @@ _UDEV = re.compile(r"(?m)^\d+:[^:]*:/system\.slice/systemd-udevd\.service(/udev)
 User = dict[str, Any]
 
 
-def user(kind: str, name: str, disk: str = "", pid: int | None = None) -> User:
-    return {"kind": kind, "name": name, "disk": disk, "pid": pid}
+def user(
+    kind: str,
+    name: str,
+    disk: str = "",
+    pid: int | None = None,
+    *,
+    format: str = "",
+    domain: str = "",
+    path: str = "",
+) -> User:
+    """`format` is how the guest's image is written on the device ("" = nobody says it), `domain`
+    and `path` are what libvirt knows the guest and its disk by. All of it was written by others."""
+    return {
+        "kind": kind,
+        "name": names.quoted(name),
+        "disk": names.quoted(disk),
+        "pid": pid,
+        "format": _valid(names.image_format, format),
+        "domain": _valid(names.uuid, domain),
+        "path": _valid(names.device_path, path),
+    }
+
+
+def _valid(check: Callable[[Any], str], value: str) -> str:
+    try:
+        return check(value)
+    except ValueError:
+        return ""
 
 
 def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
@@ -49,12 +75,28 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
 
 def _merge(found: list[User], configured: User) -> None:
     for running in found:
-        same_guest = running["name"] == configured["name"]
-        if same_guest and running["kind"] in ("qemu", configured["kind"]):
+        if running["kind"] in ("qemu", configured["kind"]) and _same_guest(running, configured):
             running["kind"] = configured["kind"]
             running["disk"] = configured["disk"] or running["disk"]
+            if running["domain"] == configured["domain"]:
+                running["path"] = configured["path"]
+            said = [each for each in (running["format"], configured["format"]) if each]
+            running["format"] = _image(said)
             return
     found.append(configured)
+
+
+def _same_guest(running: User, configured: User) -> bool:
+    """libvirt's UUID decides where both have one: a name is given anew."""
+    if running["domain"] and configured["domain"]:
+        return bool(running["domain"] == configured["domain"])
+    return bool(running["name"] == configured["name"])
+
+
+def _image(formats: Sequence[str]) -> str:
+    """The format of a disk of which several are said: raw only where all of them are."""
+    other = next((each for each in formats if each not in ("", "raw")), "")
+    return other if other or not formats or "" in formats else "raw"
 
 
 def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
@@ -91,10 +133,14 @@ def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[
     if not re.match(r"qemu|kvm", program):
         return [(device, user("process", comm, pid=int(pid))) for device in sorted(opened)]
     name = guests.qemu_name(words) or comm
-    disks = {paths.device(path): disk for path, disk in guests.qemu_disks(words)}
-    return [
-        (device, user("qemu", name, disks.get(device, ""), int(pid))) for device in sorted(opened)
-    ]
+    found = []
+    for device in sorted(opened):
+        drives = [each for each in guests.qemu_disks(words) if paths.device(each.path) == device]
+        image = _image([each.format for each in drives])
+        disk = next((each.disk for each in drives if each.disk), "")
+        uuid = guests.qemu_uuid(words)
+        found.append((device, user("qemu", name, disk, int(pid), format=image, domain=uuid)))
+    return found
 
 
 def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
@@ -103,7 +149,10 @@ def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[s
     for guest in guests.configured(host):
         device = guest.device or paths.device(guest.path)
         if device in devices:
-            found.append((device, user(guest.kind, guest.name, guest.disk)))
+            path = guest.path if guest.kind == "libvirt" else ""
+            image, uuid = guest.format, guest.domain
+            names = (guest.kind, guest.name, guest.disk)
+            found.append((device, user(*names, format=image, domain=uuid, path=path)))
     return found
 
 

@@ -82,12 +82,17 @@ class BcacheBacking:
 
 @dataclass(frozen=True, slots=True)
 class VolumeUser:
-    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process."""
+    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
+    `format` is how a guest's image is written on it, "" where nobody says so; `domain` and `path`
+    are the guest's UUID and the disk's path as libvirt has them. An older agent says none."""
 
     kind: str
     name: str
     disk: str
     pid: int | None
+    format: str = ""
+    domain: str = ""
+    path: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} · {self.disk}" if self.disk else self.name

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from storage.agent.names import disk as disk_name
 from storage.agent.names import guest as guest_name
 from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
-    GROWN_TAG,
     MANAGED_TAG,
+    grown_tags,
     room_name,
+    size_known_to_guest,
     tagged_volume_key,
 )
 from storage.plan.draft import Draft, Refused
@@ -24,6 +24,7 @@ from storage.wish import MIB, Tier, Wish
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 QEMU_KINDS = ("qemu", "proxmox")
+TOLD = (*QEMU_KINDS, "libvirt")
 SIMPLE = (("linear",), ("cache",))
 SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
 
@@ -74,17 +75,20 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
     """Make the LV `size_bytes` large, where it is smaller, and tell the guest that holds it; take
     away what a broken attempt left."""
     more = size_bytes - lv.size_bytes
+    grown = grown_tags(lv.tags)
     left = left_room(draft)
     if left is not None and (more <= 0 or left.size_bytes != more):
         _tidy(draft, lv, left)
     if more > 0:
         _extend(draft, lv, size_bytes, left)
-    if (more > 0 or GROWN_TAG in lv.tags) and lv.bcache is None:
-        _tell(draft, lv, max(size_bytes, lv.size_bytes))
+    if (more > 0 or grown) and lv.bcache is None:
+        known = size_known_to_guest(lv.tags) if grown else lv.size_bytes
+        _tell(draft, lv, max(size_bytes, lv.size_bytes), known)
 
 
 def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
     _simple(draft, lv)
+    _demand_raw(draft, lv)
     more = size_bytes - lv.size_bytes
     if draft.wish.layout == "bcache":
         raise _guest_off(draft, lv, size_bytes)
@@ -136,29 +140,61 @@ def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
     draft.free(left)
 
 
-def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
-    """libvirt and QEMU are told; Xen's back end looks by itself; a guest that is off needs
-    nothing."""
-    told: dict[str, Any] = {}
-    user = next((user for user in lv.users if _reachable(user)), None)
-    if user is not None:
-        hypervisor = "qemu" if user.kind in QEMU_KINDS else "libvirt"
-        told = {"hypervisor": hypervisor, "guest": user.name}
-        if hypervisor == "libvirt":
-            told["disk"] = user.disk
-    title = "Tell the guest the new size" if told else "No guest has to be told the new size"
-    draft.add("guest.resize", title, turns=True, size_bytes=size_bytes, **told)
+def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | None) -> None:
+    """libvirt and QEMU are told, each guest of them; Xen's back end looks by itself; a guest that
+    is off needs nothing. Told is only who has a raw image of `from_bytes`: any other size than the
+    guest's own would cut or overrun what is in the image."""
+    running = [user for user in lv.users if user.pid is not None and user.kind in TOLD]
+    told = [user for user in running if not _why_not(user, from_bytes)]
+    args: dict[str, Any] = {} if from_bytes is None else {"from_bytes": from_bytes}
+    names = sorted({user.name for user in told if user.kind in QEMU_KINDS})
+    domains = sorted({(user.domain, user.path) for user in told if user.kind == "libvirt"})
+    if names:
+        args["guests"] = names
+    if domains:
+        args["domains"] = [{"uuid": uuid, "path": path} for uuid, path in domains]
+    title = "No guest has to be told the new size" if not running else "No guest is told the size"
+    if told:
+        title = f"Tell {_and(sorted({user.name for user in told}))} the new size"
+    for user in running:
+        if user not in told:
+            why = _why_not(user, from_bytes)
+            title += f"; {user.name:.40} sees it at its next start: {why}"
+    # Who is told may keep us waiting: meanwhile other jobs may have the group.
+    draft.add("guest.resize", title, polled=True, turns=True, size_bytes=size_bytes, **args)
 
 
-def _reachable(user: VolumeUser) -> bool:
-    """A guest that runs and whose names a command can take."""
-    if user.pid is None or user.kind not in (*QEMU_KINDS, "libvirt"):
-        return False
+def _why_not(user: VolumeUser, from_bytes: int | None) -> str:
+    """Why a running guest is not told, in words; "" where it is."""
+    if user.format != "raw":
+        return f"its image is {user.format or 'of an unknown format'}"
+    if from_bytes is None:
+        return "what size it knows is not on record"
+    if user.kind == "libvirt":
+        return "" if user.domain and user.path else "libvirt does not say which domain it is"
     try:
         guest_name(user.name)
-        return user.kind in QEMU_KINDS or bool(disk_name(user.disk))
     except ValueError:
-        return False
+        return "its name is none that a command could take"
+    return ""
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(f"{name:.60}" for name in names[:4])
+
+
+def _demand_raw(draft: Draft, lv: LogicalVolume) -> None:
+    """Refuse to grow a volume with an image on it that has a size of its own, whether its guest
+    runs or not: more room would be no larger disk."""
+    other = next((user for user in lv.users if user.format not in ("", "raw")), None)
+    if other is not None:
+        raise Refused(
+            "unsupported",
+            f"{draft.vg.name}/{lv.name} holds no raw disk: the image of {other} on it is "
+            f"{other.format}, with a size of its own.",
+            "Resize it with its hypervisor, which knows the image (qm disk resize, virsh "
+            "blockresize); Tiercel extends raw disks.",
+        )
 
 
 def move(draft: Draft) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from storage.facts import LogicalVolume
 from storage.naming import (
     FORMAT_TAG,
-    GROWN_TAG,
     MANAGED_TAG,
     ZEROING_TAG,
+    grown_tags,
     is_reserved_name,
     tagged_volume_key,
     tagged_volume_keys,
@@ -45,7 +45,7 @@ def exist(draft: Draft) -> None:
         return
     if not _is_ours(draft, lv):
         _tag(draft, lv)
-    if GROWN_TAG in lv.tags and size_bytes < lv.size_bytes:
+    if grown_tags(lv.tags) and size_bytes < lv.size_bytes:
         raise Refused(
             "grown",
             f"{vg.name}/{lv.name} has grown already, and a volume never becomes smaller.",

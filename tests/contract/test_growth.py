@@ -37,15 +37,15 @@ def test_a_held_volume_grows_into_zeros_and_its_guest_sees_it(agent: Agent, worl
         outcome = agent.do("volume.extend", args)
         grown = agent.lv(volume)
         assert grown["size_bytes"] == VOLUME_BYTES + MORE
-        assert "tiercel.grown" in grown["tags"]
+        assert f"tiercel.grown={VOLUME_BYTES}" in grown["tags"]
         assert argvs(outcome["commands"]) == argvs(step["commands"])
         assert outcome["progress"]["total_bytes"] == MORE
         assert world.guest_sees("web12") == VOLUME_BYTES
         told = {
             "lv": volume,
             "size_bytes": VOLUME_BYTES + MORE,
-            "hypervisor": "qemu",
-            "guest": "web12",
+            "from_bytes": VOLUME_BYTES,
+            "guests": ["web12"],
         }
         said = agent.do("guest.resize", told)["lines"]
         assert any(f"sees {VOLUME_BYTES + MORE} bytes" in line["text"] for line in said)
@@ -65,9 +65,9 @@ def test_a_cached_volume_grows_with_its_cache(agent: Agent, world: World) -> Non
     lv = agent.lv(volume)
     assert lv["size_bytes"] == VOLUME_BYTES + MORE and lv["cache"]["pool"] == pool
     # Nobody holds it: the next start of the guest shows the size.
-    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE}
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
     assert argvs(agent.do("guest.resize", size)["commands"]) == [
-        ["lvchange", "--deltag", "tiercel.grown", f"vg0/{volume}"]
+        ["lvchange", "--deltag", f"tiercel.grown={VOLUME_BYTES}", f"vg0/{volume}"]
     ]
 
 

@@ -9,7 +9,7 @@ from storage.agent.host import Result
 from tests.fake.argv import Line, failed, parse, said
 from tests.fake.group import Steps, find, not_found, refuses_change, writer
 from tests.fake.machine import Machine
-from tests.fake.parts import EXTENT, SECTOR, Lv, ModelGap, Move, Pv, Run, Vg
+from tests.fake.parts import EXTENT, SECTOR, Lv, ModelGap, Move, Process, Pv, Run, Vg
 
 POLL_SECONDS = 0.5
 _PLACE = re.compile(r"(/dev/[^:]+)((?::\d+-\d+)+)")
@@ -196,10 +196,35 @@ def mirror_status(machine: Machine) -> Result:
     return Result(0, "".join(lines))
 
 
+VIRSH = ["virsh", "-q", "-c", "qemu:///system"]
+
+
 def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
-    command, domain, disk, size = argv[1:]
-    if command != "blockresize":
+    """Domains by UUID and disks by path, as virsh 9 speaks of them with -q."""
+    if argv[:4] != VIRSH:
         raise ModelGap(" ".join(argv))
     yield 0.1
-    machine.domains[domain, disk] = _bytes(size)
-    return Result(0, f"Block device '{disk}' is resized\n\n")
+    command, who, *words = argv[4:]
+    process = next((each for each in machine.processes if who in _names(each)), None)
+    if process is None:
+        return Result(1, "", f"error: failed to get domain '{who}'\n")
+    device = next(iter(process.sizes))
+    if words and words[0] != device:
+        return Result(1, "", f"error: invalid argument: disk {words[0]} not found\n")
+    if command == "domjobinfo":
+        operation = f"Operation:        {process.job.title()}\n" if process.job else ""
+        kind = "Unbounded" if process.job else "None"
+        return Result(0, f"Job type:         {kind}\n{operation}")
+    if command == "blockjob":
+        return Result(0)
+    if command == "domblkinfo":
+        return Result(0, f"Capacity:       {process.sizes[device]}\nAllocation:     0\n")
+    if command != "blockresize":
+        raise ModelGap(" ".join(argv))
+    process.sizes[device] = _bytes(words[1])
+    return Result(0, f"Block device '{words[0]}' is resized\n")
+
+
+def _names(process: Process) -> list[str]:
+    words = process.argv
+    return [words[words.index("-uuid") + 1]] if "-uuid" in words else []

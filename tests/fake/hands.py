@@ -155,11 +155,27 @@ class Hands:
             origin.role = "public,origin,thickorigin"
         return made
 
-    def guest(self, name: str, path: str) -> Process:
+    def guest(self, name: str, path: str, *, image: str = "raw") -> Process:
         """A paused QEMU that holds `path` (/dev/VG/LV or /dev/bcacheN) open as its vda."""
-        drive = f"file={path},if=virtio,format=raw"
+        drive = f"file={path},if=virtio,format={image}"
         argv = ["qemu-system-x86_64", "-S", "-name", name, "-drive", drive]
         argv += ["-qmp", f"unix:{monitor.path(name)},server=on,wait=off"]
+        return self._qemu(argv, path)
+
+    def domain(self, name: str, path: str, uuid: str, *, image: str = "raw") -> Process:
+        """A guest of libvirt, which keeps the monitor for itself."""
+        disk = f"<driver name='qemu' type='{image}'/><source dev='{path}'/><target dev='vda'/>"
+        xml = (
+            f"<domain><name>{name}</name><uuid>{uuid}</uuid><devices><disk type='block'>{disk}"
+            "</disk></devices></domain>"
+        )
+        self.host.save(f"/etc/libvirt/qemu/{name}.xml", xml.encode())
+        self.host.save(f"/run/libvirt/qemu/{name}.xml", f"<domstatus>{xml}</domstatus>".encode())
+        drive = f"file={path},if=virtio,format={image}"
+        argv = ["qemu-system-x86_64", "-name", f"guest={name}", "-uuid", uuid, "-drive", drive]
+        return self._qemu(argv, path)
+
+    def _qemu(self, argv: list[str], path: str) -> Process:
         with self.host.changing() as machine:
             pid = 1000 + len(machine.processes) + machine.drawn
             sizes = {path: monitor.size_of(machine, path)}

@@ -35,7 +35,6 @@ class Machine:
     flush_bytes_per_second: float = 64 * MIB
     zero_bytes_per_second: float = 256 * MIB
     move_bytes_per_second: float = 128 * MIB
-    domains: dict[tuple[str, str], int] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)

@@ -33,18 +33,31 @@ def answer(machine: Machine, socket: str, command: Mapping[str, Any]) -> Any:
         raise FileNotFoundError(2, "No such file or directory", socket)
     device = next(iter(process.sizes))
     if command["execute"] == "query-block":
-        image = {"filename": device, "format": "raw", "virtual-size": process.sizes[device]}
-        inserted = {"file": device, "node-name": "#block100", "drv": "raw", "image": image}
+        kind = image_of(process)
+        image = {"filename": device, "format": kind, "virtual-size": process.sizes[device]}
+        inserted = {"file": device, "node-name": "#block100", "drv": kind, "image": image}
         return [{"device": "virtio0", "inserted": inserted}, {"device": "floppy0"}]
+    if command["execute"] == "query-block-jobs":
+        return [{"device": "job0", "type": process.job}] if process.job else []
+    if command["execute"] == "query-migrate":
+        return {}
     if command["execute"] != "block_resize":
         raise ModelGap(f"QMP {command}")
     arguments = command["arguments"]
     if arguments["device"] != "virtio0":
         raise OSError("Cannot find device")
+    if process.job:
+        raise OSError("Device 'virtio0' is in use")
     if arguments["size"] > size_of(machine, device):
         raise OSError("Cannot grow device files")
     process.sizes[device] = arguments["size"]
     return {}
+
+
+def image_of(process: Process) -> str:
+    """The format that its command line gives its disk."""
+    drive = next(word for word in process.argv if word.startswith("file="))
+    return drive.rpartition("format=")[2]
 
 
 def _listens(process: Process, socket: str) -> bool:

@@ -337,7 +337,7 @@ class Load:
 @dataclass(eq=False)
 class Process:
     """A process with devices open, as a guest has. `opened` are kernel names. `sizes` is what a
-    QEMU took for the size of each of its disks."""
+    QEMU took for the size of each of its disks, `job` what it does with them: a backup."""
 
     pid: int
     comm: str
@@ -345,3 +345,4 @@ class Process:
     paths: list[str]
     sizes: dict[str, int] = field(default_factory=dict)
     cgroup: str = "/user.slice"
+    job: str = ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils.timezone import now
 
 from jobs import runner
 from jobs.decisions import resume
-from jobs.models import Job, Kind, State
+from jobs.models import Job, Kind, State, StepState
 from jobs.queue import cancel, submit
 from jobs.refresh import refresh
 from storage.models import Host
@@ -14,7 +17,9 @@ from storage.plan import Refused
 from storage.wish import GIB, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
+from tests.fake.parts import Process
 from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume
+from tests.jobs.test_patience import pass_time
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
@@ -118,14 +123,114 @@ def test_a_guest_that_cannot_be_told_leaves_the_job_to_a_person(
     guest = fake_host.root.guest("web12", f"/dev/vg0/v-{volume.key}")
 
     def refuse(path: str, commands: object) -> None:
-        raise OSError("timed out")
+        raise OSError("Cannot find device")
 
     with monkeypatch.context() as broken:
         broken.setattr(fake_host, "qmp", refuse)
         job = done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB))
     assert (job.state, job.turned) == (State.NEEDS_ATTENTION, True)
-    assert "timed out" in job.error["message"]
+    assert "Cannot find device" in job.error["message"]
     resume(job, None)
     drive(job)
     assert job.state == State.SUCCEEDED
     assert guest.sizes == {f"/dev/vg0/v-{volume.key}": 2 * GIB}
+
+
+def backed_up(enrolled: Host, fake_host: FakeHost) -> tuple[Job, Process]:
+    """An extension that has come as far as its guest, of which a backup is being made."""
+    volume = new_volume(enrolled)
+    assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
+    guest = fake_host.root.guest("web12", f"/dev/vg0/v-{volume.key}")
+    with fake_host.changing():
+        guest.job = "backup"
+    return done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB)), guest
+
+
+def again(job: Job) -> Job:
+    """A worker takes the job when its rest is over."""
+    Job.objects.filter(pk=job.pk).update(not_before=None)
+    runner.run(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def test_a_backup_of_the_guest_is_waited_for_by_name_for_hours(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    job, guest = backed_up(enrolled, fake_host)
+    for _ in range(5):
+        assert (job.state, job.explanation) == (State.WAITING, "The guest is busy: backup running.")
+        assert job.not_before is not None and job.not_before - now() > timedelta(seconds=50)
+        pass_time(job, 2 * 3600)
+        again(job)
+    assert list(guest.sizes.values()) == [GIB]
+    with fake_host.changing():
+        guest.job = ""
+    drive(job)
+    assert job.state == State.SUCCEEDED
+    assert list(guest.sizes.values()) == [2 * GIB]
+
+
+def test_a_backup_that_never_ends_brings_the_job_before_a_person(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    job, guest = backed_up(enrolled, fake_host)
+    pass_time(job, 13 * 3600)
+    again(job)
+    assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "guest_busy")
+    with fake_host.changing():
+        guest.job = ""
+    resume(job, None)
+    drive(job)
+    assert job.state == State.SUCCEEDED
+
+
+def test_a_job_that_waits_for_a_backup_can_be_cancelled_and_the_guest_told_later(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    job, guest = backed_up(enrolled, fake_host)
+    cancel(job, None)
+    drive(job)
+    assert job.state == State.CANCELLED
+    volume = job.its_volume
+    with fake_host.changing():
+        guest.job = ""
+    assert done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB)).state == State.SUCCEEDED
+    assert list(guest.sizes.values()) == [2 * GIB]
+
+
+def test_while_a_guest_is_told_other_jobs_have_the_group(
+    enrolled: Host, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt hangs: the worker leaves, the volume waits, and no other one does."""
+    monkeypatch.setattr(runner, "HOLD_SECONDS", 0.1)
+    volume = new_volume(enrolled)
+    assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
+    path = f"/dev/vg0/v-{volume.key}"
+    fake_host.root.domain("42", path, "00000000-0000-4000-8000-000000000042")
+    hanging = fake_host.pause_next("virsh")
+    job = submit(kind=Kind.EXTEND_VOLUME, volume=volume, wish=Wish(2 * GIB), actor=None)
+    for _ in range(50):
+        if hanging.reached.wait(0.05):
+            break
+        again(job)
+    assert job.step_set.get(verb="guest.resize").state == StepState.RUNNING
+    other = submit(kind=Kind.CREATE_VOLUME, volume=new_volume(enrolled), wish=Wish(GIB), actor=None)
+    drive(other)
+    assert other.state == State.SUCCEEDED
+    hanging.resume()
+    drive(job)
+    assert job.state == State.SUCCEEDED
+    assert fake_host.machine.processes[0].sizes == {path: 2 * GIB}
+
+
+def test_an_image_with_a_size_of_its_own_refuses_the_extension_before_anything_is_done(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    volume = new_volume(enrolled)
+    assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
+    fake_host.root.guest("web12", f"/dev/vg0/v-{volume.key}", image="qcow2")
+    job = done(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB))
+    assert (job.state, job.error["code"]) == (State.FAILED, "unsupported")
+    assert "web12" in job.error["message"] and "qcow2" in job.error["message"]
+    assert fake_host.root.lv(f"v-{volume.key}").size_bytes == GIB

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import checks, room
 from ..command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
-from ..growth import GROWN, room_name
+from ..growth import grown_tag, is_grown, room_name
 from ..protocol import Call
 from ..usage import unused
 from ..users import of_devices
@@ -13,6 +13,7 @@ from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from .base import NOTHING, Verb
 
 GIVE = frozenset(("mark", "give", "extend"))
+ALL = GIVE | {"reserve", "zero", "zeroed"}
 
 
 def _identity(view: View, call: Call) -> list[Check]:
@@ -61,9 +62,11 @@ def _extend_todo(view: View, call: Call) -> frozenset[str] | None:
         return NOTHING if left is None else frozenset(("remove",))
     if found["size_bytes"] >= call.args["size_bytes"]:
         return NOTHING
-    if left is None:
-        return None
-    return GIVE | {"zero", "zeroed"} if ZEROING in left["tags"] else GIVE
+    names = ALL
+    if left is not None:
+        names = ALL - {"reserve"} if ZEROING in left["tags"] else GIVE
+    # A guest that was not told yet knows the size before the first of several extensions.
+    return names - {"mark"} if is_grown(found["tags"]) else names
 
 
 def _extend_state(view: View, call: Call) -> list[Check]:
@@ -115,7 +118,8 @@ EXTEND = Verb(
 
 
 def _resize_todo(view: View, call: Call) -> frozenset[str] | None:
-    return None if GROWN in _lv(view, call)["tags"] else NOTHING
+    is_marked = grown_tag(call.args.get("from_bytes")) in _lv(view, call)["tags"]
+    return None if is_marked else NOTHING
 
 
 def _resize_state(view: View, call: Call) -> list[Check]:
@@ -130,24 +134,45 @@ def _resize_state(view: View, call: Call) -> list[Check]:
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 
-    return [check, _their_disk(view, call)]
+    return [check, _from_a_size(call), _their_disks(view, call)]
 
 
-def _their_disk(view: View, call: Call) -> Check:
-    """The disk that libvirt is told about is this volume: of any other, a file could be cut."""
+def _from_a_size(call: Call) -> Check:
+    """Nobody is told without the size that guests have seen so far: theirs is compared with it."""
 
     def check() -> None:
-        if call.args.get("hypervisor") != "libvirt":
-            return
-        dev, wanted = _lv(view, call)["dev"], (call.args.get("guest"), call.args.get("disk"))
-        users = of_devices(view.host, [dev])[dev] if dev else []
-        if wanted not in [(user["name"], user["disk"]) for user in users]:
+        if "from_bytes" not in call.args and {"guests", "domains"} & call.args.keys():
             raise Refusal(
-                "stale",
-                f"{call.args['lv']} is not the disk {wanted[1]} of the guest {wanted[0]}.",
+                "bad_request",
+                "guest.resize needs from_bytes where guests or domains are to be told.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
+
+    return check
+
+
+def _their_disks(view: View, call: Call) -> Check:
+    """Each disk that libvirt is told about is this volume, raw, of a domain that runs: of any
+    other, an image could be cut."""
+
+    def check() -> None:
+        domains = call.args.get("domains", ())
+        dev = _lv(view, call)["dev"] if domains else None
+        users = of_devices(view.host, [dev])[dev] if dev else []
+        known = [
+            (user["domain"], user["path"])
+            for user in users
+            if user["kind"] == "libvirt" and user["pid"] is not None and user["format"] == "raw"
+        ]
+        for disk in domains:
+            if (disk["uuid"], disk["path"]) not in known:
+                raise Refusal(
+                    "stale",
+                    f"{disk['path']} is not a raw disk of the running domain {disk['uuid']} on "
+                    f"{call.args['lv']}.",
+                    LOOK_AGAIN,
+                    subject=lv_subject(call.args["vg"], call.args["lv"]),
+                )
 
     return check
 

@@ -47,7 +47,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "--addtag tiercel.zeroing vg0 /dev/sdc",
             "blkdiscard --zeroout --step 16MiB /dev/vg0/x-abcdefgh",
             "lvchange --deltag tiercel.zeroing vg0/x-abcdefgh",
-            "lvchange --addtag tiercel.grown vg0/v-abcdefgh",
+            "lvchange --addtag tiercel.grown=1073741824 vg0/v-abcdefgh",
             "lvremove -y --config devices/issue_discards=0 vg0/x-abcdefgh",
             "lvextend -L 3221225472b vg0/v-abcdefgh <extents of vg0/x-abcdefgh>",
         ],
@@ -57,13 +57,14 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         {
             **VOLUME,
             "size_bytes": 3 << 30,
-            "hypervisor": "libvirt",
-            "guest": "web12",
-            "disk": "vda",
+            "from_bytes": 1 << 30,
+            "guests": ("web12", "db1"),
+            "domains": ({"uuid": CSET, "path": "/dev/vg0/v-abcdefgh"},),
         },
         [
-            "virsh blockresize web12 vda 3221225472B",
-            "lvchange --deltag tiercel.grown vg0/v-abcdefgh",
+            f"virsh -q -c qemu:///system blockresize {CSET} /dev/vg0/v-abcdefgh 3221225472B",
+            "QMP of web12, db1: block_resize vg0/v-abcdefgh to 3221225472 bytes",
+            "lvchange --deltag tiercel.grown=1073741824 vg0/v-abcdefgh",
         ],
     ),
     (

@@ -8,6 +8,7 @@ import pytest
 
 from storage.agent import extents, mirror
 from storage.agent.errors import Refusal
+from storage.agent.growth import is_grown
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.fake import FakeHost, growth
 from tests.storage.agent.test_hazards import around
@@ -76,7 +77,7 @@ def test_a_failed_zeroing_leaves_the_volume_as_it_was(host: FakeHost, agent: Age
     host.fail_next("blkdiscard", 1, "blkdiscard: I/O error\n")
     assert ended(agent, "volume.extend", extension(volume))["state"] == "failed"
     lv = agent.lv(volume)
-    assert lv["size_bytes"] == VOLUME_BYTES and "tiercel.grown" not in lv["tags"]
+    assert lv["size_bytes"] == VOLUME_BYTES and not is_grown(lv["tags"])
 
 
 def test_extents_are_given_only_where_they_are_known(host: FakeHost, agent: Agent) -> None:
@@ -130,18 +131,133 @@ def _begin(host: FakeHost, volume: str) -> Any:
     return steps
 
 
-def test_libvirt_is_told_only_about_a_disk_that_is_this_volume(
+def grown_volume(agent: Agent) -> tuple[str, dict[str, Any]]:
+    """A volume whose guests know only its size before, and what guest.resize needs to know."""
+    volume = agent.volume()
+    agent.do("volume.extend", extension(volume))
+    size = {"size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
+    return volume, {"lv": volume, **size}
+
+
+def domain(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012}"
+
+
+def test_libvirt_is_told_by_uuid_and_path_and_only_of_this_volume(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
+    path = f"/dev/vg0/{volume}"
+    guest = host.root.domain("12", path, domain(1))
     agent.do("volume.extend", extension(volume))
-    disk = f"<disk><source dev='/dev/vg0/{volume}'/><target dev='vda'/></disk>"
-    domain = f"<domain><name>web12</name><devices>{disk}</devices></domain>"
-    host.save("/etc/libvirt/qemu/web12.xml", domain.encode())
-    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "hypervisor": "libvirt"}
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
     with agent.unchanged():
-        for guest, name in (("web12", "vdb"), ("web13", "vda")):
-            other = {**size, "guest": guest, "disk": name}
+        for uuid, where in ((domain(2), path), (domain(1), "/dev/vg0/other")):
+            other = {**size, "domains": [{"uuid": uuid, "path": where}]}
             assert agent.refused("guest.resize", other) == "stale"
-    agent.do("guest.resize", {**size, "guest": "web12", "disk": "vda"})
-    assert host.machine.domains == {("web12", "vda"): VOLUME_BYTES + MORE}
+        assert agent.refused("guest.resize", {**size, "domains": [{"uuid": "12", "path": path}]})
+    agent.do("guest.resize", {**size, "domains": [{"uuid": domain(1), "path": path}]})
+    assert guest.sizes == {path: VOLUME_BYTES + MORE}
+    words = next(argv for argv in reversed(host.executed) if argv[0] == "virsh")
+    assert words[4:7] == ("blockresize", domain(1), path)
+
+
+def test_every_domain_of_a_shared_volume_is_told_before_the_tag_comes_off(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    path = f"/dev/vg0/{volume}"
+    guests = [host.root.domain(f"node{n}", path, domain(n)) for n in (1, 2)]
+    agent.do("volume.extend", extension(volume))
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
+    told = {**size, "domains": [{"uuid": domain(n), "path": path} for n in (1, 2)]}
+    with host.changing():
+        guests[1].job = "backup"
+    outcome = ended(agent, "guest.resize", told)
+    assert outcome["error"]["code"] == "guest_busy" and "backup" in outcome["error"]["message"]
+    assert is_grown(agent.lv(volume)["tags"])
+    with host.changing():
+        guests[1].job = ""
+    agent.do("guest.resize", told)
+    assert [list(each.sizes.values()) for each in guests] == [[VOLUME_BYTES + MORE]] * 2
+    assert not is_grown(agent.lv(volume)["tags"])
+
+
+@pytest.mark.parametrize("image", ["qcow2", "luks"])
+def test_an_image_with_a_size_of_its_own_is_left_alone(
+    host: FakeHost, agent: Agent, image: str
+) -> None:
+    volume = agent.volume()
+    guest = host.root.guest("web12", f"/dev/vg0/{volume}", image=image)
+    agent.do("volume.extend", extension(volume))
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
+    said = agent.do("guest.resize", {**size, "guests": ["web12"]})["lines"]
+    assert any(image in line["text"] for line in said)
+    assert list(guest.sizes.values()) == [VOLUME_BYTES]
+    assert not is_grown(agent.lv(volume)["tags"])
+    domain_of = host.root.domain("db1", f"/dev/vg0/{agent.volume()}", domain(1), image=image)
+    path = next(iter(domain_of.sizes))
+    agent.do("volume.extend", extension(path[len("/dev/vg0/") :]))
+    other = {**size, "lv": path[len("/dev/vg0/") :]}
+    wrong = {**other, "domains": [{"uuid": domain(1), "path": path}]}
+    assert agent.refused("guest.resize", wrong) == "stale"
+
+
+def test_a_disk_of_another_size_than_the_volume_had_is_left_alone(
+    host: FakeHost, agent: Agent
+) -> None:
+    """QEMU may show a guest a part of a raw device."""
+    volume = agent.volume()
+    path = f"/dev/vg0/{volume}"
+    guests = [host.root.guest("web12", path), host.root.domain("db1", path, domain(1))]
+    agent.do("volume.extend", extension(volume))
+    with host.changing():
+        for guest in guests:
+            guest.sizes[path] = VOLUME_BYTES // 2
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
+    all_of_them = {"guests": ["web12"], "domains": [{"uuid": domain(1), "path": path}]}
+    said = agent.do("guest.resize", {**size, **all_of_them})["lines"]
+    assert sum("not what the volume had" in line["text"] for line in said) == 2
+    assert [guest.sizes[path] for guest in guests] == [VOLUME_BYTES // 2] * 2
+
+
+def test_a_guest_that_was_not_told_of_two_extensions_is_known_by_its_first_size(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume, size = grown_volume(agent)
+    again = {"from_bytes": VOLUME_BYTES + MORE, "size_bytes": VOLUME_BYTES + 2 * MORE}
+    agent.do("volume.extend", extension(volume, **again))
+    grown = [tag for tag in agent.lv(volume)["tags"] if tag.startswith("tiercel.grown")]
+    assert grown == [f"tiercel.grown={VOLUME_BYTES}"]
+    agent.do("guest.resize", {**size, "size_bytes": again["size_bytes"]})
+    assert not is_grown(agent.lv(volume)["tags"])
+
+
+def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(host: FakeHost, agent: Agent) -> None:
+    volume = agent.volume()
+    path = f"/dev/vg0/{volume}"
+    host.root.domain("web12", path, domain(1))
+    agent.do("volume.extend", extension(volume))
+    size = {"lv": volume, "size_bytes": VOLUME_BYTES + MORE, "from_bytes": VOLUME_BYTES}
+    told = {**size, "domains": [{"uuid": domain(1), "path": path}]}
+    hanging = host.pause_next("virsh")
+    op = agent.start("guest.resize", told)
+    assert hanging.reached.wait(10)
+    # Others have the group meanwhile, and this one can be stopped.
+    agent.volume()
+    assert agent.ask("op.abort", {"op": op})["ok"]
+    hanging.resume()
+    assert agent.outcome(op)["state"] in ("failed", "interrupted")
+    host.hang_next("virsh")
+    error = ended(agent, "guest.resize", told)["error"]
+    assert error["code"] == "guest_busy" and "40 s" in error["message"]
+    agent.do("guest.resize", told)
+
+
+def test_who_is_to_be_told_needs_the_size_that_guests_know(agent: Agent) -> None:
+    volume, size = grown_volume(agent)
+    del size["from_bytes"]
+    host_tag = f"tiercel.grown={VOLUME_BYTES}"
+    assert host_tag in agent.lv(volume)["tags"]
+    assert agent.do("guest.resize", size)["commands"] == []
+    assert host_tag in agent.lv(volume)["tags"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from storage.agent import guests
-from storage.agent.guests import Guest
-
-LIBVIRT = b"""<domain type='kvm'><name>web12</name><devices>
-<disk type='block'><source dev='/dev/vg0/web12'/><target dev='vda'/></disk>
-<disk type='file' device='cdrom'><target dev='sda'/></disk></devices></domain>"""
+from storage.agent.guests import Drive, Guest
 
 STORAGE = """dir: local
 \tpath /var/lib/vz
@@ -39,25 +38,27 @@ disk = [ 'phy:/dev/vg0/web12,xvda,w', "format=raw, vdev=xvdb, target=/dev/vg0/sw
 """
 
 
-def test_libvirt_names_a_disk_by_its_source_and_target() -> None:
-    wanted = [Guest("libvirt", "web12", "vda", "/dev/vg0/web12")]
-    assert list(guests.libvirt(LIBVIRT)) == wanted
-    assert list(guests.libvirt(b"<domstatus>" + LIBVIRT + b"</domstatus>")) == wanted
-
-
-@pytest.mark.parametrize("document", [b"", b"<domain", b"<network/>", b"\xff"])
-def test_a_broken_domain_file_names_nothing(document: bytes) -> None:
-    assert list(guests.libvirt(document)) == []
-
-
 def test_proxmox_storages_lead_to_volume_groups_and_snapshots_do_not_count() -> None:
     storages = guests.proxmox_storages(STORAGE)
     assert storages == {"fast": "vg0", "thin": "pve"}
     assert list(guests.proxmox("101", PROXMOX, storages)) == [
-        Guest("proxmox", "web12", "scsi0", "/dev/vg0/vm-101-disk-0"),
-        Guest("proxmox", "web12", "virtio1", "/dev/vg0/extra"),
-        Guest("proxmox", "web12", "unused0", "/dev/pve/vm-101-disk-9"),
+        Guest("proxmox", "web12", "scsi0", "/dev/vg0/vm-101-disk-0", format="raw"),
+        Guest("proxmox", "web12", "virtio1", "/dev/vg0/extra", format="raw"),
+        Guest("proxmox", "web12", "unused0", "/dev/pve/vm-101-disk-9", format="raw"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("volume", "image"),
+    [
+        ("fast:vm-101-disk-0.qcow2,size=32G", "qcow2"),
+        ("fast:vm-101-disk-0,format=qcow2,size=32G", "qcow2"),
+        ("fast:vm-101-disk-0,size=32G", "raw"),
+    ],
+)
+def test_proxmox_says_which_image_an_lv_holds(volume: str, image: str) -> None:
+    (guest,) = guests.proxmox("101", f"scsi0: {volume}\n", {"fast": "vg0"})
+    assert guest.format == image
 
 
 def test_a_xen_configuration_names_its_devices() -> None:
@@ -91,9 +92,9 @@ def test_qemus_virtio_drives_are_counted_in_order() -> None:
     words = ["qemu", "-drive", "file=/dev/vg0/cd,if=ide", "-drive", "file=/dev/vg0/a,if=virtio"]
     words += ["-drive", "file=/dev/vg0/b,if=virtio,format=raw"]
     assert guests.qemu_disks(words) == (
-        ("/dev/vg0/cd", ""),
-        ("/dev/vg0/a", "vda"),
-        ("/dev/vg0/b", "vdb"),
+        Drive("/dev/vg0/cd", "", ""),
+        Drive("/dev/vg0/a", "vda", ""),
+        Drive("/dev/vg0/b", "vdb", "raw"),
     )
 
 
@@ -107,9 +108,48 @@ def test_libvirts_block_nodes_are_followed_to_their_device() -> None:
         "-device",
         '{"driver":"virtio-blk-pci","drive":"libvirt-1-format","id":"virtio-disk0"}',
     ]
-    assert ("/dev/vg0/a", "vda") in guests.qemu_disks(words)
+    assert Drive("/dev/vg0/a", "vda", "raw") in guests.qemu_disks(words)
+
+
+BELOW = {"driver": "host_device", "filename": "/dev/vg0/a", "node-name": "e0"}
+
+
+@pytest.mark.parametrize(
+    ("node", "image"),
+    [
+        (BELOW, "raw"),
+        ({"driver": "raw", "file": BELOW}, "raw"),
+        ({"driver": "throttle", "file": {"driver": "raw", "file": BELOW}}, "raw"),
+        ({"driver": "throttle", "file": {"driver": "qcow2", "file": BELOW}}, "qcow2"),
+        ({"driver": "luks", "file": BELOW}, "luks"),
+        ({"driver": "raw", "offset": 1048576, "file": BELOW}, "slice"),
+        ({"driver": "raw", "file": {"driver": "luks", "file": BELOW}}, "luks"),
+        ({"file": BELOW}, ""),
+    ],
+)
+def test_a_block_node_says_what_is_written_on_the_device(node: dict[str, Any], image: str) -> None:
+    """Proxmox VE 9 nests them, with a throttle on top."""
+    words = ["qemu", "-blockdev", json.dumps({"node-name": "drive-scsi0", **node})]
+    assert ("/dev/vg0/a", image) in [(each.path, each.format) for each in guests.qemu_disks(words)]
+
+
+def test_nodes_within_nodes_without_end_name_nothing() -> None:
+    deep = '{"driver":"raw","file":' * 300 + "{}" + "}" * 300
+    assert guests.qemu_disks(["qemu", "-blockdev", deep]) == ()
 
 
 def test_nonsense_on_a_command_line_names_nothing() -> None:
     words = ["qemu", "-blockdev", "{", "-drive", ",,=,", "-device", "virtio-blk,drive=none"]
     assert guests.qemu_disks(words) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "uuid"),
+    [
+        (["-uuid", "00000000-0000-4000-8000-000000000001"], "00000000-0000-4000-8000-000000000001"),
+        (["-uuid", "42"], ""),
+        (["-uuid"], ""),
+    ],
+)
+def test_qemus_uuid_is_libvirts_name_of_the_domain(words: list[str], uuid: str) -> None:
+    assert guests.qemu_uuid(["qemu", *words]) == uuid

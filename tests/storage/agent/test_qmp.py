@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from storage.agent import qmp
+from storage.agent.growth import is_grown
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -46,7 +48,7 @@ def monitor(tmp_path: Path) -> Iterator[Monitor]:
 
 def _serve(server: socket.socket, answers: list[Any], asked: Path) -> None:
     channel, _ = server.accept()
-    with channel, channel.makefile("rwb") as lines:
+    with contextlib.suppress(BrokenPipeError), channel, channel.makefile("rwb") as lines:
         lines.write(_line(answers[0]))
         lines.flush()
         for answer in answers[1:]:
@@ -122,6 +124,119 @@ def test_a_line_without_end_is_no_answer(monitor: Monitor, monkeypatch: pytest.M
         qmp.talk(str(path), [], 5)
 
 
+HOSTILE = {
+    "nested without end": b'{"return":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n",
+    "a number of a million digits": b'{"return": ' + b"9" * 1_000_000 + b"}\n",
+    "no text": b"\xff\xfe\x00" * 1000 + b"\n",
+    "a line of 8 MiB": b"x" * (8 << 20),
+    "an empty line": b"\n",
+    "no object": b'"return"\n',
+    "an error that is none": b'{"error": [["\\u001b[2J", {"a": null}]]}\n',
+    "words to control a terminal": b'{"error": {"desc": "\\u001b[2J\\n\\nroot#"}}\n',
+}
+
+
+@pytest.mark.parametrize("said", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_monitor_costs_a_moment_and_a_printable_sentence(
+    monitor: Monitor, said: bytes
+) -> None:
+    path = monitor([GREETING, [{"return": {}}], [said]])
+    begun = time.monotonic()
+    with pytest.raises(OSError, match=r".") as caught:
+        qmp.talk(str(path), [{"execute": "query-block"}], 5)
+    assert time.monotonic() - begun < 8
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 300
+
+
+def test_a_monitor_that_says_a_letter_at_a_time_does_not_keep_whoever_asks(tmp_path: Path) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(tmp_path / "qmp"))
+    server.listen()
+
+    def drip() -> None:
+        channel, _ = server.accept()
+        with channel, contextlib.suppress(OSError):
+            while True:
+                channel.sendall(b"{")
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    begun = time.monotonic()
+    with server, pytest.raises(qmp.Silent):
+        qmp.talk(str(tmp_path / "qmp"), [], 0.3)
+    assert time.monotonic() - begun < 3
+    thread.join(5)
+
+
+LIES: list[tuple[Any, str]] = [
+    (None, "shows no disk"),
+    ({"blocks": []}, "shows no disk"),
+    ([None, 7, {"inserted": "x"}, {"inserted": {"image": []}}], "shows no disk"),
+    (("raw", -1), "shows no disk"),
+    (("raw", True), "shows no disk"),
+    (("raw", str(VOLUME_BYTES)), "shows no disk"),
+    (("raw", 1 << 64), "shows no disk"),
+    (("raw", 1), "not told"),
+    (("qcow2", VOLUME_BYTES), "not told"),
+    (("\x1b[2J", VOLUME_BYTES), "not told"),
+    (([], VOLUME_BYTES), "not told"),
+    (("throttle", VOLUME_BYTES), "not told"),
+]
+
+
+@pytest.mark.parametrize(("blocks", "said"), LIES)
+def test_a_monitor_that_lies_of_its_disks_is_told_nothing(
+    make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch, blocks: Any, said: str
+) -> None:
+    host = make_fake_host()
+    agent, volume, told = grown(host)
+    if isinstance(blocks, tuple):
+        kind, size = blocks
+        image = {"filename": f"/dev/vg0/{volume}", "format": kind, "virtual-size": size}
+        blocks = [{"device": "virtio0", "inserted": {"image": image}}]
+    asked: list[str] = []
+
+    def lie(path: str, commands: Any) -> Any:
+        asked.extend(command["execute"] for command in commands)
+        return [blocks]
+
+    monkeypatch.setattr(host, "qmp", lie)
+    lines = [line["text"] for line in agent.do("guest.resize", told)["lines"]]
+    assert any(said in line for line in lines) and all(line.isprintable() for line in lines)
+    assert asked == ["query-block"]
+
+
+def test_a_guest_whose_monitor_another_program_holds_is_busy(
+    make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_fake_host()
+    agent, volume, told = grown(host)
+
+    def keep_silent(path: str, commands: Any) -> Any:
+        raise qmp.Silent("timed out")
+
+    monkeypatch.setattr(host, "qmp", keep_silent)
+    outcome = agent.outcome(agent.start("guest.resize", told))
+    assert outcome["error"]["code"] == "guest_busy"
+    assert is_grown(agent.lv(volume)["tags"])
+
+
+def test_a_guest_that_is_backed_up_is_busy_and_says_with_what(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    host = make_fake_host()
+    agent, volume, told = grown(host)
+    with host.changing() as machine:
+        machine.processes[0].job = "backup"
+    error = agent.outcome(agent.start("guest.resize", told))["error"]
+    assert (error["code"], error["message"]) == ("guest_busy", "The guest is busy: backup running.")
+    with host.changing() as machine:
+        machine.processes[0].job = ""
+    agent.do("guest.resize", told)
+    assert not is_grown(agent.lv(volume)["tags"])
+
+
 @pytest.mark.parametrize(
     ("words", "paths"),
     [
@@ -151,8 +266,7 @@ def grown(host: FakeHost) -> tuple[Agent, str, dict[str, Any]]:
     host.root.guest("web12", f"/dev/vg0/{volume}")
     size = {"from_bytes": VOLUME_BYTES, "size_bytes": VOLUME_BYTES + 8 * MIB}
     agent.do("volume.extend", {"lv": volume, "pvs": ["sdc"], "volume_key": volume[2:], **size})
-    told = {"lv": volume, "size_bytes": size["size_bytes"], "hypervisor": "qemu", "guest": "web12"}
-    return agent, volume, told
+    return agent, volume, {"lv": volume, **size, "guests": ["web12"]}
 
 
 def test_a_guest_without_a_monitor_sees_it_at_its_next_start(
@@ -164,7 +278,7 @@ def test_a_guest_without_a_monitor_sees_it_at_its_next_start(
         machine.processes[0].argv = machine.processes[0].argv[:-2]
     lines = [line["text"] for line in agent.do("guest.resize", told)["lines"]]
     assert any("at its next start" in line for line in lines)
-    assert "tiercel.grown" not in agent.lv(volume)["tags"]
+    assert not is_grown(agent.lv(volume)["tags"])
 
 
 def test_a_monitor_that_refuses_leaves_the_guest_to_be_told(
@@ -174,10 +288,10 @@ def test_a_monitor_that_refuses_leaves_the_guest_to_be_told(
     agent, volume, told = grown(host)
 
     def refuse(path: str, commands: Any) -> Any:
-        raise OSError("timed out")
+        raise OSError("Cannot find device")
 
     monkeypatch.setattr(host, "qmp", refuse)
     outcome = agent.outcome(agent.start("guest.resize", told))
     assert (outcome["state"], outcome["error"]["code"]) == ("failed", "cmd_failed")
-    assert "timed out" in outcome["error"]["message"]
-    assert "tiercel.grown" in agent.lv(volume)["tags"]
+    assert "Cannot find device" in outcome["error"]["message"]
+    assert is_grown(agent.lv(volume)["tags"])

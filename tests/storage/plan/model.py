@@ -20,6 +20,7 @@ from storage.naming import (
     MANAGED_TAG,
     MOVING_TAG,
     ZEROING_TAG,
+    grown_tags,
     room_name,
     tagged_volume_key,
     volume_tag,
@@ -239,14 +240,22 @@ def _volume_extend(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     if not more:
         return facts
     grown = (*lv.segments, make.segment(*args["pvs"], size_bytes=more))
-    return _change(
-        facts, lv, size_bytes=args["size_bytes"], segments=grown, tags=(*lv.tags, GROWN_TAG)
-    )
+    return _change(facts, lv, size_bytes=args["size_bytes"], segments=grown, tags=_grown(lv, args))
+
+
+def _grown(lv: LogicalVolume, args: Args) -> tuple[str, ...]:
+    """The tag of the first extension that its guest was not told stays."""
+    return lv.tags if grown_tags(lv.tags) else (*lv.tags, _grown_tag(args["from_bytes"]))
+
+
+def _grown_tag(known_bytes: int | None) -> str:
+    return GROWN_TAG if known_bytes is None else f"{GROWN_TAG}={known_bytes}"
 
 
 def _guest_resize(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and args["size_bytes"] == lv.size_bytes
-    return _change(facts, lv, tags=_without_tag(lv, GROWN_TAG))
+    known = args.get("from_bytes")
+    return _change(facts, lv, tags=_without_tag(lv, _grown_tag(known)))
 
 
 def _volume_move(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:

@@ -35,6 +35,7 @@ from tests.storage.plan.model import finish
 
 LARGER = Wish(9 * GIB)
 ON_SSD = Wish(8 * GIB, "ssd")
+KNOWN = f"{GROWN_TAG}={8 * GIB}"
 
 
 def room(**fields: Any) -> LogicalVolume:
@@ -42,7 +43,7 @@ def room(**fields: Any) -> LogicalVolume:
 
 
 def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
-    lv = ours(users=(VolumeUser("qemu", "web12", "vda", 4711),))
+    lv = ours(users=(VolumeUser("qemu", "web12", "vda", 4711, "raw"),))
     pvs = (make.pv("sdb", free_bytes=99 * GIB), make.pv("sdc"), make.fast_pv())
     facts = make.facts(lv, pvs=pvs)
     extend, tell = steps(facts, lv, Wish(8 * GIB + 1))
@@ -55,28 +56,81 @@ def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
         "pvs": ["sdc"],
         "volume_key": KEY,
     }
-    assert tell.verb == "guest.resize" and tell.turns
-    assert tell.args["hypervisor"] == "qemu" and tell.args["size_bytes"] == 8 * GIB + 4 * MIB
+    # A guest may keep whoever tells it waiting: meanwhile the group is free for others.
+    assert tell.verb == "guest.resize" and tell.turns and not tell.holds_vg
+    assert tell.args == {
+        "vg": "vg0",
+        "lv": "web12",
+        "from_bytes": 8 * GIB,
+        "size_bytes": 8 * GIB + 4 * MIB,
+        "guests": ["web12"],
+    }
     after, done = finish(facts, aim(lv), LARGER)
     assert done == ["volume.extend", "guest.resize"]
     assert after.public_lvs()[0].size_bytes == 9 * GIB
 
 
+UUID = "00000000-0000-4000-8000-000000000012"
+PATH = "/dev/vg0/web12"
+BY_LIBVIRT = {"domains": [{"uuid": UUID, "path": PATH}]}
+
+
 @pytest.mark.parametrize(
     ("user", "told"),
     [
-        (VolumeUser("libvirt", "web12", "vda", 7), {"libvirt", "web12", "vda"}),
-        (VolumeUser("proxmox", "web12", "scsi0", 7), {"qemu", "web12"}),
-        (VolumeUser("libvirt", "web12", "vda", None), set()),
-        (VolumeUser("libvirt", "-c evil", "vda", 7), set()),
-        (VolumeUser("libvirt", "web12", "", 7), set()),
-        (VolumeUser("xen", "web12", "xvda", None), set()),
+        (VolumeUser("libvirt", "12", "vda", 7, "raw", UUID, PATH), BY_LIBVIRT),
+        (VolumeUser("libvirt", "-c evil", "vda", 7, "raw", UUID, PATH), BY_LIBVIRT),
+        (VolumeUser("proxmox", "web12", "scsi0", 7, "raw"), {"guests": ["web12"]}),
+        (VolumeUser("libvirt", "web12", "vda", None, "raw", UUID, PATH), {}),
+        (VolumeUser("libvirt", "web12", "vda", 7, "raw", UUID, ""), {}),
+        (VolumeUser("libvirt", "web12", "vda", 7, "raw", "", PATH), {}),
+        (VolumeUser("libvirt", "web12", "vda", 7, "", UUID, PATH), {}),
+        (VolumeUser("qemu", "web12", "vda", 7), {}),
+        (VolumeUser("qemu", "-c evil", "vda", 7, "raw"), {}),
+        (VolumeUser("xen", "web12", "xvda", None), {}),
     ],
 )
-def test_a_guest_is_told_in_its_own_way(user: VolumeUser, told: set[str]) -> None:
-    lv = ours(users=(user,), tags=(*OURS, GROWN_TAG))
+def test_a_guest_is_told_in_its_own_way(user: VolumeUser, told: dict[str, Any]) -> None:
+    lv = ours(users=(user,), tags=(*OURS, KNOWN))
     (tell,) = steps(make.facts(lv), lv, PLAIN)
-    assert {tell.args.get(name) for name in ("hypervisor", "guest", "disk")} - {None} == told
+    assert {key: tell.args[key] for key in ("guests", "domains") if key in tell.args} == told
+    runs = user.pid is not None
+    assert ("at its next start" in tell.title) == (runs and not told)
+
+
+def test_every_guest_of_a_shared_volume_is_told() -> None:
+    users = tuple(
+        VolumeUser("libvirt", f"node{n}", "vda", n, "raw", f"{UUID[:-1]}{n}", PATH) for n in (1, 2)
+    )
+    lv = ours(users=(*users, VolumeUser("qemu", "odd", "vda", 3)), tags=(*OURS, KNOWN))
+    (tell,) = steps(make.facts(lv), lv, PLAIN)
+    assert [each["uuid"][-1] for each in tell.args["domains"]] == ["1", "2"]
+    assert tell.title == (
+        "Tell node1 and node2 the new size; odd sees it at its next start: its image is of an "
+        "unknown format"
+    )
+
+
+@pytest.mark.parametrize("pid", [7, None])
+@pytest.mark.parametrize("image", ["qcow2", "luks", "slice"])
+def test_a_volume_whose_image_has_a_size_of_its_own_does_not_grow(
+    image: str, pid: int | None
+) -> None:
+    lv = ours(users=(VolumeUser("proxmox", "web12", "scsi0", pid, image),))
+    with pytest.raises(Refused, match=image) as caught:
+        plan(make.facts(lv), aim(lv), LARGER)
+    assert caught.value.code == "unsupported"
+    grown = dataclasses.replace(lv, tags=(*OURS, KNOWN))
+    (tell,) = steps(make.facts(grown), grown, PLAIN)
+    assert "guests" not in tell.args
+
+
+@pytest.mark.parametrize("tag", [GROWN_TAG, f"{GROWN_TAG}=1", f"{GROWN_TAG}=x"])
+def test_nobody_is_told_where_the_size_before_is_not_known(tag: str) -> None:
+    lv = ours(users=(VolumeUser("qemu", "web12", "vda", 7, "raw"),), tags=(*OURS, tag))
+    (tell,) = steps(make.facts(lv), lv, PLAIN)
+    assert not {"guests", "from_bytes"} & tell.args.keys()
+    assert "what size it knows is not on record" in tell.title
 
 
 def test_what_has_grown_does_not_become_smaller_and_says_so() -> None:
