@@ -1,18 +1,21 @@
 """`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
-policy, adopt-panel ID, boot. A unit of the agent's own runs `boot` before guests start."""
+policy, adopt-panel ID, hide-guests, boot. A unit of the agent's own runs `boot` before guests
+start."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from . import admin, owner
+from . import admin, hiding, owner, policy
 from .boot import boot
 from .errors import Refusal
 from .realhost import RealHost
 from .serve import serve, unreplaced
 
-USAGE = "usage: agent.pyz [allow-vg NAME | deny-vg NAME | adopt-panel ID | policy | boot]"
+USAGE = (
+    "usage: agent.pyz [allow-vg NAME | deny-vg NAME | adopt-panel ID | policy | hide-guests | boot]"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,6 +33,8 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.deny_vg(host, rest[0]))
         elif command == "adopt-panel" and len(rest) == 1:
             print(owner.adopt(host, rest[0]))
+        elif command == "hide-guests" and not rest:
+            print(hiding.hide_guests(host, policy.load(host)))
         elif command == "boot" and not rest:
             return _boot(host)
         else:

@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import json
 
-from . import lvm, policy
+from . import policy
 from .errors import Refusal
 from .host import Host
+from .inventory import storage
 from .names import vg_name
 
 
 def allow_vg(host: Host, name: str) -> str:
     """Let the panel change a VG. Raises Refusal(bad_request | not_found | unsupported)."""
     current = _usable(host)
-    present = sorted(row["vg_name"] for row in lvm.read(host).vgs)
+    facts = storage(host, current)
+    present = sorted(vg["name"] for vg in facts["vgs"] if vg["uuid"] not in facts["guests"])
     try:
         known = vg_name(name) in present
     except ValueError:
         known = False
+    if not known and any(vg["name"] == name for vg in facts["vgs"]):
+        raise Refusal(
+            "unsupported",
+            f"VG {name} lies on a logical volume or on a bcache device of one: on a guest's disk.",
+            "Only a VG on disks, partitions or arrays of the host can be managed.",
+        )
     if not known:
         raise Refusal(
             "not_found",

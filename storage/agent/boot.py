@@ -19,14 +19,13 @@ from .dm import text
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool, TimedOut
 from .inventory import storage
-from .keep import Kept
+from .keep import UNIT, Kept
 from .policy import load
 from .protocol import Call
 from .retirement import is_retired
 from .sample import sample
 from .view import Facts, View
 
-UNIT = "/etc/systemd/system/tiercel-boot.service"
 TIMER = "/etc/systemd/system/tiercel-boot.timer"
 REPORT = "/var/lib/tiercel/boot.json"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -61,6 +60,8 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
     done: list[str] = []
     failed: list[str] = []
     try:
+        with host.lock(FILES, FILES_SECONDS):
+            done += links.scrub(host)
         failed += _all_back(host, keep.load(host), done)
         failed += _mark(host, done)
         with host.lock(FILES, FILES_SECONDS):

@@ -9,7 +9,7 @@ from typing import Any
 from . import atwork
 from .command import FORMAT_BCACHE, OURS, ZEROING
 from .errors import Refusal
-from .policy import check_vg
+from .policy import HIDE, check_vg
 from .protocol import Call
 from .view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
 
@@ -21,6 +21,14 @@ def vg(view: View, call: Call) -> Check:
         name = call.args["vg"]
         check_vg(view.policy, name)
         found = view.vg(name)
+        if not found["allowed"]:
+            on_guest = found["uuid"] in view.facts["guests"]
+            where = "is, or is in part, on the disk of a guest" if on_guest else "is left out"
+            raise Refusal(
+                "unsupported",
+                f"VG {name} {where}: what LVM says of it may not be the host's.",
+                HIDE if on_guest else "hello tells why.",
+            )
         if found["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(
                 "stale", f"VG {name} is another one ({found['uuid']}) than was meant.", LOOK_AGAIN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from . import bcache
@@ -70,6 +71,25 @@ def whole(host: Host, kname: str) -> str:
         return kname
     real = host.real(f"/sys/class/block/{kname}")
     return kname if real is None else real.split("/")[-2]
+
+
+def stands_on(host: Host, kname: str, volumes: Collection[str]) -> str | None:
+    """Which of `volumes` (kernel names) a device is, or is a part of, or stands on, however many
+    arrays and mappings lie between. A bcacheN stands on its backing device: its cache device is
+    beside it."""
+    seen: set[str] = set()
+    todo = [whole(host, kname)]
+    while todo:
+        name = todo.pop()
+        if name in volumes:
+            return name
+        if name in seen:
+            continue
+        seen.add(name)
+        below = bcache.below(host, name)
+        lower = host.list(f"/sys/block/{name}/slaves") if below is None else (below,)
+        todo += [whole(host, each) for each in lower]
+    return None
 
 
 def kname_of(host: Host, dev: str) -> str | None:

@@ -148,7 +148,12 @@ class Execution:
         watch = self._question(command.watch)
         if command.gives:
             self._given[command.gives] = self._patiently(
-                lambda view: extents.of(view.host, self._call.args["vg"], command.gives)
+                lambda view: extents.of(
+                    view.host,
+                    self._call.expect["vg_uuid"],
+                    self._call.args["vg"],
+                    command.gives,
+                )
             )
         self._entry.begin(number)
         try:

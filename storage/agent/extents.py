@@ -13,11 +13,12 @@ _DEVICE = re.compile(r"(/dev/.+)\((\d+)\)")
 _WORD = re.compile(r"<extents of ([^/>]+)/([^>]+)>")
 
 
-def of(host: Host, vg: str, lv: str) -> tuple[str, ...]:
-    """One word for each PV. Raises Refusal(not_found | unsupported), and what lvm.read raises."""
-    report = lvm.read(host, fresh=vg)
-    size = {row["vg_name"]: lvm.number(row["vg_extent_size"]) for row in report.vgs}.get(vg, 0)
-    rows = [row for row in report.segments if (row["vg_name"], row["lv_name"]) == (vg, lv)]
+def of(host: Host, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
+    """One word for each PV. The VG is found by its uuid: a guest may call its own by the same name.
+    Raises Refusal(not_found | unsupported), and what lvm.read raises."""
+    report = lvm.read(host, fresh=vg, needed=(vg,))
+    size = {row["vg_uuid"]: lvm.number(row["vg_extent_size"]) for row in report.vgs}.get(vg_uuid, 0)
+    rows = [row for row in report.segments if (row["vg_uuid"], row["lv_name"]) == (vg_uuid, lv)]
     if not rows or not size:
         raise Refusal("not_found", f"There is no volume {vg}/{lv}.", "Plan anew.")
     ranges: dict[str, list[str]] = {}

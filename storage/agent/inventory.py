@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from . import atwork, bcache, disks, dm, lvm, users
 from .host import Host
 from .orphans import orphans
 from .policy import Policy, tier
+from .soundness import Sifted, sift
 from .volumes import Layout, cache_facts, lv_facts, pv_name
 
 Facts = dict[str, Any]
@@ -17,6 +19,8 @@ Facts = dict[str, Any]
 def inventory(host: Host, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy)
+    # What is left out is told by hello.
+    del facts["unsound"], facts["guests"]
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
     by_device = {}
@@ -63,12 +67,16 @@ def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
 def storage(
     host: Host, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
 ) -> Facts:
-    """What LVM and bcache know: what the checks of a verb need, without disks and users. Raises
-    what lvm.read raises for `fresh`, and what dm.caches raises."""
+    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
+    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. Raises what
+    lvm.read raises for `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
-    report = lvm.read(host, fresh=fresh, timeout=timeout)
-    layout = Layout(report.lvs, report.segments)
+    whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.devices(host)
+    guests = guests_groups(host, whole.pvs, devices)
+    sifted = sift(whole, guests, policy.vgs)
+    report = sifted.report
+    layout = Layout(report.lvs, report.segments)
     statuses = cache_statuses(host, devices)
     work = atwork.of_volumes(host, layout)
     snapshots = atwork.snapshots(layout)
@@ -85,11 +93,31 @@ def storage(
         "consistent": report.consistent,
         "stale": report.stale,
         "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
-        "vgs": [_vg(policy, row) for row in report.vgs],
+        "vgs": [_vg(policy, row, sifted) for row in report.vgs],
         "lvs": lvs,
         "csets": _cache_sets(host, lvs),
-        "orphans": orphans(report, devices, before),
+        "orphans": orphans(report, devices, before, sifted.left_out),
+        "unsound": [asdict(each) for each in sifted.unsound],
+        "guests": sorted(sifted.guests),
     }
+
+
+def guests_groups(
+    host: Host, pvs: Sequence[lvm.Row], devices: Sequence[dm.Device]
+) -> frozenset[str]:
+    """Uuids of the VGs with a PV on a guest's disk: a logical volume, its bcache device, or
+    anything that stands on one. Two machines then write to it, and a guest wrote its metadata."""
+    volumes = frozenset(device.kname for device in devices)
+    names = {row["vg_uuid"]: [] for row in pvs if row["vg_uuid"]}  # type: dict[str, list[str]]
+    for row in pvs:
+        kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
+        if row["vg_uuid"] and kname is not None:
+            names[row["vg_uuid"]].append(kname)
+    return frozenset(
+        uuid
+        for uuid, found in names.items()
+        if any(disks.stands_on(host, kname, volumes) for kname in found)
+    )
 
 
 def cache_statuses(host: Host, devices: Sequence[dm.Device]) -> Mapping[str, dm.CacheStatus]:
@@ -137,7 +165,7 @@ def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
     }
 
 
-def _vg(policy: Policy, row: lvm.Row) -> Facts:
+def _vg(policy: Policy, row: lvm.Row, sifted: Sifted) -> Facts:
     return {
         "uuid": row["vg_uuid"],
         "name": row["vg_name"],
@@ -147,7 +175,7 @@ def _vg(policy: Policy, row: lvm.Row) -> Facts:
         "seqno": lvm.number(row["vg_seqno"]),
         "tags": lvm.listed(row["vg_tags"]),
         "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
-        "allowed": row["vg_name"] in policy.vgs,
+        "allowed": row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out,
     }
 
 

@@ -20,6 +20,7 @@ from .protocol import Call
 from .view import Facts, View
 
 PATH = "/var/lib/tiercel/tunables.json"
+UNIT = "/etc/systemd/system/tiercel-boot.service"
 
 # Argument of bcache.attach and bcache.set -> its sysfs file.
 SETTINGS = {

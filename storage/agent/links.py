@@ -8,8 +8,10 @@ the device counts: a tenant can write any superblock into his own volume.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from . import hiding, names
 from .command import FORMAT_BCACHE, OURS
 from .host import Host, MissingTool, TimedOut
 from .keep import Kept
@@ -22,15 +24,25 @@ RELOAD = ("udevadm", "control", "--reload")
 # Pools, cache devices and new room being zeroed carry the key of their volume.
 BESIDE = ("c-", "s-", "x-")
 _TAG = "tiercel.volume="
+_ACTED_UPON = re.compile(r'"type": ?"(?:bcache|\w+_member)"')
+_LINE = re.compile(
+    r'SUBSYSTEM=="block", (?:KERNEL=="dm-\*", ATTR\{dm/uuid\}=="LVM-[0-9A-Za-z]{64}"'
+    r'|KERNEL=="bcache\*", ENV\{DEVTYPE\}=="disk", '
+    r'(?:ENV\{CACHED_UUID\}|ATTR\{bcache/backing_dev_uuid\})=="[0-9a-f-]{36}")'
+    r', SYMLINK\+="tiercel/[a-z2-7]{8,26}"\n'
+)
 
 
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
-    """The file for these facts. No path for a key that two volumes carry, nor for a volume that is
-    at work as a bcache device we did not make. Pure."""
+    """The file for these facts. Only volumes of VGs that root allows get a path: a tag is text that
+    whoever wrote the metadata chose. No path for a key that two volumes carry, nor for a volume
+    that is at work as a bcache device we did not make. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
+    allowed = {vg["uuid"] for vg in facts["vgs"] if vg["allowed"]}
     found: dict[str, list[str]] = {}
     for lv in facts["lvs"]:
-        key, uuid = _key(lv), backings.get(lv["uuid"], "")
+        key = _key(lv) if lv["vg_uuid"] in allowed else ""
+        uuid = backings.get(lv["uuid"], "")
         if key:
             foreign = lv["bcache"] is not None and not uuid
             found.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
@@ -38,19 +50,21 @@ def rules(facts: Facts, kept: Iterable[Kept]) -> str:
 
 
 def refresh(host: Host, facts: Facts, kept: Iterable[Kept]) -> list[str]:
-    """Write the file where it differs and let udev make the new paths. Returns what was run, as
-    shell lines. Raises OSError."""
-    wanted = rules(facts, kept)
-    before = host.read(PATH)
-    old = set() if before is None else set(before.decode("utf-8", "replace").splitlines())
-    if before == wanted.encode():
+    """Write both rules files where they differ and let udev make the new paths. Returns what was
+    run, as shell lines. Raises OSError."""
+    wanted = {hiding.PATH: hiding.rules_of(host, facts), PATH: rules(facts, kept)}
+    before = {path: host.read(path) for path in wanted}
+    stale = [path for path, text in wanted.items() if before[path] != text.encode()]
+    if not stale:
         return []
-    host.save(PATH, wanted.encode())
-    fresh = [line for line in wanted.splitlines() if line not in old]
+    for path in stale:
+        host.save(path, wanted[path].encode())
+    old = set((before[PATH] or b"").decode("utf-8", "replace").splitlines())
+    fresh = [line for line in wanted[PATH].splitlines() if line not in old]
     changed = [lv for lv in facts["lvs"] if lv["active"] and _is_in(lv, fresh)]
     ran: list[str] = []
     try:
-        devices = [_device(lv) for lv in changed if not _would_be_registered(host, lv)]
+        devices = [_device(lv) for lv in changed if not _is_acted_upon(host, lv)]
     except (MissingTool, TimedOut):
         devices = []
     for argv in (RELOAD, *(trigger(device) for device in devices)):
@@ -63,12 +77,29 @@ def refresh(host: Host, facts: Facts, kept: Iterable[Kept]) -> list[str]:
     return ran
 
 
-def _would_be_registered(host: Host, lv: Facts) -> bool:
-    """A tenant's own bcache superblock inside a volume: a distribution's rule would register it
-    at the event. Its path then comes when an event comes anyway."""
-    if lv["bcache"] is not None:
-        return False
-    return '"bcache"' in host.run(("wipefs", "-nJ", _device(lv)), timeout=10.0).stdout
+def scrub(host: Host) -> list[str]:
+    """Take out of our file every line that we would not write, whatever LVM has to say: udev takes
+    commands from it as root. Returns what was run, as shell lines. Raises OSError."""
+    before = host.read(PATH)
+    if before is None:
+        return []
+    lines = before.decode("utf-8", "replace").splitlines(keepends=True)
+    good = "".join(line for line in lines if line == HEAD or _LINE.fullmatch(line))
+    if good.encode() == before:
+        return []
+    host.save(PATH, good.encode())
+    try:
+        host.run(RELOAD, timeout=10.0)
+    except (MissingTool, TimedOut):
+        return [f"rewrote {PATH}"]
+    return [f"rewrote {PATH}", " ".join(RELOAD)]
+
+
+def _is_acted_upon(host: Host, lv: Facts) -> bool:
+    """It holds what a rule of the distribution would start at the event: a bcache superblock, an
+    array's, a physical volume. Its path then comes when an event comes anyway."""
+    found = host.run(("wipefs", "-nJ", _device(lv)), timeout=10.0).stdout
+    return _ACTED_UPON.search(found) is not None
 
 
 def trigger(device: str) -> tuple[str, ...]:
@@ -77,18 +108,26 @@ def trigger(device: str) -> tuple[str, ...]:
 
 
 def _key(lv: Facts) -> str:
-    """The volume key of what a guest may open; "" for anything else."""
+    """The volume key of what a guest may open; "" for anything else. It goes into a file that udev
+    takes commands from."""
     keys = [tag[len(_TAG) :] for tag in lv["tags"] if tag.startswith(_TAG)]
     if OURS not in lv["tags"] or "public" not in lv["role"] or len(keys) != 1:
         return ""
     beside = lv["name"].startswith(BESIDE)
-    return "" if beside or FORMAT_BCACHE in lv["tags"] else keys[0]
+    if beside or FORMAT_BCACHE in lv["tags"]:
+        return ""
+    try:
+        return names.volume_key(keys[0])
+    except ValueError:
+        return ""
 
 
 def _lines(lv: Facts, key: str, backing_uuid: str) -> str:
     link = f'SYMLINK+="tiercel/{key}"\n'
     if not backing_uuid:
-        return f'SUBSYSTEM=="block", KERNEL=="dm-*", ATTR{{dm/uuid}}=="{_dm_uuid(lv)}", {link}'
+        return (
+            f'SUBSYSTEM=="block", KERNEL=="dm-*", ATTR{{dm/uuid}}=="{hiding.dm_uuid(lv)}", {link}'
+        )
     # The kernel names the uuid in its first event, and has the attribute from then on.
     match = 'SUBSYSTEM=="block", KERNEL=="bcache*", ENV{DEVTYPE}=="disk", '
     return (
@@ -97,15 +136,11 @@ def _lines(lv: Facts, key: str, backing_uuid: str) -> str:
     )
 
 
-def _dm_uuid(lv: Facts) -> str:
-    return "LVM-" + f"{lv['vg_uuid']}{lv['uuid']}".replace("-", "")
-
-
 def _is_in(lv: Facts, lines: Iterable[str]) -> bool:
     if lv["bcache"] is not None:
         uuid = lv["bcache"]["uuid"]
         return lv["bcache"]["device"] is not None and any(uuid in line for line in lines)
-    return any(f'"{_dm_uuid(lv)}"' in line for line in lines)
+    return any(f'"{hiding.dm_uuid(lv)}"' in line for line in lines)
 
 
 def _device(lv: Facts) -> str:

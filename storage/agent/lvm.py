@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +41,16 @@ _CONFIG = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
 SECONDS = 10.0
 
 _LOCKED = "Resource temporarily unavailable"
-_LOCKED_VG = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
+_CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
+# What stands around the rows of a report.
+_FRAME = re.compile(r'[{}\[\],]*|"[a-z]+": ?\[|"report": ?\[')
 
 
 @dataclass(frozen=True)
 class Report:
     """`stale`: a VG was locked and the data was read without its lock. `consistent`: no VG changed
-    between its PVs and its segments."""
+    between its PVs and its segments. `unreadable`: uuids of VGs whose part of the report is no
+    JSON; nothing of them is in the rows."""
 
     vgs: tuple[Row, ...]
     pvs: tuple[Row, ...]
@@ -55,6 +58,7 @@ class Report:
     segments: tuple[Row, ...]
     stale: bool
     consistent: bool
+    unreadable: tuple[str, ...] = ()
 
 
 def argv(*, locking: bool) -> list[str]:
@@ -68,25 +72,41 @@ def argv(*, locking: bool) -> list[str]:
     return words
 
 
-def read(host: Host, *, fresh: str | None = None, timeout: float = SECONDS) -> Report:
+def read(
+    host: Host,
+    *,
+    fresh: str | None = None,
+    needed: Collection[str] = (),
+    timeout: float = SECONDS,
+) -> Report:
     """Raises Refusal(missing_tool | timeout | busy | cmd_failed); busy only where the VG `fresh` is
-    locked, of which a stale answer will not do, or where LVM does not say which is."""
+    locked, of which a stale answer will not do, or where LVM does not say which is. LVM may fail
+    over a VG that it names, as long as it is none of the VGs `needed`, and give the others."""
     command = argv(locking=True)
     result = _run(host, command, timeout)
     stale = result.rc != 0 and _LOCKED in result.stderr
     if stale:
-        locked = _LOCKED_VG.findall(result.stderr)
+        locked = _CANNOT.findall(result.stderr)
         if fresh is not None and (fresh in locked or not locked):
             raise _busy(command, result)
         command = argv(locking=False)
         result = _run(host, command, timeout)
-    if result.rc != 0:
+    if result.rc != 0 and not _over_another(result, needed):
         raise _failed(command, result)
-    pvs = sorted(rows(result, "pv", command), key=_pv_order)
-    segments = sorted(rows(result, "seg", command), key=_segment_order)
-    vgs = _first_by("vg_uuid", [row for row in pvs if row["vg_uuid"]])
-    lvs = _first_by("lv_uuid", segments)
-    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, _consistent(vgs, segments))
+    document, unreadable = _document(result, command)
+    pvs = sorted(_rows(document, "pv"), key=_pv_order)
+    segments = sorted(_rows(document, "seg"), key=_segment_order)
+    vgs = _first_by(("vg_uuid",), [row for row in pvs if row["vg_uuid"]])
+    lvs = _first_by(("vg_uuid", "lv_uuid", "lv_name"), segments)
+    is_consistent = consistent(vgs, segments)
+    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable)
+
+
+def _over_another(result: Result, needed: Collection[str]) -> bool:
+    """LVM gave a report, and failed only over VGs that nobody asks for."""
+    failed_over = _CANNOT.findall(result.stderr)
+    is_report = "{" in (result.report or result.stdout)
+    return is_report and bool(failed_over) and not set(failed_over) & set(needed)
 
 
 def _pv_order(row: Row) -> tuple[bool, str, str]:
@@ -97,29 +117,81 @@ def _segment_order(row: Row) -> tuple[str, str, int]:
     return row["vg_name"], row["lv_name"], number(row["seg_start"])
 
 
-def _first_by(key: str, found: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple({row[key]: row for row in reversed(found)}.values())[::-1]
+def _first_by(key: Sequence[str], found: Sequence[Row]) -> tuple[Row, ...]:
+    by_key = {tuple(row[field] for field in key): row for row in reversed(found)}
+    return tuple(by_key.values())[::-1]
 
 
 def rows(result: Result, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of one kind, of all VGs. LVM may print advisories on stdout around or before the
-    JSON, so decoding starts at the first line that opens an object."""
+    """The rows of one kind, of all VGs that can be decoded. Raises Refusal(cmd_failed)."""
+    return tuple(_rows(_document(result, command)[0], kind))
+
+
+def _document(result: Result, command: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+    """The report, and the uuids of VGs that could not be decoded. LVM may print advisories on
+    stdout around or before the JSON, so decoding starts at the first line that opens an object."""
     text = result.report or result.stdout
     start = 0 if text.startswith("{") else _object_start(text)
     try:
         document, _ = json.JSONDecoder().raw_decode(text, start)
-        # An unused PV comes in a part of its own, which has no segments.
-        found = [row for part in document["report"] for row in part.get(kind, ())]
-        return tuple({str(key): flat(value) for key, value in row.items()} for row in found)
+        unreadable: tuple[str, ...] = ()
+        # Whatever is missing in it shows here, not where it is used.
+        for kind in ("pv", "lv", "seg"):
+            _rows(document, kind)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise Refusal(
-            "cmd_failed",
-            f"{' '.join(command[:2])} did not print the report that was asked for.",
-            "Run the command on the host by hand and read what it says.",
-            argv=command,
-            rc=result.rc,
-            stderr=result.stderr or text,
-        ) from None
+        document, unreadable = _by_groups(text[start:])
+        if not document["report"]:
+            raise Refusal(
+                "cmd_failed",
+                f"{' '.join(command[:2])} did not print the report that was asked for.",
+                "Run the command on the host by hand and read what it says.",
+                argv=command,
+                rc=result.rc,
+                stderr=result.stderr or text,
+            ) from None
+    return document, unreadable
+
+
+def _rows(document: Any, kind: str) -> list[Row]:
+    # An unused PV comes in a part of its own, which has no segments.
+    found = [row for part in document["report"] for row in part.get(kind, ())]
+    return [{str(key): flat(value) for key, value in row.items()} for row in found]
+
+
+def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A report that is no JSON, line by line. Of what it read from a disk LVM escapes the quotation
+    mark and nothing else: so no text of a disk begins a line with one, or with `{"`, as LVM begins
+    each list and each row, and the rows of a group can spoil that group alone."""
+    parts: list[dict[str, list[Any]]] = []
+    uuids: list[str] = []
+    spoiled: set[int] = set()
+    for line in text.split("\n"):
+        words = line.strip()
+        if words.startswith('"vg"'):
+            parts.append({"pv": [], "seg": []})
+            uuids.append("")
+        elif words.startswith('{"') and parts:
+            row = _row(words)
+            if row is None:
+                spoiled.add(len(parts) - 1)
+            elif list(row) == ["vg_uuid"]:
+                uuids[-1] = flat(row["vg_uuid"])
+            elif "pv_uuid" in row or "segtype" in row:
+                parts[-1]["pv" if "pv_uuid" in row else "seg"].append(row)
+        elif parts and _FRAME.fullmatch(words) is None:
+            spoiled.add(len(parts) - 1)
+    for number in spoiled:
+        # Rows of PVs stay, so that no disk looks unused.
+        parts[number]["seg"] = []
+    return {"report": parts}, tuple(uuids[number] for number in sorted(spoiled))
+
+
+def _row(words: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(words.rstrip(","))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def flat(value: Any) -> str:
@@ -154,7 +226,8 @@ def _object_start(text: str) -> int:
     return offset
 
 
-def _consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
+def consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
+    """No VG changed between its PVs and its segments."""
     first = {row["vg_uuid"]: row["vg_seqno"] for row in vgs}
     return all(first.get(row["vg_uuid"]) == row["vg_seqno"] for row in segments)
 

@@ -10,6 +10,7 @@ import re
 from typing import Any, Callable
 
 MAX_BYTES = 1 << 60
+Check = Callable[[Any], str]
 
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -23,6 +24,10 @@ _FORMAT = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _KERNEL_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 _SERIAL = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
+_TAG = re.compile(r"[A-Za-z0-9_+./=!:&#][A-Za-z0-9_+.\-/=!:&#]{0,1023}")
+_WORDS = re.compile(r"[A-Za-z0-9_=., -]*")
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+_.-")
 
 # Sub-volumes that LVM makes for itself: touching one of them touches its owner.
 _RESERVED = re.compile(
@@ -64,6 +69,31 @@ def lv_name(value: Any) -> str:
     if hidden or name in (".", ".."):
         raise ValueError(expected)
     return name
+
+
+def any_lv_name(value: Any) -> str:
+    """An LV as LVM may call it, its own sub-volumes too."""
+    name = _text(value, _LVM_NAME, "a logical volume name")
+    if name in (".", ".."):
+        raise ValueError("a logical volume name")
+    return name
+
+
+def tag(value: Any) -> str:
+    """A tag that LVM itself would write. It takes any that it reads from a disk."""
+    return _text(value, _TAG, "an LVM tag of letters, digits and _+.-/=!:&#")
+
+
+def lvm_words(value: Any) -> str:
+    """Layouts, roles, modes and settings as LVM lists them."""
+    return _text(value, _WORDS, "words of LVM")
+
+
+def printable(value: str, limit: int = 64) -> str:
+    """What a validator refused, fit to be shown to a person and for nothing else: a name of LVM
+    never holds the question mark that stands for each odd character."""
+    shown = "".join(char if char in _PLAIN else "?" for char in value[:limit])
+    return shown if len(value) <= limit else f"{shown}?"
 
 
 def made(prefix: str) -> Callable[[Any], str]:

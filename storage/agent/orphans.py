@@ -3,6 +3,7 @@ metadata, left in the kernel. They are only told of: no verb touches them. Pure.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -12,9 +13,15 @@ from .lvm import Report
 Orphan = dict[str, Any]
 
 
-def orphans(report: Report, devices: Sequence[Device], before: Collection[str]) -> list[Orphan]:
+def orphans(
+    report: Report,
+    devices: Sequence[Device],
+    before: Collection[str],
+    left_out: Collection[str] = (),
+) -> list[Orphan]:
     """Those of `devices` that the report, which was made after `before` was listed, has no volume
-    for. A report without LVM's locks says nothing: a command may be at work."""
+    for. A report without LVM's locks says nothing: a command may be at work. Nor does it of the
+    groups that were `left_out` (uuids)."""
     if report.stale or not report.consistent:
         return []
     groups = {row["vg_uuid"]: row["vg_name"] for row in report.vgs}
@@ -29,19 +36,22 @@ def orphans(report: Report, devices: Sequence[Device], before: Collection[str]) 
             else "LVM sees no volume group that it is of",
         }
         for device in devices
-        if device.lv_uuid not in volumes and device.kname in before
+        if device.lv_uuid not in volumes
+        and device.kname in before
+        and device.vg_uuid not in left_out
     ]
 
 
 def of_facts(facts: dict[str, Any]) -> Iterable[dict[str, str]]:
     """As preflight problems."""
     for orphan in facts["orphans"]:
+        name = shlex.quote(orphan["name"])
         yield {
             "code": "orphan_device",
             "severity": "warning",
             "message": f"{orphan['name']} ({orphan['device']}) is left in the kernel: "
             f"{orphan['why']}.",
             "correction": "Write nothing to it: its blocks may be another volume's by now. Where "
-            f"`dmsetup info {orphan['name']}` shows the open count 0 and `pvs` misses no disk, "
-            f"run as root: dmsetup remove {orphan['name']}",
+            f"`dmsetup info {name}` shows the open count 0 and `pvs` misses no disk, "
+            f"run as root: dmsetup remove {name}",
         }

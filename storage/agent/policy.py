@@ -15,6 +15,7 @@ from .host import Host
 
 PATH = "/etc/tiercel/agent.json"
 AGENT = "/usr/lib/tiercel/agent.pyz"
+HIDE = f"As root on the host run: {AGENT} hide-guests"
 
 
 @dataclass(frozen=True)

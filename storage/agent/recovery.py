@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,7 +35,7 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
 def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
     """Disks that are away, and volumes of ours that are off though nobody retired them."""
     for pv in facts["pvs"]:
-        if pv["missing"]:
+        if pv["missing"] and pv["vg_uuid"] not in facts["guests"]:
             yield {
                 "code": "pv_missing",
                 "severity": "error",
@@ -49,7 +50,7 @@ def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
                 "code": "volume_inactive",
                 "severity": "error",
                 "message": f"{name} is not active: its guest cannot start.",
-                "correction": f"lvchange -ay {name}",
+                "correction": f"lvchange -ay {shlex.quote(name)}",
             }
 
 

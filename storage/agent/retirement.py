@@ -1,6 +1,8 @@
 """Retiring, restoring and destroying a volume: its marks on the LV, and the commands. Pure.
 
 All that an undo needs stands in LVM's tags on the volume itself, so that it survives the panel.
+`layout` is what the kernel has made of the volume: "cset" where its guest wrote a cache set into it
+and the host registered that.
 """
 
 from __future__ import annotations
@@ -55,10 +57,9 @@ def _retire(args: Args) -> tuple[Command, ...]:
     that is skipped at activation stays off over a reboot."""
     vg, lv = args["vg"], args["lv"]
     marks = tags(f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{NOW}")
-    stop = (lv_write(args, "stop", "1", wait="stopped"),) if args["layout"] == "bcache" else ()
     return (
         run("mark", "lvchange", *marks, "--setactivationskip", "y", f"{vg}/{lv}"),
-        *stop,
+        *_let_go(args),
         run("deactivate", "lvchange", "-an", f"{vg}/{lv}"),
         run("rename", "lvrename", vg, lv, args["retired_name"]),
     )
@@ -85,12 +86,9 @@ def _destroy(args: Args) -> tuple[Command, ...]:
     vg, lv = args["vg"], args["lv"]
     path = device(vg, lv)
     opened: tuple[Command, ...] = ()
-    if args["layout"] == "bcache":
-        opened = (
-            *_registered(args),
-            lv_write(args, "stop", "1", wait="stopped"),
-            run("unsign", "wipefs", "-a", "-t", "bcache", path),
-        )
+    if args["layout"] != "plain":
+        unsign = run("unsign", "wipefs", "-a", "-t", "bcache", path)
+        opened = (*_registered(args), *_let_go(args), unsign)
     zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
     return (
         run("doom", "lvchange", *tags(WIPING), f"{vg}/{lv}"),
@@ -99,6 +97,15 @@ def _destroy(args: Args) -> tuple[Command, ...]:
         run("zero", *zero, watch="zeroed", locked=False),
         run("remove", "lvremove", "-y", "-S", f"lv_uuid={args['lv_uuid']}", f"{vg}/{lv}"),
     )
+
+
+def _let_go(args: Args) -> tuple[Command, ...]:
+    """bcache gives the volume back. A set is not named: its uuid is what a guest wrote."""
+    if args["layout"] == "bcache":
+        return (lv_write(args, "stop", "1", wait="stopped"),)
+    if args["layout"] == "cset":
+        return (lv_write(args, "set/unregister", "1", wait="stopped", name="unregister"),)
+    return ()
 
 
 def _registered(args: Args) -> tuple[Command, ...]:

@@ -61,7 +61,7 @@ _NAMES_OF_LIFE: Mapping[str, Check] = {
     "lv": names.lv_name,
     "retired_name": names.made("del"),
     "volume_key": names.volume_key,
-    "layout": names.choice("plain", "bcache"),
+    "layout": names.choice("plain", "bcache", "cset"),
 }
 
 MUTATING: Mapping[str, Shape] = {
@@ -87,7 +87,7 @@ MUTATING: Mapping[str, Shape] = {
             "lv_uuid": names.lvm_uuid,
             "size_bytes": names.size_bytes,
             "volume_key": names.volume_key,
-            "layout": names.choice("plain", "bcache"),
+            "layout": names.choice("plain", "bcache", "cset"),
         },
         expects="lv_uuid",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import bcache
 from .errors import Refusal
 from .protocol import Call
 from .users import of_devices
@@ -25,7 +26,7 @@ def unused(view: View, call: Call) -> Check:
             if attempt:
                 view.host.sleep(UDEV_SECONDS)
                 view.refresh()
-            found, opened = _use(view, view.lv(vg_name, lv))
+            found, opened = _use(view, view.lv(vg_name, lv), call.args.get("layout") == "cset")
             if not found and not opened:
                 return
             if found:
@@ -44,7 +45,9 @@ def unused(view: View, call: Call) -> Check:
     return check
 
 
-def _use(view: View, lv: Facts) -> tuple[list[dict[str, Any]], bool]:
+def _use(view: View, lv: Facts, as_cset: bool) -> tuple[list[dict[str, Any]], bool]:
+    """Its users, and whether it is open without one. A cache set that is to be let go of
+    (`as_cset`) holds its device itself, with every bcache that uses it."""
     device = lv["bcache"]["device"] if lv["bcache"] else None
     if lv["bcache"] and device is None:
         return [], False
@@ -54,5 +57,7 @@ def _use(view: View, lv: Facts) -> tuple[list[dict[str, Any]], bool]:
         path = f"/dev/{device}"
         dev = (view.host.read(f"/sys/block/{device}/dev") or b"").decode().strip()
     users = of_devices(view.host, [dev])[dev] if dev else []
+    if as_cset and bcache.cache_set_of(view.host, lv["kname"] or "") is not None:
+        return [user for user in users if user["kind"] != "holder"], False
     opened = device is None and lv["open_count"] > 0
     return users, opened or (not users and not view.host.exclusive(path))

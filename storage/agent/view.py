@@ -12,7 +12,7 @@ from typing import Any, Callable
 from .errors import Refusal
 from .host import Host
 from .inventory import storage
-from .policy import Policy, load
+from .policy import HIDE, Policy, load
 
 Facts = dict[str, Any]
 Check = Callable[[], None]
@@ -80,10 +80,12 @@ class View:
                 "not_found", f"There is no VG {name} on this host; there is: {known}.", LOOK_AGAIN
             )
         if len(found) > 1:
+            is_guests = any(vg["uuid"] in self.facts["guests"] for vg in found)
             raise Refusal(
                 "unsupported",
-                f"Two VGs on this host are named {name}.",
-                "Rename one of them: vgrename UUID NEWNAME.",
+                f"Two VGs on this host are named {name}: LVM takes no command by this name."
+                + (" One lies on the disk of a guest." if is_guests else ""),
+                HIDE if is_guests else "Rename one of them: vgrename UUID NEWNAME.",
             )
         return found[0]
 

@@ -76,7 +76,7 @@ def restore(draft: Draft) -> None:
         lv=marks.name,
         retired_name=retired_name(draft.target.volume_key),
         volume_key=draft.target.volume_key,
-        layout=_layout(draft, lv),
+        layout=_layout(draft, lv) if draft.wish.layout == "bcache" else "plain",
         retired_at=marks.at,
     )
 
@@ -85,6 +85,7 @@ def _retire(draft: Draft, lv: LogicalVolume) -> None:
     volume.own(draft, lv)
     growth.tidy(draft, lv)
     if draft.wish.layout == "plain":
+        # Also where its guest made a bcache of it: the wish has no cache, and that is let go of.
         lvmcache.shape(draft)
     elif lv.bcache is not None:
         bcache.shape(draft)
@@ -118,7 +119,12 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
 
 
 def _layout(draft: Draft, lv: LogicalVolume) -> str:
-    """bcache only once it was formatted: before that there is no superblock to register."""
+    """bcache only once it was formatted: before that there is no superblock to register. What a
+    guest wrote into a plain volume counts while the host has it registered."""
+    if draft.wish.layout == "plain" and lv.bcache is not None:
+        return "bcache"
+    if any(cset.lv_uuid == lv.uuid for cset in draft.facts.csets):
+        return "cset"
     return "bcache" if draft.wish.layout == "bcache" and FORMAT_TAG not in lv.tags else "plain"
 
 

@@ -37,12 +37,8 @@ def shape(draft: Draft) -> None:
     """Add the steps that bring the volume's dm-cache to the wish."""
     wanted = draft.wish.cache
     current = draft.lv.cache if draft.lv is not None else None
-    if draft.lv is not None and draft.lv.bcache is not None:
-        raise Refused(
-            "unsupported",
-            f"{draft.vg.name}/{draft.lv_name} is a bcache backing device.",
-            "Give it a bcache cache instead of lvmcache.",
-        )
+    if isinstance(wanted, LvmCache) and draft.lv is not None:
+        _unregistered(draft, draft.lv)
     if isinstance(wanted, LvmCache):
         if current is None:
             _attach(draft, wanted, _make(draft, wanted))
@@ -55,6 +51,26 @@ def shape(draft: Draft) -> None:
         if current is not None:
             _detach(draft, current)
         _remove_pools(draft, keep=None)
+
+
+def _unregistered(draft: Draft, lv: LogicalVolume) -> None:
+    """Raises Refused while bcache has the volume: its guest wrote a superblock into it."""
+    name = f"{draft.vg.name}/{lv.name}"
+    disk = lv.kname or "dm-N"
+    if lv.bcache is not None:
+        raise Refused(
+            "unsupported",
+            f"{name} is a bcache backing device.",
+            "Where its guest made it so (make-bcache in the guest), shut the guest down and run on "
+            f"the host: echo 1 > /sys/block/{disk}/bcache/stop. It is not registered again.",
+        )
+    if any(cset.lv_uuid == lv.uuid for cset in draft.facts.csets):
+        raise Refused(
+            "unsupported",
+            f"{name} holds a bcache cache set that is registered on this host.",
+            "Where its guest made it so (make-bcache in the guest), shut the guest down and run on "
+            f"the host: echo 1 > /sys/block/{disk}/bcache/set/unregister",
+        )
 
 
 def pool_name_of(cache: DmCache) -> str:

@@ -57,7 +57,9 @@ class Agent:
         """`expect` for an LV of vg0. A uuid is looked up once: a name is not used again here."""
         if not self._vg_uuid or (lv is not None and lv not in self._uuids):
             facts = self.inventory()
-            self._vg_uuid = facts["vgs"][0]["uuid"]
+            # A guest may have called its own group by any name.
+            vgs = sorted(facts["vgs"], key=lambda vg: (not vg["allowed"], vg["name"] != "vg0"))
+            self._vg_uuid = vgs[0]["uuid"]
             self._uuids |= {each["name"]: each["uuid"] for each in facts["lvs"]}
         expect = {"vg_uuid": self._vg_uuid}
         return expect if lv is None else expect | {"lv_uuid": self._uuids[lv]}

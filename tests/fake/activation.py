@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.agent.host import Result
-from tests.fake import bcache
+from tests.fake import udev
 from tests.fake.argv import Line, failed, said
 from tests.fake.machine import Machine
 from tests.fake.parts import Lv, ModelGap
@@ -20,9 +20,7 @@ def switch(machine: Machine, lv: Lv, line: Line) -> Result:
     if lv.minor is None:
         lv.minor = machine.free_minor()
         machine.changed()
-        signed = lv.signature is not None and lv.signature.type == "bcache"
-        if signed and "bcache" in machine.modules:
-            bcache.register(machine, lv.path)
+        udev.appeared(machine, lv.path)
     return said()
 
 

@@ -45,8 +45,7 @@ def make(machine: Machine, argv: Sequence[str]) -> Steps:
         "bcache", machine.uuid4(), cset_uuid, cache_device, bucket, offset
     )  # fmt: skip
     yield 0.1
-    if "bcache" in machine.modules:
-        register(machine, path)
+    udev.appeared(machine, path)
     return Result(0, f"UUID:\t\t\t{lv.signature.uuid}\nSet UUID:\t\t{cset_uuid}\n")
 
 
@@ -92,7 +91,7 @@ def register(machine: Machine, path: str) -> None:
         )
         machine.backings.append(made)
         if waits_for is None:
-            udev.appeared(machine, f"/dev/{made.device}")
+            udev.appeared(machine, f"/dev/{made.device}", "add")
     machine.changed()
 
 
@@ -126,6 +125,12 @@ def write(machine: Machine, path: str, value: str) -> None:
         _set(machine, backing, parts[-1], value)
         if parts[-1] in ("sequential_cutoff", "writeback_percent"):
             return
+    elif path.startswith("/sys/block/dm-") and parts[-2] == "set":
+        lv = machine.lv_of_minor(int(parts[3].removeprefix("dm-")))
+        cset = next((each for each in machine.csets if each.lv is lv), None)
+        if cset is None or parts[-1] != "unregister":
+            raise oserror(errno.ENOENT)
+        _unregister(machine, cset.uuid)
     else:
         raise ModelGap(f"write to {path}")
     machine.changed()
@@ -200,17 +205,12 @@ def _sign(backing: Backing, **fields: Any) -> None:
         backing.lv.signature = dataclasses.replace(backing.lv.signature, **fields)
 
 
-def reboot(machine: Machine, *, registers: bool) -> None:
-    """The kernel forgets every setting but the mode; a udev rule of the distribution registers
-    what it finds, or nobody does."""
+def reboot(machine: Machine) -> None:
+    """The kernel forgets every registration, and every setting but the mode."""
     if any(each.dirty_bytes >= SECTOR for each in machine.backings):
         raise ModelGap("a reboot with dirty data in bcache")
-    there = [each.lv for each in machine.csets] + [each.lv for each in machine.backings]
     machine.csets.clear()
     machine.backings.clear()
-    for lv in there if registers else ():
-        if lv.minor is not None:
-            register(machine, lv.path)
 
 
 def settle(machine: Machine, backing: Backing) -> None:
@@ -220,7 +220,8 @@ def settle(machine: Machine, backing: Backing) -> None:
         _sign(backing, cset_uuid=NO_SET, attached=False)
         machine.changed()
     path = f"/dev/{backing.device}"
-    if backing.stopping and not machine.openers(path) and backing in machine.backings:
+    is_free = not machine.openers(path) and not backing.lv.held
+    if backing.stopping and is_free and backing in machine.backings:
         machine.backings.remove(backing)
         machine.changed()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 
 from storage.agent.host import Result
+from tests.fake import lvmfilter
 from tests.fake.argv import Line, failed, parse
 from tests.fake.machine import Machine
-from tests.fake.parts import Lv, Run, Vg
+from tests.fake.parts import Lv, ModelGap, Run, Vg
 
 Steps = Generator[float, None, Result]
 """A command at work: it yields the seconds until it goes on, and returns its result."""
@@ -24,6 +25,11 @@ def writer(
         vg = machine.vg(name)
         if vg is None:
             return failed(f'Volume group "{name}" not found', f"Cannot process volume group {name}")
+        if sum(each.name == name and lvmfilter.is_seen(machine, each) for each in machine.vgs) > 1:
+            return failed(
+                f"Multiple VGs found with the same name: skipping {name}",
+                "Use --select vg_uuid=<uuid> in place of the VG name.",
+            )
         while name in machine.locked:
             yield 0.1
         machine.locked.add(name)
@@ -95,3 +101,19 @@ def forget(vg: Vg, lv: Lv) -> None:
     vg.lvs = [each for each in vg.lvs if each not in gone]
     if not any(each.layout == "cache,pool" for each in vg.lvs):
         vg.lvs = [each for each in vg.lvs if not each.role.endswith(",spare")]
+
+
+def vgchange(machine: Machine, argv: Sequence[str]) -> Steps:
+    """Switch off the group with a uuid, as far as nobody holds its volumes."""
+    line = parse(argv, FLAGS, VALUED)
+    yield 0.1
+    if not line.has("-an"):
+        raise ModelGap(" ".join(argv))
+    uuid = line.one("-S").removeprefix("vg_uuid=")
+    for vg in machine.vgs:
+        if vg.uuid == uuid and vg.inside is not None and lvmfilter.is_seen(machine, vg):
+            for lv in vg.lvs:
+                lv.minor = None
+            vg.inside.held = False
+    machine.changed()
+    return Result(0)

@@ -21,6 +21,7 @@ from tests.fake.parts import (
     Run,
     Signature,
     Vg,
+    Written,
 )
 
 if TYPE_CHECKING:
@@ -124,6 +125,20 @@ class Hands:
         """Write something over the whole LV."""
         for run in lv.bottom.runs:
             run.pv.stale |= _extents(run)
+
+    def guest_writes(self, lv: Lv, written: Written) -> None:
+        """A guest writes to the device that it has, and lets it go: udev looks at it."""
+        with self.host.changing() as machine:
+            backing = machine.backing(lv)
+            lv.written = written
+            if backing is None:
+                lv.signature = written.signature or Signature(written.type, machine.uuid4())
+                udev.appeared(machine, lv.path)
+                return
+            if written.vg is not None:
+                written.vg.inside = lv
+                machine.vgs.append(written.vg)
+            udev.appeared(machine, f"/dev/{backing.device}", "add")
 
     def reads_as_zeros(self, lv: Lv) -> bool:
         return not any(run.pv.stale & _extents(run) for run in lv.bottom.runs)
@@ -237,7 +252,7 @@ class Hands:
     def reboot(self, *, registers: bool = True) -> None:
         """A new boot: guests are gone, kernel counters begin at nothing, bcache has forgotten its
         settings, and LVM switches nothing on that lies on a lost disk. `registers`: the
-        distribution's udev rule registered what it found."""
+        distribution's udev rule is there."""
         with self.host.changing() as machine:
             machine.boot_id = machine.uuid4()
             self.host.restarted()
@@ -249,8 +264,14 @@ class Hands:
             for lv in machine.lvs():
                 partial = any(run.pv.missing for part in report.parts(lv) for run in part.runs)
                 lv.minor = None if lv.skipped or partial else lv.minor
-            bcache.reboot(machine, registers=registers)
+            for vg in machine.vgs:
+                for lv in vg.lvs:
+                    lv.held = False
+                    lv.minor = None if vg.inside is not None else lv.minor
+            bcache.reboot(machine)
+            machine.bcache_rule = registers
             udev.coldplug(machine)
+            machine.bcache_rule = True
 
 
 def _vg(machine: Machine, name: str) -> Vg:

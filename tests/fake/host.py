@@ -14,6 +14,7 @@ from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck, Tim
 from tests.fake import (
     bcache,
     dmstats,
+    group,
     growth,
     load,
     lvm,
@@ -41,6 +42,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "pvmove": growth.pvmove,
     "virsh": growth.virsh,
     "lvrename": lvm.lvrename,
+    "vgchange": group.vgchange,
     "make-bcache": bcache.make,
     "bcache-super-show": bcache.super_show,
     "lsblk": tools.lsblk,

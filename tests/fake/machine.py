@@ -54,7 +54,9 @@ class Machine:
     versions: dict[str, str] = field(
         default_factory=lambda: {"lvm": "2.03.16", "systemd": "252", "util_linux": "2.38.1"}
     )
+    bcache_rule: bool = True
     scan_lvs: bool = False
+    global_filter: tuple[str, ...] = ("a|.*|",)
     has_systemd: bool = True
     has_bus: bool = True
     generation: int = 0
@@ -111,7 +113,7 @@ class Machine:
         """dm's own count: processes, mounts, and what stands on the device."""
         if lv.layer:
             return 1
-        above = self.under_bcache(lv)
+        above = self.under_bcache(lv) + (lv.held and self.backing(lv) is None)
         mounted = sum(path == lv.path for path, _ in self.mounts)
         return above + mounted + len(self.openers(lv.path))
 

@@ -86,7 +86,9 @@ def _stands_on(tree: Tree, upper: str, lower: str) -> None:
 
 
 def home(device: Disk | Array) -> str:
-    if isinstance(device, Array | BcacheDisk):
+    if device.name.startswith("bcache") and "p" in device.name:
+        return f"{VIRTUAL}/{device.name.partition('p')[0]}"
+    if isinstance(device, Array | BcacheDisk) or device.name.startswith("bcache"):
         return VIRTUAL
     return f"{PCI}/host0/target0:0:{device.minor // 16}/block"
 
@@ -185,6 +187,8 @@ def _backing(tree: Tree, backing: Backing) -> None:
         top = _block(tree, backing.device, backing.dev, size, VIRTUAL, queue)
         _stands_on(tree, top, below)
         tree.link(f"{top}/bcache", f"../{lv.kname}/bcache")
+        if lv.written is not None and lv.written.partition:
+            _partition(tree, top, f"{backing.device}p1", f"251:{backing.number * 128 + 1}")
     if backing.stopping:
         return
     if backing.waits_for is None:
@@ -213,6 +217,16 @@ def _backing(tree: Tree, backing: Backing) -> None:
         tree.link(f"{here}/cache", f"../../../../../fs/bcache/{uuid}")
         bdev = f"/sys/fs/bcache/{uuid}/bdev{backing.number}"
         tree.link(bdev, f"../../../devices/virtual/block/{lv.kname}/bcache")
+
+
+def _partition(tree: Tree, disk: str, name: str, dev: str) -> None:
+    real = f"{disk}/{name}"
+    tree.file(f"{real}/dev", f"{dev}\n")
+    tree.file(f"{real}/partition", "1\n")
+    target = real.removeprefix("/sys/")
+    tree.link(f"/sys/class/block/{name}", f"../../{target}")
+    tree.link(f"/sys/dev/block/{dev}", f"../../{target}")
+    tree.device(f"/dev/{name}", dev)
 
 
 def _made_by_hand(tree: Tree, disk: BcacheDisk) -> None:

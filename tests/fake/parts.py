@@ -234,8 +234,22 @@ class Move:
 
 
 @dataclass(eq=False)
+class Written:
+    """What a guest wrote to the device that it has, as libblkid calls it, in a partition or over
+    the whole device. `starts` counts how often the host took it for its own and started it."""
+
+    type: str
+    partition: bool = False
+    vg: Vg | None = None
+    signature: Signature | None = None
+    starts: int = 0
+
+
+@dataclass(eq=False)
 class Lv:
-    """A logical volume, hidden ones too. `runs` is empty where it stands on other volumes."""
+    """A logical volume, hidden ones too. `runs` is empty where it stands on other volumes.
+    `written` is a guest's, on the device that it has; `held` where the host started what that
+    is."""
 
     vg: Vg
     uuid: str
@@ -257,6 +271,8 @@ class Lv:
     origin: str = ""
     merging: bool = False
     signature: Signature | None = None
+    written: Written | None = None
+    held: bool = False
     counters: Counters = field(default_factory=Counters)
 
     @property
@@ -291,6 +307,8 @@ class Lv:
 
 @dataclass(eq=False)
 class Vg:
+    """`inside` is the volume on whose device a guest made the group."""
+
     name: str
     uuid: str
     pvs: list[Pv]
@@ -302,6 +320,7 @@ class Vg:
     exported: bool = False
     clustered: bool = False
     metadata_area_bytes: int = 1044480
+    inside: Lv | None = None
 
     def lv(self, name: str) -> Lv | None:
         return next((lv for lv in self.lvs if lv.name == name), None)

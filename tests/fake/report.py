@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from storage.agent.host import Result
+from tests.fake import lvmfilter
 from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
 HIDDEN = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
+KINDS = ("vg", "pv", "lv", "pvseg", "seg")
 NO_WAIT = "global/wait_for_locks=0"
 
 
@@ -47,7 +48,28 @@ def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
         parts.append(_unused(machine, asked))
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
     warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
-    return Result(0, "", warnings, json.dumps({"report": parts}, indent=4))
+    return Result(0, "", warnings, _printed(parts))
+
+
+def _printed(parts: Sequence[Mapping[str, Sequence[Mapping[str, str]]]]) -> str:
+    """As libdevmapper prints it: one line for each row, and of what stands on a disk it escapes
+    the quotation mark and nothing else."""
+    shown = []
+    for part in parts:
+        lists = []
+        for kind in KINDS:
+            rows = [
+                "{" + ", ".join(f'"{name}":"{_escaped(text)}"' for name, text in row.items()) + "}"
+                for row in part.get(kind, ())
+            ]
+            body = ",\n".join(f"                  {row}" for row in rows)
+            lists.append(f'              "{kind}": [\n{body}\n              ]\n')
+        shown.append("          {\n" + "              ,\n".join(lists) + "          }\n")
+    return '  {\n      "report": [\n' + "          ,\n".join(shown) + "      ]\n  }\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace('"', '\\"')
 
 
 def _unused(machine: Machine, asked: dict[str, list[str]]) -> dict[str, list[dict[str, str]]]:
@@ -93,7 +115,7 @@ def vgs(machine: Machine) -> list[dict[str, str]]:
             "vg_mda_size": str(vg.metadata_area_bytes),
             "vg_mda_free": str(max(0, vg.metadata_area_bytes // 2 - _text_bytes(vg))),
         }
-        for vg in machine.vgs
+        for vg in _seen(machine)
     ]
 
 
@@ -103,8 +125,12 @@ def _text_bytes(vg: Vg) -> int:
     return (2048 + 390 * len(vg.lvs)) // 512 * 512
 
 
+def _seen(machine: Machine) -> Iterator[Vg]:
+    return (vg for vg in machine.vgs if lvmfilter.is_seen(machine, vg))
+
+
 def pvs(machine: Machine) -> list[dict[str, str]]:
-    return [_pv(vg, pv) for vg in machine.vgs for pv in vg.pvs]
+    return [_pv(vg, pv) for vg in _seen(machine) for pv in vg.pvs]
 
 
 def _pv(vg: Vg, pv: Pv) -> dict[str, str]:
@@ -127,7 +153,7 @@ def _pv(vg: Vg, pv: Pv) -> dict[str, str]:
 
 
 def lvs(machine: Machine) -> list[dict[str, str]]:
-    return [_lv(machine, lv) for vg in machine.vgs for lv in sorted(vg.lvs, key=_name)]
+    return [_lv(machine, lv) for vg in _seen(machine) for lv in sorted(vg.lvs, key=_name)]
 
 
 def _name(lv: Lv) -> str:
@@ -200,7 +226,7 @@ def segments(machine: Machine) -> list[dict[str, str]]:
     """One row for each segment, the fields of its LV repeated."""
     return [
         _lv(machine, lv) | row
-        for vg in machine.vgs
+        for vg in _seen(machine)
         for lv in sorted(vg.lvs, key=_name)
         for row in _segments(lv)
     ]

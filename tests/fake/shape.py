@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tests.fake import lvmfilter
 from tests.fake.machine import Machine
 from tests.fake.parts import GIB, Array, Disk, Pv, Vg
 
@@ -22,9 +23,11 @@ def machine(
     no_bcache_tools: bool = False,
     kernel: str = "6.1.0-37-amd64",
     scan_lvs: bool = False,
+    sees_guests: bool = False,
     hdd_bytes: int = 8 * GIB,
 ) -> Machine:
-    """Like the lab: md0 of two 4 GiB SSDs, two 8 GiB HDDs, vg0 over all three."""
+    """Like the lab: md0 of two 4 GiB SSDs, two 8 GiB HDDs, vg0 over all three. Unless it
+    `sees_guests`, root has run hide-guests."""
     made = Machine(seed, f"host-{seed}", kernel=kernel, scan_lvs=scan_lvs)
     made.machine_id = made.uuid4().replace("-", "")
     made.boot_id = made.uuid4()
@@ -46,6 +49,8 @@ def machine(
     made.files["/etc/tiercel/agent.json"] = json.dumps(policy).encode()
     for unit in ("service", "timer"):
         made.files[f"/etc/systemd/system/tiercel-boot.{unit}"] = b"[Unit]\n"
+    if not sees_guests:
+        made.files[lvmfilter.LOCAL] = lvmfilter.HIDING
     if no_lvm2:
         made.missing_tools |= {
             "lvs", "vgs", "pvs", "lvm", "lvmconfig", "lvcreate", "lvchange", "lvconvert",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from storage.agent.host import Result
-from tests.fake import growth
+from tests.fake import growth, lvmfilter
 from tests.fake.argv import parse
 from tests.fake.group import Steps
 from tests.fake.machine import Machine
@@ -38,6 +38,12 @@ def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
     path = line.operands[0]
     lv = machine.lv_at(path)
     yield 0.0
+    backing = next((each for each in machine.backings if f"/dev/{each.device}" == path), None)
+    if line.has("-nJ") and backing is not None:
+        inside = backing.lv.written
+        whole = [] if inside is None or inside.partition else [inside.type]
+        rows = [{"device": backing.device, "type": each} for each in whole]
+        return Result(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
     if line.has("-nJ") and any(f"/dev/{disk.name}" == path for disk in machine.disks):
         signed = machine.signed.get(path)
         rows = [] if signed is None else [{"device": path, "type": signed}]
@@ -60,6 +66,8 @@ def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
     if found is None or found.type != "bcache":
         return Result(0)
     lv.signature = None
+    if lv.written is not None and lv.written.signature is found:
+        lv.written = None
     machine.changed()
     return Result(0, f"{path}: 16 bytes were erased at offset 0x00001018 (bcache): "
                   "c6 85 73 f6 4e 1a 45 ca 82 65 f5 7f 48 ba 6d 81\n")  # fmt: skip
@@ -73,6 +81,8 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
         return Result(1, "", f"blkdiscard: cannot open {path}: No such file or directory\n")
     if not line.has("--zeroout"):
         raise ModelGap(" ".join(argv))
+    if lv.held or machine.under_bcache(lv):
+        return Result(1, "", f"blkdiscard: {path}: Device or resource busy\n")
     step = int(line.one("--step").removesuffix("MiB")) * MIB
     zeroed = 0
     while zeroed < lv.size_bytes:
@@ -81,7 +91,8 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
         yield max(step, lv.size_bytes / 8) / machine.zero_bytes_per_second
     for run in lv.bottom.runs:
         run.pv.stale -= set(range(run.first, run.first + run.count))
-    lv.signature = None
+    lv.signature = lv.written = None
+    machine.vgs = [vg for vg in machine.vgs if vg.inside is not lv]
     return Result(0)
 
 
@@ -105,9 +116,10 @@ def lvm_version(machine: Machine, argv: Sequence[str]) -> Steps:
 
 def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
     line = parse(argv, (), ("--type",))
+    listed = ",".join(f'"{entry}"' for entry in lvmfilter.global_filter(machine))
     values = {
         "devices/scan_lvs": f"scan_lvs={int(machine.scan_lvs)}",
-        "devices/global_filter": 'global_filter=["a|.*|"]',
+        "devices/global_filter": f"global_filter=[{listed}]",
         "devices/filter": 'filter=["a|.*|"]',
         "devices/use_devicesfile": "use_devicesfile=0",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import bcache, checks
+from .. import bcache, checks, hiding
 from ..command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
 from ..dm import text
 from ..errors import Refusal
@@ -116,8 +116,13 @@ def _empty(view: View, call: Call) -> Check:
 def _format_state(view: View, call: Call) -> list[Check]:
     found = [_born_for_it(view, call), _empty(view, call)]
     if _lv(view, call)["bcache"] is None:
-        found.insert(0, unused(view, call))
+        found = [unused(view, call), *found, hidden_from_lvm(view)]
     return found
+
+
+def hidden_from_lvm(view: View) -> Check:
+    """LVM on this host looks away from what a guest writes to a bcache volume."""
+    return lambda: hiding.demand(view.host)
 
 
 FORMAT = Verb(

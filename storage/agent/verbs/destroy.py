@@ -12,7 +12,7 @@ from ..usage import unused
 from ..view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from .backing import signatures
 from .base import NOTHING, Verb
-from .life import known, marks_of
+from .life import is_cache_device, known, marks_of
 from .pool import gone
 
 
@@ -66,6 +66,8 @@ def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
     todo = {"activate", "zero", "remove"}
     if call.args["layout"] == "bcache" and not cleared:
         todo |= {"module", "register", "stop", "unsign"}
+    if call.args["layout"] == "cset":
+        todo |= {"unsign"} | ({"unregister"} if is_cache_device(view, found) else set())
     if WIPING not in found["tags"]:
         todo.add("doom")
     return frozenset(todo)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import checks
+from .. import checks, keep
 from ..command import OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
@@ -10,6 +10,7 @@ from ..retirement import WIPING, Retired, retired
 from ..undo import is_fresh
 from ..usage import unused
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from .backing import hidden_from_lvm
 from .base import NOTHING, Verb
 
 WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
@@ -89,6 +90,17 @@ def _whole(view: View, call: Call, name: str) -> Check:
     return check
 
 
+def is_cache_device(view: View, lv: Facts) -> bool:
+    """A cache set is registered on it: a guest wrote one into its volume."""
+    return any(cset["lv_uuid"] == lv["uuid"] for cset in view.facts["csets"])
+
+
+def _uses_our_set(view: View, backing: Facts | None) -> bool:
+    cset = None if backing is None else view.cset(backing["cset_uuid"] or "")
+    lv = None if cset is None else view.lv_by_uuid(cset["lv_uuid"] or "")
+    return lv is not None and OURS in lv["tags"] and lv["name"].startswith("s-")
+
+
 def _both(args: Args) -> frozenset[str]:
     return frozenset(lv_subject(args["vg"], args[key]) for key in ("lv", "retired_name"))
 
@@ -108,6 +120,8 @@ def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
         todo.add("mark")
     if found["bcache"] is not None:
         todo.add("stop")
+    if is_cache_device(view, found):
+        todo.add("unregister")
     if found["active"]:
         todo.add("deactivate")
     return frozenset(todo)
@@ -145,14 +159,20 @@ def _let_go(view: View, call: Call) -> Check:
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
         backing = found["bcache"]
-        if backing is not None and call.args["layout"] != "bcache":
+        is_cset = is_cache_device(view, found)
+        ours = {each.lv_uuid for each in keep.load(view.host)}
+        layout = "cset" if is_cset else "bcache" if backing is not None else ""
+        if layout not in ("", call.args["layout"]) or (is_cset and found["uuid"] in ours):
             raise Refusal(
                 "unsupported",
                 f"{found['vg_name']}/{found['name']} is a registered bcache device.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
-        if backing is not None and (backing["state"] != "no cache" or backing["dirty_bytes"]):
+        # Of a bcache that a guest made nobody else misses what its cache holds.
+        is_ours = found["uuid"] in ours or _uses_our_set(view, backing)
+        dirty = backing is not None and (backing["state"] != "no cache" or backing["dirty_bytes"])
+        if backing is not None and dirty and is_ours:
             raise Refusal(
                 "in_use",
                 f"{found['vg_name']}/{found['name']} has a bcache cache (state "
@@ -228,9 +248,14 @@ def _as_marked(view: View, call: Call) -> Check:
     return check
 
 
+def _restore_state(view: View, call: Call) -> list[Check]:
+    found = [_free(view, call, "lv"), _as_marked(view, call)]
+    return [*found, hidden_from_lvm(view)] if call.args["layout"] == "bcache" else found
+
+
 RESTORE = Verb(
     identity=lambda view, call: known(view, call, _here(view, call)["name"]),
     todo=_restore_todo,
-    state=lambda view, call: [_free(view, call, "lv"), _as_marked(view, call)],
+    state=_restore_state,
     touches=_both,
 )

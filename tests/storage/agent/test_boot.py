@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from storage.agent import keep, links
+from storage.agent import hiding, keep, links
 from storage.agent.boot import REPORT, boot, last
 from storage.agent.errors import Refusal
 from tests.contract.client import Agent
@@ -39,6 +39,9 @@ def test_a_cache_is_back_after_a_restart_where_nobody_else_registers_it(
 
 def test_the_cache_sets_thresholds_are_back_too(host: FakeHost, agent: Agent) -> None:
     cached(agent)
+    with host.changing() as machine:
+        # Of a host that the distribution's rule registers everything on.
+        machine.files.pop(hiding.PATH)
     host.root.reboot()
     (cset,) = host.machine.csets
     assert cset.congested_us["congested_read_threshold_us"] == 2000

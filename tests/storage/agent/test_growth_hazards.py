@@ -82,10 +82,10 @@ def test_a_failed_zeroing_leaves_the_volume_as_it_was(host: FakeHost, agent: Age
 
 def test_extents_are_given_only_where_they_are_known(host: FakeHost, agent: Agent) -> None:
     with pytest.raises(Refusal, match="nobody"):
-        extents.of(host, "vg0", "nobody")
+        extents.of(host, host.machine.vgs[0].uuid, "vg0", "nobody")
     cached, _ = agent.cached()
     with pytest.raises(Refusal, match="physical volumes alone"):
-        extents.of(host, "vg0", cached)
+        extents.of(host, host.machine.vgs[0].uuid, "vg0", cached)
     with pytest.raises(Refusal, match="Nobody knows"):
         extents.filled(["lvextend", "<extents of vg0/x>"], {})
 

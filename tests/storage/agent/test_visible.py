@@ -6,21 +6,24 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent import admin, hiding
+from storage.agent.errors import Refusal
 from storage.agent.hello import hello
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
+from tests.fake.lvmfilter import HIDING, global_filter
 from tests.fake.parts import GIB, Disk, Pv, Vg
 
-KEPT = "to devices/global_filter in /etc/lvm/lvm.conf, in front of the entries that stay there"
+HIDE = "As root on the host run: /usr/lib/tiercel/agent.pyz hide-guests"
 
 
 @pytest.fixture
 def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
     """A host with an SSD to spare, sdb."""
-    return make_fake_host(single_ssd=True)
+    return make_fake_host(single_ssd=True, sees_guests=True)
 
 
 def problems(host: FakeHost) -> dict[str, dict[str, str]]:
@@ -34,6 +37,20 @@ def made_by_a_guest(host: FakeHost, kname: str, minor: int, *, major: int = 253)
         machine.vgs.append(Vg("inside", machine.lvm_uuid(), [Pv(disk, machine.lvm_uuid())]))
 
 
+def volume(host: FakeHost) -> str:
+    """A bcache volume that was made before LVM's filter was lost."""
+    with host.changing() as machine:
+        machine.files[hiding.LOCAL] = HIDING
+    made = Agent(FakeWorld(host)).backing()
+    with host.changing() as machine:
+        machine.files[hiding.LOCAL] = b"# Nothing here.\n"
+    return made
+
+
+def filtered(host: FakeHost) -> list[str]:
+    return global_filter(host.machine)
+
+
 @pytest.mark.parametrize(("below", "lies"), [("sdd", "vg0"), ("sda", "vg0")])
 def test_a_group_on_a_bcache_of_whole_devices_is_the_hosts_own(
     host: FakeHost, below: str, lies: str
@@ -44,33 +61,90 @@ def test_a_group_on_a_bcache_of_whole_devices_is_the_hosts_own(
     assert problems(host).keys().isdisjoint({"foreign_vg_on_guest_disk", "bcache_scanned"})
 
 
-def test_where_the_host_stands_on_bcache_only_guests_devices_are_to_be_filtered(
-    host: FakeHost,
-) -> None:
+def test_where_guests_have_bcache_all_of_it_is_hidden_by_one_command(host: FakeHost) -> None:
+    volume(host)
+    assert problems(host)["bcache_scanned"]["correction"] == HIDE
+    said = hiding.hide_guests(host, Policy(("vg0",)))
+    assert filtered(host) == ["r|^/dev/bcache.*|", "r|^/dev/tiercel-guest/.*|"]
+    assert "looks away from guests' disks now" in said
+    assert host.machine.files[hiding.LOCAL].startswith(b"# Nothing here.\n# Begin")
+    assert "bcache_scanned" not in problems(host)
+    assert "already" in hiding.hide_guests(host, Policy(("vg0",)))
+
+
+def test_where_the_host_stands_on_bcache_only_guests_devices_are_hidden(host: FakeHost) -> None:
     host.root.make_bcache("sdc", "sdb")
-    Agent(FakeWorld(host)).backing()
-    found = problems(host)
-    assert "foreign_vg_on_guest_disk" not in found
-    told = found["bcache_scanned"]
-    assert told["message"].endswith("Filter only these: bcache1.")
-    assert told["correction"].startswith(f'Add "r|^/dev/bcache/by-uuid/UUID|" {KEPT}')
-    assert "/sys/block/bcache1/bcache/backing_dev_uuid" in told["correction"]
-    assert "what lies on sdc is no guest's disk" in told["correction"]
+    volume(host)
+    assert "foreign_vg_on_guest_disk" not in problems(host)
+    said = hiding.hide_guests(host, Policy(("vg0",)))
+    assert filtered(host) == ["r|^/dev/tiercel-guest/.*|"]
+    assert "The bcache on sdc is the host's own and stays visible." in said
+    assert "bcache_scanned" not in problems(host)
+    assert {pv["name"]: pv["vg_name"] for pv in inventory(host, Policy())["pvs"]}[
+        "bcache0"
+    ] == "vg0"
+    links = {link for link in host.machine.links if link.startswith("/dev/tiercel-guest/")}
+    assert links == {"/dev/tiercel-guest/bcache1"}
 
 
-def test_where_only_guests_have_bcache_all_of_it_is_to_be_filtered(host: FakeHost) -> None:
-    Agent(FakeWorld(host)).backing()
-    assert problems(host)["bcache_scanned"]["correction"] == f'Add "r|^/dev/bcache.*|" {KEPT}.'
+def test_what_the_filter_had_stays_in_it_but_for_letting_everything_in(host: FakeHost) -> None:
+    host.machine.global_filter = ("r|/dev/zd.*|", "r|/dev/rbd.*|", "a|.*|")
+    hiding.hide_guests(host, Policy(("vg0",)))
+    assert filtered(host)[2:] == ["r|/dev/zd.*|", "r|/dev/rbd.*|"]
+
+
+@pytest.mark.parametrize("entry", ["a|^/dev/disk/.*|", "a|/dev/|"])
+def test_a_filter_that_lets_them_in_by_another_name_is_left_as_it_was(
+    host: FakeHost, entry: str
+) -> None:
+    host.machine.global_filter = (entry, "r|.*|")
+    before = host.machine.files.get(hiding.LOCAL)
+    with pytest.raises(Refusal, match="another of their names"):
+        hiding.hide_guests(host, Policy(("vg0",)))
+    assert host.machine.files.get(hiding.LOCAL) in (before, b"")
+
+
+def test_a_filter_that_root_wrote_there_is_roots(host: FakeHost) -> None:
+    written = b'devices { global_filter = [ "r|/dev/sr0|" ] }\n'
+    host.save(hiding.LOCAL, written)
+    with pytest.raises(Refusal, match="sets global_filter itself"):
+        hiding.hide_guests(host, Policy(("vg0",)))
+    assert host.machine.files[hiding.LOCAL] == written
+
+
+@pytest.mark.parametrize(
+    ("entries", "hidden"),
+    [
+        (["r|^/dev/bcache.*|"], True),
+        (["r|^/dev/bcache.*|", "a|.*|"], False),
+        (["a|^/dev/sd.*|", "r|.*|"], True),
+        (["a|.*|"], False),
+        (["r|^/dev/bcache0$|"], False),
+        ([], False),
+        (["r|^/dev/bcache[|"], False),
+        (["r|^/dev/tiercel-guest/.*|"], True),
+    ],
+)
+def test_a_filter_hides_only_what_no_name_lets_in(entries: list[str], hidden: bool) -> None:
+    listed = ",".join(f'"{entry}"' for entry in entries)
+    text = f'scan_lvs=0\nglobal_filter=[{listed}]\nfilter=["a|.*|"]\n'
+    assert hiding.is_hidden(text, linked=True) == hidden
 
 
 def test_a_group_that_a_guest_made_on_its_bcache_volume_is_told(host: FakeHost) -> None:
-    volume = Agent(FakeWorld(host)).backing()
+    volume(host)
     made_by_a_guest(host, "bcache0", 0, major=251)
     told = problems(host)["foreign_vg_on_guest_disk"]
-    (backing,) = host.machine.backings
-    assert (backing.lv.name, told["severity"]) == (volume, "error")
-    assert told["message"] == "VG inside lies on bcache0, which is a guest's disk."
-    assert told["correction"].startswith(f'Add "r|^/dev/bcache/by-uuid/{backing.uuid}|" {KEPT}.')
+    assert told["severity"] == "error"
+    assert told["message"].startswith("VG inside lies on bcache0, which is a guest's disk.")
+    assert told["correction"] == HIDE
+
+
+def test_such_a_group_cannot_be_allowed(host: FakeHost) -> None:
+    volume(host)
+    made_by_a_guest(host, "bcache0", 0, major=251)
+    with pytest.raises(Refusal, match="on a guest's disk"):
+        admin.allow_vg(host, "inside")
 
 
 def test_a_group_that_a_guest_made_on_its_plain_volume_is_told(host: FakeHost) -> None:

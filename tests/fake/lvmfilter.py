@@ -1,0 +1,46 @@
+"""What LVM on a pretended machine looks into: its configuration, and guests' disks by it."""
+
+from __future__ import annotations
+
+import re
+
+from tests.fake.machine import Machine
+from tests.fake.parts import Vg
+
+LOCAL = "/etc/lvm/lvmlocal.conf"
+HIDING = b"""devices {
+\tglobal_filter = [ "r|^/dev/bcache.*|", "r|^/dev/tiercel-guest/.*|" ]
+}
+"""
+_LIST = re.compile(r"(?m)^[^#\n]*\bglobal_filter\s*=\s*\[(.*)\]")
+_ENTRY = re.compile(r'"([^"]*)"')
+
+
+def global_filter(machine: Machine) -> list[str]:
+    """lvmlocal.conf overrides lvm.conf; the last setting in it counts."""
+    found: list[str] = _LIST.findall(machine.files.get(LOCAL, b"").decode())
+    return _ENTRY.findall(found[-1]) if found else list(machine.global_filter)
+
+
+def rejects(machine: Machine, name: str) -> bool:
+    """lvm2's filter-regex.c: each name of the device is looked at; the first entry that fits it
+    decides; one accepted name lets the device in."""
+    links = [link for link, target in machine.links.items() if target == f"../{name}"]
+    rejected = False
+    for alias in (f"/dev/{name}", *links):
+        entry = next((e for e in global_filter(machine) if re.search(e[2:-1], alias)), "")
+        if entry.startswith("a"):
+            return False
+        rejected = rejected or entry.startswith("r")
+    return rejected
+
+
+def is_seen(machine: Machine, vg: Vg) -> bool:
+    """Whether LVM finds a group: a guest's lies on a bcache device, or on an LV, which it scans
+    only where it is told to."""
+    if vg.inside is None:
+        return True
+    backing = machine.backing(vg.inside)
+    if backing is None:
+        return machine.scan_lvs and vg.inside.minor is not None
+    return not rejects(machine, vg.pvs[0].device.name)
