@@ -30,24 +30,35 @@ def seal(private_key: bytes) -> bytes:
 
 
 def unseal(sealed: bytes) -> bytes:
-    """The private key; raises `CannotUnseal`."""
+    """The private key, sealed with this pair's or (while it is changed) a former one's public
+    half; raises `CannotUnseal`."""
     if not settings.TIERCEL_HOST_KEYS_SECRET:
         raise CannotUnseal(
             "This process cannot read host keys",
             "Give worker and collector (only them) TIERCEL_HOST_KEYS_SECRET.",
         )
-    try:
-        return SealedBox(PrivateKey(_half("TIERCEL_HOST_KEYS_SECRET"))).decrypt(sealed)
-    except CryptoError as error:
-        raise CannotUnseal(
-            "The host's key was sealed with other secrets",
-            "Restore TIERCEL_HOST_KEYS_SECRET from a backup, or enrol the host again.",
-        ) from error
+    name = "TIERCEL_HOST_KEYS_SECRET"
+    former = [
+        _decoded(half, f"{name}_FALLBACKS") for half in getattr(settings, f"{name}_FALLBACKS")
+    ]
+    for half in (_half(name), *former):
+        try:
+            return SealedBox(PrivateKey(half)).decrypt(sealed)
+        except CryptoError:
+            continue
+    raise CannotUnseal(
+        "The host's key was sealed with other secrets",
+        "Restore TIERCEL_HOST_KEYS_SECRET from a backup, or enrol the host again.",
+    )
 
 
 def _half(name: str) -> bytes:
+    return _decoded(getattr(settings, name), name)
+
+
+def _decoded(text: str, name: str) -> bytes:
     try:
-        half = base64.urlsafe_b64decode(getattr(settings, name))
+        half = base64.urlsafe_b64decode(text)
     except (binascii.Error, ValueError) as error:
         raise ImproperlyConfigured(f"{name} is not URL-safe base64: {error}") from error
     if len(half) != PublicKey.SIZE:

@@ -12,7 +12,7 @@ class PanelConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
-        from panel import checks  # noqa: F401
+        from panel import checks, sessionend  # noqa: F401
         from panel.billing import telling
         from panel.notices import record
         from panel.watch import listen
@@ -20,6 +20,7 @@ class PanelConfig(AppConfig):
         telling.connect()
         record.listen()
         listen.connect()
+        sessionend.connect()
 
 
 class StaticConfig(StaticFilesConfig):

@@ -23,12 +23,17 @@ def make() -> dict[str, str]:
     }
 
 
+def lines() -> str:
+    """Fresh values for every secret setting, as the file has them."""
+    return "".join(f"{name}={value}\n" for name, value in make().items())
+
+
 def ensure(path: Path) -> bool:
     """Write the secrets file unless it is there; say whether it was made now."""
     if path.exists():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = HEADER + "".join(f"{name}={value}\n" for name, value in make().items())
+    text = HEADER + lines()
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

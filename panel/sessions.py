@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
+from panel import sessionend
 from panel.models import SecurityKind, User
 from panel.watch import record
 
@@ -63,10 +65,12 @@ def prune() -> int:
 
 
 def _opens(session: Session, user: User) -> bool:
-    """Whether Django would take it for this person: the hash changes with the password."""
+    """Whether it still lets this person in: the hash changes with the password."""
     data = session.get_decoded()
     given = data.get(HASH_SESSION_KEY, "")
     hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    if sessionend.is_over(data, user, time.time()):
+        return False
     return data.get(SESSION_KEY) == str(user.pk) and any(
         constant_time_compare(given, known) for known in hashes
     )

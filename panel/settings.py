@@ -17,6 +17,8 @@ place = embedded.here()
 
 DEBUG = env.flag("TIERCEL_DEBUG")
 SECRET_KEY = env.text("TIERCEL_SECRET_KEY")
+# Former ones, while it is changed: what they signed and sealed is still read.
+SECRET_KEY_FALLBACKS = env.words("TIERCEL_SECRET_KEY_FALLBACKS")
 
 # The address people and hosts reach the panel by.
 TIERCEL_PUBLIC_URL = env.text(
@@ -35,9 +37,16 @@ TIERCEL_STAFF_NEED_SECOND_FACTOR = env.flag("TIERCEL_STAFF_NEED_SECOND_FACTOR", 
 # For so long after signing in or confirming it costs no new proof of who one is to order something
 # or to destroy a volume.
 TIERCEL_STEP_UP_SECONDS = env.whole("TIERCEL_STEP_UP_SECONDS", 300, least=1)
+# A session is over when nobody has used it for so long, and so long after it began, whatever was
+# done in it: for staff, and for customers.
+TIERCEL_STAFF_IDLE_SECONDS = env.whole("TIERCEL_STAFF_IDLE_SECONDS", 3600, least=60)
+TIERCEL_STAFF_SESSION_SECONDS = env.whole("TIERCEL_STAFF_SESSION_SECONDS", 12 * 3600, least=60)
+TIERCEL_IDLE_SECONDS = env.whole("TIERCEL_IDLE_SECONDS", 7 * 86_400, least=60)
+TIERCEL_SESSION_SECONDS = env.whole("TIERCEL_SESSION_SECONDS", 30 * 86_400, least=60)
 # Host keys are sealed with the public half; only worker and collector are given the secret one.
 TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
 TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
+TIERCEL_HOST_KEYS_SECRET_FALLBACKS = env.words("TIERCEL_HOST_KEYS_SECRET_FALLBACKS")
 
 # --- HTTP ---------------------------------------------------------------------------------------
 
@@ -57,6 +66,7 @@ if env.flag("TIERCEL_TRUST_PROXY"):
     # Else the limits of sign-in count everybody as one address: the proxy's.
     ALLAUTH_TRUSTED_PROXY_COUNT = 1
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_AGE = max(TIERCEL_STAFF_SESSION_SECONDS, TIERCEL_SESSION_SECONDS)
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 # By https a browser then takes them from this very host alone, for the whole of it.
@@ -116,6 +126,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "panel.sessionend.SessionEndMiddleware",
     "panel.wall.WallMiddleware",
     "panel.gate.GateMiddleware",
     "panel.presence.PresenceMiddleware",
@@ -206,6 +217,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
 # When and from where each session was last used (`panel.presence`).
 USERSESSIONS_TRACK_ACTIVITY = True
+MFA_ADAPTER = "panel.factorseal.SealedAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Tiercel"
 # WebAuthn wants https, but browsers make an exception for localhost.

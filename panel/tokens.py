@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Collection
 from datetime import timedelta
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -54,7 +55,7 @@ def recognise(text: str) -> ApiToken | None:
     if match is None:
         return None
     token = ApiToken.objects.select_related("user").filter(key=match[1]).first()
-    if token is None or not constant_time_compare(token.digest, _digest(match[2])):
+    if token is None or not _is_secret_of(token, match[2]):
         return None
     is_live = token.is_live(timezone.now()) and token.user.is_active
     return token if is_live else None
@@ -93,5 +94,17 @@ def scopes_of(user: User) -> list[str]:
     return scopes
 
 
-def _digest(secret: str) -> str:
-    return salted_hmac(SALT, secret, algorithm="sha256").hexdigest()
+def _is_secret_of(token: ApiToken, secret: str) -> bool:
+    """Whether it is; a digest that was made with a former TIERCEL_SECRET_KEY is made anew, so that
+    the key can be given up once every token that is in use was used."""
+    if constant_time_compare(token.digest, _digest(secret)):
+        return True
+    for former in settings.SECRET_KEY_FALLBACKS:
+        if constant_time_compare(token.digest, _digest(secret, former)):
+            ApiToken.objects.filter(pk=token.pk).update(digest=_digest(secret))
+            return True
+    return False
+
+
+def _digest(secret: str, key: str | None = None) -> str:
+    return salted_hmac(SALT, secret, secret=key, algorithm="sha256").hexdigest()

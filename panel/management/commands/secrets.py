@@ -1,9 +1,9 @@
-"""`manage.py secrets`: make `var/secrets.env` once."""
+"""`manage.py secrets`: make `var/secrets.env` once. `--print`: values for changing one."""
 
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from panel import secrets
 
@@ -14,8 +14,15 @@ class Command(BaseCommand):
     help = "Makes var/secrets.env, unless it is there."
     requires_system_checks = ()
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whether to print instead."""
+        parser.add_argument("--print", action="store_true", help="print fresh values instead")
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file and say where it lies."""
+        if options["print"]:
+            self.stdout.write(secrets.lines(), ending="")
+            return
         path = settings.BASE_DIR / "var" / "secrets.env"
         made = secrets.ensure(path)
         self.stdout.write(f"{path}: {'made' if made else 'kept'}")

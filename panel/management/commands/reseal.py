@@ -1,0 +1,57 @@
+"""`manage.py reseal`: the last step of changing TIERCEL_SECRET_KEY or the pair of the host keys."""
+
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from jobs.sealing import CannotUnseal, seal, unseal
+from panel import factorseal
+from storage.models import Host
+
+
+class Command(BaseCommand):
+    """Seal anew what lies sealed in the database."""
+
+    help = (
+        "Seals second factors with the newest TIERCEL_SECRET_KEY and, where this process has the"
+        " secret half, the hosts' keys with TIERCEL_HOST_KEYS_PUBLIC."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """All or nothing of each; what cannot be opened is named, and nothing of it is changed."""
+        self.stdout.write(f"second factors: {_factors()} sealed anew")
+        if not settings.TIERCEL_HOST_KEYS_SECRET:
+            self.stdout.write("host keys: left, this process has no TIERCEL_HOST_KEYS_SECRET")
+            return
+        self.stdout.write(f"host keys: {_host_keys()} sealed anew")
+
+
+@transaction.atomic
+def _factors() -> int:
+    found = list(
+        Authenticator.objects.select_for_update().exclude(type=Authenticator.Type.WEBAUTHN)
+    )
+    for each in found:
+        try:
+            each.data = factorseal.changed(
+                each.data, lambda text: factorseal.seal(factorseal.unseal(text))
+            )
+        except ValueError as error:
+            raise CommandError(f"the second factor of {each.user}: {error}") from error
+        each.save(update_fields=["data"])
+    return len(found)
+
+
+@transaction.atomic
+def _host_keys() -> int:
+    found = list(Host.objects.select_for_update().exclude(sealed_key=b""))
+    for host in found:
+        try:
+            host.sealed_key = seal(unseal(bytes(host.sealed_key)))
+        except CannotUnseal as error:
+            raise CommandError(f"the key of {host.name}: {error}") from error
+        host.save(update_fields=["sealed_key"])
+    return len(found)
