@@ -84,9 +84,10 @@ def read(
     over a VG that it names, as long as it is none of the VGs `needed`, and give the others."""
     command = argv(locking=True)
     result = _run(host, command, timeout)
-    stale = result.rc != 0 and _LOCKED in result.stderr
+    complaints = _complaints(result) if result.rc != 0 else ""
+    stale = _LOCKED in complaints
     if stale:
-        locked = _CANNOT.findall(result.stderr)
+        locked = _CANNOT.findall(complaints)
         if fresh is not None and (fresh in locked or not locked):
             raise _busy(command, result)
         command = argv(locking=False)
@@ -104,7 +105,7 @@ def read(
 
 def _over_another(result: Result, needed: Collection[str]) -> bool:
     """LVM gave a report, and failed only over VGs that nobody asks for."""
-    failed_over = _CANNOT.findall(result.stderr)
+    failed_over = _CANNOT.findall(_complaints(result))
     is_report = "{" in (result.report or result.stdout)
     return is_report and bool(failed_over) and not set(failed_over) & set(needed)
 
@@ -194,6 +195,18 @@ def _row(words: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def _complaints(result: Result) -> str:
+    """What LVM said beside its report: on stderr, and where that is empty (Debian 13's 2.03.31 puts
+    it there) in the rows of a log behind the report. See `_by_groups`: no text of a disk makes such
+    a row."""
+    if result.stderr:
+        return result.stderr
+    lines = (line.strip() for line in (result.report or result.stdout).split("\n"))
+    rows = (_row(line) for line in lines if line.startswith('{"log_seq_num":'))
+    messages = [flat(row.get("log_message")) for row in rows if row is not None]
+    return "".join(" ".join(message.splitlines()) + "\n" for message in messages)
+
+
 def flat(value: Any) -> str:
     """One value as `json` of lvm2 2.03.16 would give it: newer releases give null, numbers and
     lists for the same thing."""
@@ -260,7 +273,7 @@ def _busy(command: Sequence[str], result: Result) -> Refusal:
         "Wait until it ends (`ps -ef | grep -E 'lv|vg|pv'` shows it); then try again.",
         argv=command,
         rc=result.rc,
-        stderr=result.stderr,
+        stderr=_complaints(result),
     )
 
 
@@ -271,5 +284,5 @@ def _failed(command: Sequence[str], result: Result) -> Refusal:
         "Run the command on the host by hand and read what it says.",
         argv=command,
         rc=result.rc,
-        stderr=result.stderr,
+        stderr=_complaints(result),
     )

@@ -118,6 +118,8 @@ class LabWorld:
         path = f"/dev/{pv or self.slow[0]}"
         tagged = [word for tag in tags for word in ("--addtag", tag)]
         self.lab.run(["lvcreate", "-qy", "-n", name, "-L", f"{size_bytes}b", *tagged, "vg0", path])
+        # It is open as long as udev looks what is on it.
+        self.lab.run(["udevadm", "settle"])
 
     def format(self, lv: str) -> None:
         self.lab.run(["mkfs.ext2", "-q", "-F", f"/dev/vg0/{lv}"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from storage.agent.host import Result
+from storage.agent.versions import parse
 from tests.fake import lvmfilter
 from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
@@ -12,6 +13,7 @@ from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
 HIDDEN = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
 KINDS = ("vg", "pv", "lv", "pvseg", "seg")
+LOGS_IN_JSON = (2, 3, 31)
 NO_WAIT = "global/wait_for_locks=0"
 
 
@@ -25,10 +27,12 @@ def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
     if waits and (config != HIDDEN or rest.pop(0) != "--nolocking"):
         raise ModelGap(f"a report that could wait for a lock: {argv}")
     if locked and not waits:
-        return Result(5, "", "".join(
-            f"  /run/lock/lvm/V_{vg}: flock failed: Resource temporarily unavailable\n"
-            f"  Can't get lock for {vg}.\n  Cannot process volume group {vg}\n" for vg in locked
-        ))  # fmt: skip
+        return _complaint(machine, [
+            line for vg in locked for line in (
+                f"/run/lock/lvm/V_{vg}: flock failed: Resource temporarily unavailable",
+                f"Can't get lock for {vg}.", f"Cannot process volume group {vg}",
+            )
+        ])  # fmt: skip
     asked = _subreports(rest)
     rows = {
         "vg": vgs(machine), "pv": pvs(machine), "lv": lvs(machine), "seg": segments(machine),
@@ -70,6 +74,19 @@ def _printed(parts: Sequence[Mapping[str, Sequence[Mapping[str, str]]]]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace('"', '\\"')
+
+
+def _complaint(machine: Machine, lines: Sequence[str]) -> Result:
+    """As the lab has it: 2.03.11 and 2.03.16 on stderr, 2.03.31 in a log beside the report."""
+    if parse(machine.versions["lvm"]) < LOGS_IN_JSON:
+        return Result(5, "", "".join(f"  {line}\n" for line in lines))
+    rows = ",\n".join(
+        f'          {{"log_seq_num":"{number}", "log_type":"error", "log_context":"processing", '
+        f'"log_object_type":"vg", "log_message":"{line}", "log_errno":"-1", "log_ret_code":"0"}}'
+        for number, line in enumerate(lines, start=1)
+    )
+    report = '  {\n      "report": [\n      ]\n      ,\n      "log": [\n'
+    return Result(5, "", "", f"{report}{rows}\n      ]\n  }}\n")
 
 
 def _unused(machine: Machine, asked: dict[str, list[str]]) -> dict[str, list[dict[str, str]]]:
