@@ -15,7 +15,7 @@ from jobs.clock import database_now
 from jobs.models import Job
 from jobs.reading import Readings
 from jobs.trouble import AgentFailed, BadReply
-from jobs.twins import check_groups
+from jobs.twins import check_groups, check_machine
 from storage.facts import BadFacts, HostFacts
 from storage.models import Host, Placement
 from storage.plan import Target
@@ -70,6 +70,8 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
         _keep(host, replace(seen, at=at))
         return seen.facts
     if not said_before:
+        if "machine_id" in data:  # an older agent says it in hello alone
+            check_machine(host, data["machine_id"])
         check_groups(host, data)
     rows = rows_digest(host.pk) if said_before else ""
     facts = apply_facts(host, data, at)

@@ -210,8 +210,9 @@ def contactable(host: Host) -> None:
     """Raises `Refused` for a host that is not in use."""
     if host.state == HostState.ACTIVE:
         return
-    if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
-        raise Refused("twins", f"{host.error['message']}.", host.error["correction"])
+    code = str(host.error.get("code"))
+    if host.state == HostState.QUARANTINED and code in ("twins", "machine_changed"):
+        raise Refused(code, f"{host.error['message']}.", host.error["correction"])
     if host.state == HostState.QUARANTINED:
         raise Refused(
             "host_key_changed",

@@ -79,6 +79,21 @@ class Twins(TransportError):
         )
 
 
+class MachineChanged(TransportError):
+    """Another machine answers in the host's name, or the host was given another machine id."""
+
+    code = "machine_changed"
+
+    def __init__(self, where: str, accepted: str, seen: str) -> None:
+        super().__init__(
+            f"{where} says the machine id {seen or '(none)'}, but {accepted} was accepted for it",
+            "Nothing is sent to it. If another machine answers at its address (a clone, an address "
+            "that moved), correct the address by manage.py enrol, then accept the key accepted "
+            "before. If it was reinstalled or given a new id on purpose (compare /etc/machine-id "
+            "on its console), run a new enrolment line on it, then accept its fingerprint.",
+        )
+
+
 class NotActive(TransportError):
     """The host may not be contacted in its present state."""
 

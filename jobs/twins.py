@@ -1,4 +1,5 @@
-"""Two hosts that claim to be the same: a cloned machine, or a volume group that two of them see.
+"""Two hosts that claim to be the same: a cloned machine, or a volume group that two of them see;
+and a host that another machine claims to be.
 
 Whatever one of them did to a volume the other would undo or destroy, and which of them is the real
 one only a person can tell. So both are quarantined, and nothing of what they say is recorded.
@@ -12,7 +13,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from jobs.trouble import Twins
+from jobs.trouble import MachineChanged, Twins
+from storage.agent.names import quoted
 from storage.models import Host, Placement
 from storage.models.host import HostState
 
@@ -20,10 +22,19 @@ log = logging.getLogger(__name__)
 
 
 def check_machine(host: Host, machine_id: object) -> None:
-    """`machine_id` as the host said it just now; raises `Twins` where another host has it."""
-    if isinstance(machine_id, str) and machine_id and machine_id != host.machine_id:
-        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=machine_id)
-        _part(host, others, f"the machine id {machine_id:.32}")
+    """`machine_id` as the host said it just now. Raises `Twins` where another host has it, and
+    `MachineChanged` where it is not the one that was accepted for this host: its SSH key does not
+    tell machines apart that were made from one template. Who says none is not the accepted one."""
+    said = machine_id if isinstance(machine_id, str) else ""
+    if said == host.machine_id:
+        return
+    if said:
+        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=said)
+        _part(host, others, f"the machine id {said:.32}")
+    # An enrolment line may have told the panel meanwhile.
+    accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
+    if accepted and said != accepted:
+        raise _quarantined(host, MachineChanged(host.name, accepted, quoted(f"{said:.40}")))
 
 
 def check_groups(host: Host, inventory: dict[str, Any]) -> None:
@@ -43,6 +54,15 @@ def check_groups(host: Host, inventory: dict[str, Any]) -> None:
         name = named[next(iter(found.values()))]
         what = f"the volume group {name!s:.80}"
         _part(host, Host.objects.filter(pk__in=found), what)
+
+
+def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
+    """A person lets the right machine in again by its key, or the new id by an enrolment line."""
+    Host.objects.active().filter(pk=host.pk).update(
+        state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=error.to_json()
+    )
+    log.warning("host %s is quarantined: %s", host.name, error)
+    return error
 
 
 def _part(host: Host, others: QuerySet[Host], what: str) -> None:

@@ -182,6 +182,11 @@ KINDS: Final = {
         "Nothing is sent there: what one did, the other would undo or destroy.",
         AWAY,
     ),
+    "machine_changed": Kind(
+        "{count} hosts say another machine id than the one accepted",
+        "Nothing is sent there: another machine may answer in the host's name.",
+        AWAY,
+    ),
     "unverified": Kind(
         "{count} hosts wait for somebody to accept their fingerprint",
         "Nothing is asked of a host before that.",

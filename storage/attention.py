@@ -83,6 +83,9 @@ def _of_state(host: Host) -> list[Problem]:
     if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
         told = f"{host.error['message']}; nothing is sent to either.", host.error["correction"]
         return [Problem("error", *told, "twins", host.last_seen_at)]
+    if host.state == HostState.QUARANTINED and host.error.get("code") == "machine_changed":
+        told = f"{host.error['message']}; nothing is sent to it.", host.error["correction"]
+        return [Problem("error", *told, "machine_changed", host.last_seen_at)]
     if host.state == HostState.QUARANTINED:
         return [
             Problem(

@@ -21,6 +21,7 @@ def inventory(host: Host, policy: Policy) -> Facts:
     facts = storage(host, policy)
     # What is left out is told by hello.
     del facts["unsound"], facts["guests"]
+    facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
     by_device = {}

@@ -113,14 +113,16 @@ class Sshd:
     def host(self, **fields: Any) -> Host:
         """A host record that trusts this server."""
         private_key, public_key = new_key_pair()
-        return make.host(
-            address="127.0.0.1",
-            port=self.port,
-            host_key=self.host_key,
-            public_key=public_key,
-            sealed_key=seal(private_key),
-            **fields,
-        )
+        trusted = {
+            "address": "127.0.0.1",
+            "port": self.port,
+            "host_key": self.host_key,
+            "public_key": public_key,
+            "sealed_key": seal(private_key),
+            # What answers here says none.
+            "machine_id": "",
+        }
+        return make.host(**{**trusted, **fields})
 
     def verbs(self) -> list[str]:
         return [request.get("verb", "dry_run") for request in self.requests]

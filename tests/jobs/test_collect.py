@@ -47,7 +47,12 @@ def quick(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 def fake_record(server: FakeServer) -> Host:
     private_key, public_key = new_key_pair()
     server.authorize(public_key)
-    return make.host(port=server.port, host_key=server.host_key, sealed_key=seal(private_key))
+    return make.host(
+        port=server.port,
+        host_key=server.host_key,
+        sealed_key=seal(private_key),
+        machine_id=server.host.machine.machine_id,
+    )
 
 
 def hello(**fields: Any) -> dict[str, Any]:

@@ -32,7 +32,10 @@ def enrolled(fake_server: FakeServer) -> Host:
     private_key, public_key = new_key_pair()
     fake_server.authorize(public_key)
     host = make.host(
-        port=fake_server.port, host_key=fake_server.host_key, sealed_key=seal(private_key)
+        port=fake_server.port,
+        host_key=fake_server.host_key,
+        sealed_key=seal(private_key),
+        machine_id=fake_server.host.machine.machine_id,
     )
     assert refresh(host), host.error
     host.refresh_from_db()

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
+from jobs import enrolment
 from jobs.hosts import accept_fingerprint, fingerprint
-from jobs.models import Kind
+from jobs.models import Kind, State
 from jobs.queue import submit
 from jobs.refresh import refresh
 from storage.models import Host, Placement, Volume
 from storage.plan import Refused
 from storage.wish import MIB, Wish
-from tests.fake.fixtures import enrol
+from tests import make
+from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
+from tests.jobs.test_end_to_end import done, enrolled, new_volume
 
+__all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 
 Pair = tuple[Host, Host, FakeHost]
@@ -91,3 +97,95 @@ def test_a_host_that_says_anothers_machine_id_is_quarantined_with_it(pair: Pair)
     assert states() == {"original": "quarantined", "clone": "quarantined"}
     clone.refresh_from_db()
     assert original.machine_id in clone.error["message"]
+
+
+def another_machine(host: FakeHost, machine_id: str) -> None:
+    """From now on this id is said at the host's address, behind the host's key."""
+    with host.changing() as machine:
+        machine.machine_id = machine_id
+
+
+def test_another_machine_behind_a_hosts_name_is_noticed_though_its_key_is_the_same(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    """A clone of a template answers at an address that moved: equal SSH keys, another machine."""
+    assert refresh(enrolled)
+    accepted = enrolled.machine_id
+    another_machine(fake_host, "f" * 32)
+    volumes = Volume.objects.count()
+    with fake_host.changing() as machine:
+        machine.vgs[0].lvs.clear()
+    assert not refresh(enrolled)
+    enrolled.refresh_from_db()
+    assert (enrolled.state, enrolled.error["code"]) == ("quarantined", "machine_changed")
+    assert accepted in enrolled.error["message"] and "f" * 32 in enrolled.error["message"]
+    missing = Placement.objects.exclude(missing_since=None).count()
+    assert (Volume.objects.count(), missing) == (volumes, 0)
+    volume = Volume.objects.first()
+    if volume is not None:
+        with pytest.raises(Refused) as refused:
+            submit(kind=Kind.TAG_VOLUME, volume=volume, wish=Wish(64 * MIB), actor=None)
+        assert refused.value.code == "machine_changed"
+
+
+def test_a_job_meets_another_machine_before_its_first_step(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    """The inventory says whose it is: the next refresh may be a minute away."""
+    volume = new_volume(enrolled)
+    another_machine(fake_host, "f" * 32)
+    job = done(Kind.CREATE_VOLUME, volume, Wish(64 * MIB))
+    assert (job.state, job.error["code"]) == (State.FAILED, "machine_changed")
+    assert fake_host.machine.lvs() == [] and fake_host.executed == []
+
+
+@pytest.mark.parametrize("said", ["", "not an id", "F" * 33])
+def test_a_host_that_does_not_say_which_machine_it_is_is_no_accepted_one(
+    enrolled: Host, fake_host: FakeHost, said: str
+) -> None:
+    another_machine(fake_host, said)
+    assert not refresh(enrolled)
+    enrolled.refresh_from_db()
+    assert enrolled.error["code"] == "machine_changed"
+
+
+def test_a_reinstalled_host_says_its_new_id_by_a_new_enrolment_line(
+    enrolled: Host, fake_host: FakeHost, fake_server: FakeServer
+) -> None:
+    another_machine(fake_host, "f" * 32)
+    assert not refresh(enrolled)
+    enrolled.refresh_from_db()
+    # Its key alone is not enough: it is the same, and so is the other machine.
+    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    assert not refresh(enrolled)
+    host, token = enrolment.begin(enrolled.name, enrolled.address)
+    enrolment.report(token, "f" * 32, fake_server.host_key, fake_server.port)
+    enrolled.refresh_from_db()
+    assert enrolled.state == "quarantined"
+    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    assert refresh(enrolled)
+    enrolled.refresh_from_db()
+    assert (host.pk, enrolled.state, enrolled.machine_id) == (enrolled.pk, "active", "f" * 32)
+
+
+def test_the_right_machine_comes_back_by_the_key_that_was_accepted(
+    enrolled: Host, fake_host: FakeHost
+) -> None:
+    another_machine(fake_host, "f" * 32)
+    assert not refresh(enrolled)
+    another_machine(fake_host, enrolled.machine_id)
+    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    assert refresh(enrolled)
+    enrolled.refresh_from_db()
+    assert (enrolled.state, enrolled.error) == ("active", {})
+
+
+def test_the_page_says_that_another_machine_answers(
+    enrolled: Host, fake_host: FakeHost, client: Client
+) -> None:
+    another_machine(fake_host, "f" * 32)
+    assert not refresh(enrolled)
+    client.force_login(make.staff_user())
+    page = client.get(reverse("host", args=[enrolled.key])).content.decode()
+    assert "f" * 32 in page and "another SSH key" not in page
+    assert "new enrolment line" in page
