@@ -1,10 +1,13 @@
 # One image for web, worker, collector and beat; docker-compose.yml gives each its command.
-FROM node:24-slim AS front-end
+ARG NODE_IMAGE=node:24-slim
+ARG PYTHON_IMAGE=python:3.13-slim
+
+FROM ${NODE_IMAGE} AS front-end
 WORKDIR /panel
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --no-progress
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1
 WORKDIR /panel
 COPY requirements.txt ./

@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	lab lab-ssh openapi test thorough uneven faults bench-jobs bench-pages lint format clean
+	lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -35,6 +35,7 @@ help:
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
 	@echo "make openapi   write docs/openapi.yaml (the API's description) anew"
+	@echo "make digests   lines for .env that pin the images of docker-compose.yml"
 	@echo "make clean     remove what was installed or built, never the data of make up"
 
 # --- What is installed --------------------------------------------------------------------------
@@ -110,6 +111,14 @@ lab-ssh: $(STAMPS)/venv
 # docs/openapi.yaml, which a test compares with the code.
 openapi: secrets
 	@$(MANAGE) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+# Lines for .env that pin the images of docker-compose.yml to what their names mean today.
+digests:
+	@for pair in TIERCEL_POSTGRES_IMAGE=postgres:18 TIERCEL_REDIS_IMAGE=redis:8 \
+	    TIERCEL_NODE_IMAGE=node:24-slim TIERCEL_PYTHON_IMAGE=python:3.13-slim; do \
+	  docker pull --quiet "$${pair#*=}" > /dev/null || exit 1; \
+	  echo "$${pair%%=*}=$$(docker inspect --format '{{index .RepoDigests 0}}' "$${pair#*=}")"; \
+	done
 
 # --- The gates and the tests --------------------------------------------------------------------
 

@@ -137,6 +137,16 @@ def public_url() -> Finding:
             f"{settings.TIERCEL_PUBLIC_URL} has no TLS",
             "put a TLS proxy in front and set TIERCEL_PUBLIC_URL to its https address",
         )
+    if (url.scheme == "https") is not (settings.SECURE_PROXY_SSL_HEADER is not None):
+        trusts = url.scheme == "http"
+        return Finding(
+            "public URL",
+            f"{settings.TIERCEL_PUBLIC_URL}, and TIERCEL_TRUST_PROXY is {'1' if trusts else '0'}:"
+            + (
+                " any client chooses its address" if trusts else " all clients count as one address"
+            ),
+            "set TIERCEL_TRUST_PROXY to 1 behind your TLS proxy, to 0 without one",
+        )
     return Finding("public URL", settings.TIERCEL_PUBLIC_URL)
 
 

@@ -85,7 +85,23 @@ def test_the_public_url_needs_tls_unless_it_is_this_machine(
     settings: Settings, url: str, is_ok: bool
 ) -> None:
     settings.TIERCEL_PUBLIC_URL = url
+    header = ("HTTP_X_FORWARDED_PROTO", "https") if url.startswith("https") else None
+    settings.SECURE_PROXY_SSL_HEADER = header
     assert doctor.check("public URL").is_ok is is_ok
+
+
+@pytest.mark.parametrize(
+    ("url", "header", "said"),
+    [
+        ("http://localhost:8000", ("HTTP_X_FORWARDED_PROTO", "https"), "chooses its address"),
+        ("https://panel.example.org", None, "all clients count as one address"),
+    ],
+)
+def test_a_proxy_is_trusted_where_there_is_one(
+    settings: Settings, url: str, header: tuple[str, str] | None, said: str
+) -> None:
+    settings.TIERCEL_PUBLIC_URL, settings.SECURE_PROXY_SSL_HEADER = url, header
+    assert said in doctor.check("public URL").message
 
 
 def test_halves_of_different_key_pairs_are_found(settings: Settings) -> None:

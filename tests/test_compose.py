@@ -1,0 +1,92 @@
+"""docker-compose.yml gives each container no more than it needs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = compose["services"]
+    return found
+
+
+def test_no_container_gains_rights_or_writes_to_its_image(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["read_only"] is True and "/tmp" in service["tmpfs"], name
+        assert service["pids_limit"] and service["mem_limit"], name
+
+
+def test_only_postgresql_begins_as_root_to_own_its_folder(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    assert {name for name, service in services.items() if "cap_add" in service} == {"db"}
+    assert services["redis"]["user"] == "redis"
+    assert re.search(r"(?m)^USER tiercel$", (ROOT / "Dockerfile").read_text())
+
+
+def test_the_password_of_redis_is_no_argument_of_a_process(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    command = services["redis"]["command"]
+    assert "--requirepass" not in command
+    assert command.count("REDISCLI_AUTH") == 1 and command.index("printf") < command.index("exec")
+
+
+def test_each_reaches_what_it_needs_and_the_stores_reach_nobody(
+    compose: dict[str, Any], services: dict[str, dict[str, Any]]
+) -> None:
+    reached = {name: set(service["networks"]) for name, service in services.items()}
+    every = {"data", "messages", "outside"}
+    assert reached == {
+        "db": {"data"},
+        "redis": {"messages"},
+        "migrate": {"data"},
+        "beat": {"data", "messages"},
+        **dict.fromkeys(("web", "worker", "collector"), every),
+    }
+    internal = {name for name, each in compose["networks"].items() if (each or {}).get("internal")}
+    assert internal == {"data", "messages"}
+
+
+def test_ports_are_published_on_loopback_alone(services: dict[str, dict[str, Any]]) -> None:
+    published = [port for service in services.values() for port in service.get("ports", [])]
+    assert published and all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_whether_a_proxy_is_trusted_is_nobodys_guess(services: dict[str, dict[str, Any]]) -> None:
+    assert services["web"]["environment"]["TIERCEL_TRUST_PROXY"].startswith(
+        "${TIERCEL_TRUST_PROXY:?"
+    )
+
+
+def test_every_image_can_be_pinned_by_its_digest(services: dict[str, dict[str, Any]]) -> None:
+    named = {services[name]["image"] for name in ("db", "redis")}
+    build = services["web"]["build"]["args"]
+    named |= set(build.values())
+    pinned = dict(re.match(r"\$\{(\w+):-(.+)\}", each).groups() for each in named)  # type: ignore[union-attr, misc]
+    assert len(pinned) == 4
+    made = re.search(r"(?m)^digests:\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text())
+    assert made is not None
+    for name, image in pinned.items():
+        assert f"{name}={image}" in made[1], name
+    for arg in build:
+        assert re.search(rf"(?m)^FROM \$\{{{arg}\}}", (ROOT / "Dockerfile").read_text()), arg
