@@ -21,7 +21,7 @@ from jobs.fallback import give_up, need_attention
 from jobs.models import Job, Step, StepState
 from jobs.moves import keep
 from jobs.outcome import decode_outcome, has_changed
-from jobs.pace import stop_if_outpaced
+from jobs.pace import keep_pace
 from jobs.replies import BadLine
 from jobs.trouble import BadReply, TransportError
 
@@ -96,7 +96,7 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
             poll(job, step)
             if step.state == StepState.RUNNING:
                 _stop_if_cancelled(job, step)
-                stop_if_outpaced(job, step)
+                keep_pace(job, step)
         except TransportError as error:
             failures += 1
             if failures >= TRIES or not isinstance(error, PASSING):

@@ -11,7 +11,9 @@ from jobs.replies import AgentError, BadLine, clean, decode_error
 STATES = ("running", "done", "failed", "interrupted")
 COMMANDS_LIMIT = 64
 PACE = ("rate_bytes_s", "left_s", "stalled_s")
-"""How a flush gets on; each is left out where the agent cannot tell."""
+"""How long work gets on; each is left out where the agent cannot tell."""
+OTHERS = ("p95_us", "alone_p95_us", "allowed_percent", "share_percent")
+"""What the other volumes on the same disks feel of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +118,19 @@ def _progress(progress: object) -> dict[str, Any]:
             continue
         if type(value) is not int or not 0 <= value < 2**63:
             raise BadLine(f"progress has a {name} that is no amount")
+        found[name] = value
+    if (others := progress.get("others")) is not None:
+        found["others"] = _others(others)
+    return found
+
+
+def _others(others: object) -> dict[str, int]:
+    if not isinstance(others, dict):
+        raise BadLine("progress has others that are no object")
+    found = {}
+    for name in OTHERS:
+        value = others.get(name)
+        if type(value) is not int or not 0 <= value < 2**63:
+            raise BadLine(f"progress has others whose {name} is no amount")
         found[name] = value
     return found

@@ -1,7 +1,9 @@
-"""The pace of a flush: a person raises it while it runs.
+"""The pace of a step that takes long: a person raises it while it runs.
 
 The pace is part of the job's wish. A flush that runs at another one is stopped, and the next plan
-takes it up at the new pace from what is dirty then; the kernel goes on writing meanwhile.
+takes it up at the new pace from what is dirty then; the kernel goes on writing meanwhile. What
+zeroes or moves keeps what the other volumes on its disks feel within a budget: it is told the new
+one, and goes on.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from django.db import transaction
 from jobs import hosts, steps
 from jobs.asker import Asker, ordered
 from jobs.models import Job, State, Step, StepState
+from storage.agent.schema import RISES
 from storage.plan import Refused
 from storage.rows import rows_of
 from storage.wish import MIGRATION_THRESHOLD_SECTORS, Wish
@@ -28,11 +31,30 @@ def paced(job: Job) -> Step | None:
     """The step whose pace can be raised; None where no such step runs."""
     if job.dry_run or job.is_over or job.falls_back or job.cancel_requested:
         return None
-    return job.step_set.filter(state=StepState.RUNNING, verb=FLUSH).first()
+    step = job.step_set.filter(state=StepState.RUNNING).first()
+    return step if step is not None and has_pace(step) else None
+
+
+def has_pace(step: Step) -> bool:
+    """A flush with a brake, or what leaves others room on its disks."""
+    return step.verb == FLUSH or allowed_percent(step) is not None
+
+
+def allowed_percent(step: Step) -> int | None:
+    """By how many percent the p95 of the others may rise; None for a step without such a budget,
+    and before its host has said so."""
+    others = step.progress.get("others")
+    return None if others is None else int(others["allowed_percent"])
+
+
+def next_rise(step: Step) -> int | None:
+    """The next larger budget in percent; None at the top."""
+    now = allowed_percent(step) or 0
+    return next((each for each in RISES if each > now), None)
 
 
 def next_sectors(job: Job, step: Step) -> int | None:
-    """The next higher pace, as a migration threshold in sectors; None at the top."""
+    """The next higher pace of a flush, as a migration threshold in sectors; None at the top."""
     now = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
     if now is None:
         lv = rows_of([job.its_volume])[0].lv
@@ -44,38 +66,57 @@ def next_sectors(job: Job, step: Step) -> int | None:
 
 @transaction.atomic
 def quicken(job: Job, asker: Asker) -> None:
-    """Raise the pace of the flush that runs, on the word of `asker`; raises `Refused` where none
-    does (`no_flush`), or it is at its top (`top_pace`)."""
+    """Raise the pace of the step that runs, on the word of `asker`; raises `Refused` where none
+    has one (`no_flush`), or it is at its top (`top_pace`)."""
     held = Job.objects.select_for_update().get(pk=job.pk)
     step = paced(held)
     if step is None or held.state not in (State.RUNNING, State.WAITING):
         raise Refused(
             "no_flush",
-            "No flush runs here whose pace could be raised.",
-            "Look at the job's steps: only a flush of lvmcache that runs, and is not being "
-            "cancelled, can go faster.",
+            "Nothing runs here whose pace could be raised.",
+            "Look at the job's steps: only a flush of lvmcache, zeroing and a move that run, and "
+            "are not being cancelled, can go faster.",
         )
-    faster = next_sectors(held, step)
+    wish = Wish.from_json(held.wish)
+    if step.verb == FLUSH:
+        sectors = next_sectors(held, step)
+        faster = None if sectors is None else dataclasses.replace(wish, pace_sectors=sectors)
+    else:
+        percent = next_rise(step)
+        faster = None if percent is None else dataclasses.replace(wish, rise_percent=percent)
     if faster is None:
         raise Refused(
             "top_pace",
-            "The flush goes as fast as is sensible.",
+            "It goes as fast as is sensible.",
             "Wait until it has ended. Where dirty data does not become less, quieten the guest.",
         )
-    wish = dataclasses.replace(Wish.from_json(held.wish), pace_sectors=faster)
-    Job.objects.filter(pk=held.pk).update(wish=wish.to_json(), **ordered(asker))
+    Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **ordered(asker))
     steps.add_lines(held, [f"Pace raised by {asker.name}."])
 
 
-def stop_if_outpaced(job: Job, step: Step) -> None:
-    """Ask the host once to stop a flush that runs at another pace than is wished now; raises
-    `TransportError`."""
-    if step.verb != FLUSH or step.error or job.falls_back:
+def keep_pace(job: Job, step: Step) -> None:
+    """Let a step that runs go at the pace that is wished now; raises `TransportError`."""
+    if step.error or job.falls_back or not has_pace(step):
         return
     job.wish = Job.objects.values_list("wish", flat=True).get(pk=job.pk)
+    if step.verb == FLUSH:
+        _stop_if_outpaced(job, step)
+    else:
+        _tell_rise(job, step)
+
+
+def _stop_if_outpaced(job: Job, step: Step) -> None:
+    """Ask the host once to stop a flush that runs at another pace."""
     wanted = Wish.from_json(job.wish).pace_sectors
     if wanted is None or wanted == step.args.get("migration_threshold"):
         return
     reply = hosts.ask(job.host, "op.abort", {"op": str(step.op_id)})
     asked = {"code": "stopping", "message": "It goes on at the new pace.", "correction": ""}
     steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
+
+
+def _tell_rise(job: Job, step: Step) -> None:
+    """Again and again, until the host says that it keeps the new budget."""
+    wanted = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
+    if wanted is not None and wanted > (allowed_percent(step) or 0):
+        hosts.ask(job.host, "op.pace", {"op": str(step.op_id), "rise_percent": wanted})

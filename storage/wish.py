@@ -127,7 +127,9 @@ class Wish:
     """`size_bytes` is what the guest sees. `layout` is fixed at birth: bcache keeps a superblock
     in front of the data, so only a volume created bcache-ready can ever take a bcache cache.
     `flushed`: what is dirty in the cache is to be on the slow disk once. `pace_sectors`: the
-    migration threshold while lvmcache flushes, None = as it is. `lasting` forgets both."""
+    migration threshold while lvmcache flushes, None = as it is. `rise_percent`: by how much the
+    p95 of the other volumes on the disks may rise while this is carried out, None = as the host's
+    policy says. `lasting` forgets these."""
 
     size_bytes: int
     tier: Tier = "hdd"
@@ -135,6 +137,7 @@ class Wish:
     cache: LvmCache | Bcache | None = None
     flushed: bool = False
     pace_sectors: int | None = None
+    rise_percent: int | None = None
     life: Literal["live", "retired", "gone"] = "live"
 
     def __post_init__(self) -> None:
@@ -159,11 +162,13 @@ class Wish:
             raise BadWish("Without a cache there is nothing to flush.")
         if self.pace_sectors is not None:
             _whole("The pace of a flush in sectors", self.pace_sectors, 0, 2**31)
+        if self.rise_percent is not None:
+            _whole("What others may feel, in percent", self.rise_percent, 1, 1000)
 
     @property
     def lasting(self) -> Wish:
         """What stays true once it is fulfilled: a guest makes new dirty data at once."""
-        return dataclasses.replace(self, flushed=False, pace_sectors=None)
+        return dataclasses.replace(self, flushed=False, pace_sectors=None, rise_percent=None)
 
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)

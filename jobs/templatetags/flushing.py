@@ -1,4 +1,4 @@
-"""How a flush gets on, for the page of its job."""
+"""How a flush, zeroing or a move gets on, for the page of its job."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from django import template
 
+from jobs import pace
 from jobs.models import Step
 from jobs.pace import FACTOR, FLUSH, MOST_SECTORS
+from storage.plan.fingerprint import FLUSHES
 
 register = template.Library()
 
@@ -28,11 +30,41 @@ def is_stalled(progress: dict[str, Any]) -> bool:
 
 @register.filter
 def has_pace(step: Step) -> bool:
-    """A flush with a brake."""
-    return step.verb == FLUSH
+    """It can be let go faster."""
+    return pace.has_pace(step)
 
 
 @register.filter
 def is_fastest(step: Step) -> bool:
     """Its pace is at the top."""
+    if step.verb != FLUSH:
+        return pace.next_rise(step) is None
     return int(step.args.get("migration_threshold") or 0) * FACTOR > MOST_SECTORS
+
+
+@register.filter
+def is_flush(step: Step) -> bool:
+    return step.verb in FLUSHES
+
+
+@register.filter
+def next_rise(step: Step) -> int | None:
+    """By how many percent the others' p95 may rise once the pace is raised."""
+    return pace.next_rise(step)
+
+
+@register.filter
+def felt(others: dict[str, int]) -> str:
+    """What the other volumes on the disks feel, and what that makes of our share of the time."""
+    allowed, share = others["allowed_percent"], others["share_percent"]
+    works = f"this works {share} % of the time" if share < 100 else "this works without a pause"
+    if not others["alone_p95_us"]:
+        if share < 100:
+            return f"What the other volumes on these disks feel is not measured yet: {works}."
+        return f"No other volume on these disks does any I/O now: {works}."
+    p95, alone = others["p95_us"] / 1000, others["alone_p95_us"] / 1000
+    rise = round(100 * (p95 / alone - 1))
+    return (
+        f"p95 of the other volumes on these disks: {p95:.1f} ms, {max(0, rise)} % above the "
+        f"{alone:.1f} ms without this. {allowed} % are allowed, so {works}."
+    )

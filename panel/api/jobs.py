@@ -133,21 +133,22 @@ class JobCancel(Steering):
 
 
 class JobPace(Steering):
-    """A flush that shall be over sooner."""
+    """A flush, zeroing or a move that shall be over sooner."""
 
     @extend_schema(
         operation_id="job_pace",
-        summary="Raise the pace of a flush",
+        summary="Raise the pace of a flush, of zeroing or of a move",
         request=None,
         parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
         responses={
             200: OpenApiResponse(JobShape, "With `wait`: the job is over."),
-            202: OpenApiResponse(JobShape, "The flush goes on at the new pace."),
+            202: OpenApiResponse(JobShape, "It goes on at the new pace."),
             **described.problems(400, 403, 404, 409, 422),
         },
     )
     def post(self, request: Request, key: str) -> Response:
         """Let the flush of lvmcache that runs move four times as much at once; the guest waits
-        longer for its own reads and writes meanwhile. Refused where no such flush runs (`no_flush`)
-        and where it is at its top (`top_pace`)."""
+        longer for its own reads and writes meanwhile. What zeroes or moves may let the p95 of the
+        other volumes on its disks rise by the next of 50, 100, 200 and 500 percent. Refused where
+        nothing of that runs (`no_flush`) and where it is at its top (`top_pace`)."""
         return self.steered(request, key, quicken)

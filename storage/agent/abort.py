@@ -1,10 +1,10 @@
-"""op.abort: one SIGINT to the command at work, where that is safe."""
+"""op.abort and op.pace: what is asked of an operation that runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import journal, ops
+from . import journal, ops, pacer
 from .errors import Refusal
 from .host import Host
 
@@ -43,4 +43,14 @@ def abort(host: Host, op: str) -> dict[str, Any]:
             host.op_mark(op, journal.ABORT)
         except OSError as error:
             raise journal.unwritable(error) from None
+    return {"op": op, "state": record["state"]}
+
+
+def pace(host: Host, op: str, rise_percent: int) -> dict[str, Any]:
+    """Let a running operation take more of the time: the p95 of the other volumes may rise by so
+    many percent. Asking again changes nothing, and what has ended is left alone. Raises
+    Refusal(not_found | journal_unwritable)."""
+    record = ops.load(host, op)
+    if record["state"] == "running":
+        pacer.allow(host, op, rise_percent)
     return {"op": op, "state": record["state"]}

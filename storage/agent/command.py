@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Args = Mapping[str, Any]
@@ -19,13 +19,17 @@ MADE_PREFIX = "tiercel.made="
 MADE_POOL = f"{MADE_PREFIX}pool"
 MADE_CSET = f"{MADE_PREFIX}cset"
 MADE_ROOM = f"{MADE_PREFIX}room"
-ZERO_STEP = "16MiB"
+# Zeroing rests between two of these only.
+ZERO_STEP = "4MiB"
 DATA_OFFSET_SECTORS = 8192
 # Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
 WIPE = ("-Wy", "-Zy")
 REGISTER = "/sys/fs/bcache/register_quiet"
 # Stands for the host's clock, in seconds, at the moment when the command runs.
 NOW = "<now>"
+# How a command that takes long is made to rest: its program stands still, or the kernel's mirrors
+# are throttled.
+BY_STOPS, BY_MIRROR = "stops", "mirror"
 CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
 
 
@@ -38,7 +42,8 @@ class Command:
     command runs, one that must hold after it. `locked` is False where the command runs without
     the agent's lock on the VG. `gives` names an LV that it removes and whose physical extents a
     later command takes. `reveals` is True where only its result shows which of the commands after
-    it are still to be run: the others are then left out.
+    it are still to be run: the others are then left out. `pace` says how its I/O rests, so that
+    the other volumes on those disks keep their latency ("" = it does not).
     """
 
     name: str
@@ -49,6 +54,7 @@ class Command:
     locked: bool = True
     gives: str = ""
     reveals: bool = False
+    pace: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {"argv": list(self.argv), "shell": self.shell}
@@ -70,6 +76,12 @@ def lv_attribute(vg: str, lv: str, attribute: str) -> str:
 def run(name: str, *argv: str, watch: str = "", wait: str = "", locked: bool = True) -> Command:
     shell = " ".join(_quoted(word) for word in argv)
     return Command(name, argv, shell, watch, wait, locked)
+
+
+def zero(path: str, watch: str = "zeroed") -> Command:
+    """Zeros over all of a volume, without the agent's lock and at the others' pace."""
+    argv = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
+    return replace(run("zero", *argv, watch=watch, locked=False), pace=BY_STOPS)
 
 
 def stamped(command: Command, wall_ns: int) -> list[str]:

@@ -18,12 +18,12 @@ from .command import (
     OURS,
     REGISTER,
     WIPE,
-    ZERO_STEP,
     ZEROING,
     Args,
     Command,
     device,
     volume_tag,
+    zero,
 )
 from .command import lv_write as _lv_write
 from .command import run as _run
@@ -48,10 +48,9 @@ def _lvcreate(
 def _volume_create(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     tags = [ZEROING, FORMAT_BCACHE] if args["layout"] == "bcache" else [ZEROING]
-    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, name))
     return (
         _lvcreate(args, WIPE, tags=tags),
-        _run("zero", *zero, watch="zeroed", locked=False),
+        zero(device(vg, name)),
         _run("zeroed", "lvchange", "--deltag", ZEROING, f"{vg}/{name}"),
     )
 

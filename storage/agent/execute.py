@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
-from . import dm, extents, failure, fence, journal, qmp, sysfs, undo, virsh
+from . import (
+    dm,
+    extents,
+    failure,
+    fence,
+    journal,
+    pacer,
+    policy,
+    qmp,
+    sysfs,
+    undo,
+    virsh,
+    waits,
+)
 from .assess import assess, settled
 from .boot import FILES, remember
-from .command import REGISTER, Command, stamped
+from .command import BY_MIRROR, REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
 from .keep import SETTERS
 from .ops import Record, aborted, interrupted
 from .owner import panel_from_json
+from .pacer import BEAT_SECONDS, Pacer, throttling
 from .protocol import Call, call_from_json
 from .view import View
 from .waits import WAITS, Progress, demand_flushed
@@ -145,7 +160,41 @@ class Execution:
         if not command.locked:
             self._remember()
             self._release()
+        with self._room_on_disks(command) as pacing:
+            self._begin(number, command, pacing)
+        if self._lock is None:
+            self._retake()
+
+    @contextmanager
+    def _room_on_disks(self, command: Command) -> Iterator[Pacer | None]:
+        """The disks of a command that takes long, for it alone, and its pace on them."""
+        if not command.pace:
+            yield None
+            return
+        host, own = self._host, waits.kname(self._host, self._call.args)
+        if command.pace != BY_MIRROR:
+            own = waits.kname_at(host, command.argv[-1])
+        under = pacer.under(host, self._call, command, own)
+        locks = {*under, pacer.ALL_MIRRORS} if command.pace == BY_MIRROR else under
+        with pacer.alone_on(host, locks, self._entry.say, self._go_on) as has_waited:
+            if has_waited:
+                # Whose volume it is, and whether this may still be done, was seen long ago.
+                self._retake()
+                self._release()
+            turn = pacer.MIRROR_TURN_SECONDS if command.pace == BY_MIRROR else pacer.TURN_SECONDS
+            yield Pacer(host, under, (own,), self._allowed_percent, turn)
+
+    def _allowed_percent(self) -> int:
+        return pacer.allowed(self._host, self._op, policy.load(self._host).others_rise_percent)
+
+    def _go_on(self) -> None:
+        if self._stopping():
+            raise interrupted()
+
+    def _begin(self, number: int, command: Command, pacing: Pacer | None) -> None:
         watch = self._question(command.watch)
+        if watch is not None and pacing is not None:
+            watch = _beside_others(watch, pacing)
         if command.gives:
             self._given[command.gives] = self._patiently(
                 lambda view: extents.of(
@@ -164,7 +213,7 @@ class Execution:
             elif command.argv[0] == "virsh":
                 rc = virsh.run(self._host, command, self._call.args, self._entry.say)
             else:
-                rc = self._program(command, watch)
+                rc = self._paced(command, watch, pacing)
         except Refusal as refusal:
             self._entry.end(number, refusal.rc)
             raise
@@ -173,10 +222,32 @@ class Execution:
             self._glance(watch, force=True)
         if command.wait:
             self._wait(command)
-        if self._lock is None:
-            self._retake()
 
-    def _program(self, command: Command, watch: Callable[[], Progress] | None) -> int:
+    def _paced(
+        self, command: Command, watch: Callable[[], Progress] | None, pacing: Pacer | None
+    ) -> int:
+        if pacing is None:
+            return self._program(command, watch, None)
+        while pacing.rests():
+            self._go_on()
+            if watch is not None:
+                self._glance(watch)
+            self._host.sleep(BEAT_SECONDS)
+        if command.pace != BY_MIRROR:
+            return self._program(command, watch, pacing.rests)
+        try:
+            self._host.op_mark(self._op, journal.THROTTLED)
+        except OSError as error:
+            raise journal.unwritable(error) from None
+        with throttling(self._host, pacing) as rests:
+            return self._program(command, watch, rests)
+
+    def _program(
+        self,
+        command: Command,
+        watch: Callable[[], Progress] | None,
+        rest: Callable[[], bool] | None,
+    ) -> int:
         def tick() -> None:
             if watch is not None:
                 self._glance(watch)
@@ -185,7 +256,7 @@ class Execution:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
             # What takes long is watched. Anything else is let end: no further command follows.
             stop = self._aborted if command.watch else None
-            result = self._host.run(words, timeout=None, tick=tick, stop=stop)
+            result = self._host.run(words, timeout=None, tick=tick, stop=stop, rest=rest)
         except MissingTool:
             raise Refusal(
                 "missing_tool",
@@ -316,3 +387,7 @@ class Execution:
             f"Another operation holds VG {self._call.args['vg']}.",
             "Wait until it ends (op.list shows it); then try again.",
         )
+
+
+def _beside_others(watch: Callable[[], Progress], pacing: Pacer) -> Callable[[], Progress]:
+    return lambda: replace(watch(), others=pacing.others)

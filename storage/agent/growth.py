@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Callable
 
 from .command import (
+    BY_MIRROR,
     MADE_ROOM,
     MOVING,
     OURS,
     WIPE,
-    ZERO_STEP,
     ZEROING,
     Args,
     Command,
@@ -19,6 +20,7 @@ from .command import (
     run,
     tags,
     volume_tag,
+    zero,
 )
 
 # On a volume that is larger than its guest was told, with the size that the guest knows. Without a
@@ -58,7 +60,6 @@ def volume_extend(args: Args) -> tuple[Command, ...]:
     if more <= 0:
         return (run("remove", "lvremove", "-y", held),)
     tagged = tags(OURS, volume_tag(args["volume_key"]), MADE_ROOM, ZEROING)
-    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, device(vg, room))
     give = ("lvremove", "-y", *KEEP_ZEROS, held)
     extend = ("lvextend", "-L", f"{args['size_bytes']}b", name, extents_of(vg, room))
     return (
@@ -67,7 +68,7 @@ def volume_extend(args: Args) -> tuple[Command, ...]:
             *("lvcreate", "-y", *WIPE, "-n", room, "-L", f"{more}b", *tagged, vg),
             *(f"/dev/{pv}" for pv in args["pvs"]),
         ),
-        run("zero", *zero, watch="room_zeroed", locked=False),
+        zero(device(vg, room), watch="room_zeroed"),
         run("zeroed", "lvchange", "--deltag", ZEROING, held),
         run("mark", "lvchange", "--addtag", grown_tag(args["from_bytes"]), name),
         Command("give", give, shlex.join(give), gives=room),
@@ -104,7 +105,10 @@ def volume_move(args: Args) -> tuple[Command, ...]:
     return (
         run("mark", "lvchange", "--addtag", MOVING, name),
         *(
-            run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False)
+            replace(
+                run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False),
+                pace=BY_MIRROR,
+            )
             for pv in args["from_pvs"]
         ),
         run("unmark", "lvchange", "--deltag", MOVING, name),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import ops, protocol, stuck
-from .abort import abort
+from .abort import abort, pace
 from .assess import preview
 from .errors import Refusal
 from .hello import hello
@@ -60,6 +60,8 @@ def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
         return ops.get(host, call.args["op"], call.args["after"]), ()
     if call.verb == "op.abort":
         return abort(host, call.args["op"]), ()
+    if call.verb == "op.pace":
+        return pace(host, call.args["op"], call.args["rise_percent"]), ()
     return ops.listing(host), ()
 
 

@@ -63,6 +63,7 @@ class Host(Protocol):
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        rest: Callable[[], bool] | None = None,
     ) -> Result:
         """Run a program to its end, without a shell and with stdin empty.
 
@@ -70,7 +71,9 @@ class Host(Protocol):
         MissingTool. After `timeout` seconds raises TimedOut (only ever given for commands that
         read), and Stuck at once while an earlier reader hangs; None waits for ever, which every
         command that writes uses. `tick` is called about twice a second meanwhile; so is `stop`,
-        and once it says True the program gets one SIGINT and is waited for. LVM reports ask for
+        and once it says True the program gets one SIGINT and is waited for. `rest` is called
+        about twenty times a second; while it says True the program stands still, and it dies with
+        this process, so that it never does so for ever. LVM reports ask for
         their JSON on LVM_REPORT_FD: it comes back as `Result.report`; a host may leave that empty
         and put the JSON on stdout.
         """

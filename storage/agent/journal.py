@@ -9,6 +9,8 @@ from .host import Host
 # Marks beside a record. Whoever makes the first may run the operation, or declare it dead.
 BEGUN = "begun"
 ABORT = "abort"
+# It puts the kernel's throttle of mirrors down and up; whoever finds it dead puts it up again.
+THROTTLED = "throttled"
 
 KEEP_NS = 30 * 24 * 3600 * 1_000_000_000
 KEEP_LEAST = 200

@@ -212,6 +212,15 @@ def choice(*allowed: str) -> Callable[[Any], str]:
     return check
 
 
+def number_of(*allowed: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if type(value) is not int or value not in allowed:
+            raise ValueError("one of " + ", ".join(map(str, allowed)))
+        return value
+
+    return check
+
+
 size_bytes = integer(512, MAX_BYTES, 512)
 
 

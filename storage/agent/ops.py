@@ -20,6 +20,7 @@ from .dm import text
 from .errors import Refusal
 from .host import Host, LockBusy
 from .owner import Panel
+from .pacer import FULL, throttle
 from .protocol import Call
 from .view import View
 
@@ -240,6 +241,8 @@ def _judge(host: Host, op: str, record: Record) -> Record:
     record = host.op_load(op) or record
     if record["state"] != "running":
         return record
+    if host.op_marked(op, journal.THROTTLED):
+        throttle(host, FULL)
     error = aborted() if host.op_marked(op, journal.ABORT) else interrupted()
     dead = {**record, "state": "interrupted", "error": error.to_json()}
     try:

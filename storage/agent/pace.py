@@ -1,11 +1,30 @@
-"""How fast dirty data falls: slope, remaining time, standstill. Pure."""
+"""How fast long work gets on, and how fast it may: slope, remaining time, standstill; and which
+share of the time it may take, by what the other volumes on its disks feel. Pure."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .stats import BOUNDS_NS
+
 WINDOW_NS = 30_000_000_000
+CLASSES = len(BOUNDS_NS) + 1
+# What long work takes of the time: at first, at least, and at most where others do I/O.
+FIRST_SHARE = 0.1
+LEAST_SHARE = 0.05
+MOST_SHARE = 0.9
+UNKNOWN_SHARE = 0.5
+# From one turn to the next it becomes at most so many times as much; the second where nobody can
+# tell yet what it brings.
+FASTER, SLOWER = 1.5, 1.1
+# So much of what is allowed is aimed at: the rest is for what a turn cannot foresee.
+AIM = 0.75
+# What a turn saw counts so much at the next one.
+FADE = 0.9
+# Fewer I/Os say nothing of a p95.
+ENOUGH = 20
 
 
 @dataclass(frozen=True)
@@ -48,3 +67,116 @@ class Fall:
         left = max(0, dirty - limit)
         left_s = 0 if left == 0 else -(-left // rate) if rate else None
         return Pace(rate, left_s, (at_ns - self._least_ns) // 1_000_000_000)
+
+
+def percentile_ns(counts: Sequence[float], share: float = 0.95) -> float:
+    """The latency that `share` of the I/Os in a histogram of stats.BOUNDS_NS stay below, evenly
+    spread inside their class. `counts` hold at least one I/O."""
+    wanted = share * sum(counts)
+    lower = 0.0
+    for count, upper in zip(counts, (*BOUNDS_NS, 2 * BOUNDS_NS[-1])):
+        if count and wanted <= count:
+            return lower + (upper - lower) * wanted / count
+        wanted -= count
+        lower = float(upper)
+    return lower
+
+
+@dataclass(frozen=True)
+class Others:
+    """What the other volumes on the same disks feel: the p95 of their I/Os, and what it would be
+    without our own. 0 and 0 where nobody else does I/O, or nobody can tell. `share_percent`: how
+    much of the time our own I/O takes, that their p95 may rise by `allowed_percent` at most."""
+
+    p95_ns: int
+    alone_p95_ns: int
+    allowed_percent: int
+    share_percent: int
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "p95_us": self.p95_ns // 1000,
+            "alone_p95_us": self.alone_p95_ns // 1000,
+            "allowed_percent": self.allowed_percent,
+            "share_percent": self.share_percent,
+        }
+
+
+Histograms = Mapping[str, Sequence[float]]
+
+
+class _Flow:
+    """I/Os per class and second on each set of disks; what is old counts less and less."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, list[float]] = {}
+        self._seconds = 0.0
+
+    def add(self, counts: Histograms, seconds: float) -> None:
+        self._seconds = self._seconds * FADE + seconds
+        for name in {*self._counts, *counts}:
+            old = self._counts.get(name, [0.0] * CLASSES)
+            new = counts.get(name, [0.0] * CLASSES)
+            self._counts[name] = [a * FADE + b for a, b in zip(old, new)]
+
+    def total(self, name: str) -> float:
+        return sum(self._counts.get(name, ()))
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._counts)
+
+    def rate(self, name: str) -> list[float]:
+        seconds = self._seconds or 1.0
+        return [count / seconds for count in self._counts.get(name, [0.0] * CLASSES)]
+
+
+class Governor:
+    """Which share of the time our own I/O may take. It works in turns of work and rest, so both the
+    others' latency beside it and without it are known, and with them what each share would bring:
+    the largest one is taken that keeps the p95 of the others, over work and rest together, within
+    what is allowed. Never less than LEAST_SHARE, so that what was begun ends."""
+
+    def __init__(self) -> None:
+        self.share = FIRST_SHARE
+        self.p95_ns = 0.0
+        self.alone_p95_ns = 0.0
+        self._beside = _Flow()
+        self._alone = _Flow()
+
+    def look(
+        self,
+        allowed_percent: int,
+        beside: tuple[Histograms, float],
+        alone: tuple[Histograms, float],
+    ) -> None:
+        """Take a turn in: the others' I/Os and the seconds of its work, and those of its rest."""
+        self._beside.add(*beside)
+        self._alone.add(*alone)
+        names = self._beside.names() | self._alone.names()
+        totals = {name: (self._beside.total(name), self._alone.total(name)) for name in names}
+        if all(sum(each) < 1 for each in totals.values()):
+            self.share, self.p95_ns, self.alone_p95_ns = 1.0, 0.0, 0.0
+            return
+        known = [name for name, each in totals.items() if min(each) >= ENOUGH]
+        self.share = min(self.share, MOST_SHARE)
+        if not known:
+            # So few I/Os that a p95 means nothing, or too few yet.
+            self.share = max(self.share, min(UNKNOWN_SHARE, self.share * SLOWER))
+            return
+        worst = max(known, key=lambda name: self._rise(name, self.share))
+        self.alone_p95_ns = percentile_ns(self._alone.rate(worst))
+        self.p95_ns = percentile_ns(self._mixed(worst, self.share))
+        aim = AIM * allowed_percent / 100
+        shares = [step / 100 for step in range(int(MOST_SHARE * 100), int(LEAST_SHARE * 100), -1)]
+        best = next(
+            (each for each in shares if all(self._rise(name, each) <= aim for name in known)),
+            LEAST_SHARE,
+        )
+        self.share = min(best, self.share * FASTER)
+
+    def _mixed(self, name: str, share: float) -> list[float]:
+        beside, alone = self._beside.rate(name), self._alone.rate(name)
+        return [share * a + (1 - share) * b for a, b in zip(beside, alone)]
+
+    def _rise(self, name: str, share: float) -> float:
+        return percentile_ns(self._mixed(name, share)) / percentile_ns(self._alone.rate(name)) - 1

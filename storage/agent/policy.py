@@ -22,13 +22,18 @@ HIDE = f"As root on the host run: {AGENT} hide-guests"
 class Policy:
     """Allowed VGs by name; PVs whose tier the operator states (else the kernel's `rotational`,
     and hardware RAID lies); how many volumes may be destroyed in an hour; how many hours a retired
-    volume can be restored. `broken` says why the file could not be used: nothing is allowed."""
+    volume can be restored; by how many percent the p95 latency of the other volumes on a disk may
+    rise while Tiercel zeroes or moves there; whether what a volume leaves behind (after a move, or
+    in a cache that is removed) is cleared.
+    `broken` says why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     fast_pvs: tuple[str, ...] = ()
     slow_pvs: tuple[str, ...] = ()
     destroy_per_hour: int = 5
     undo_hours: int = 24
+    others_rise_percent: int = 20
+    clear_freed: bool = True
     broken: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -38,6 +43,8 @@ class Policy:
             "slow_pvs": list(self.slow_pvs),
             "destroy_per_hour": self.destroy_per_hour,
             "undo_hours": self.undo_hours,
+            "others_rise_percent": self.others_rise_percent,
+            "clear_freed": self.clear_freed,
         }
 
 
@@ -58,6 +65,8 @@ def load(host: Host) -> Policy:
             _names(document, "slow_pvs", names.device),
             _number(document, "destroy_per_hour", names.integer(0, 1000)),
             _number(document, "undo_hours", names.integer(0, 24 * 365)),
+            _number(document, "others_rise_percent", names.integer(1, 1000)),
+            _flag(document, "clear_freed"),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Policy(broken=str(error))
@@ -76,6 +85,13 @@ def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> 
         return check(value)
     except ValueError as error:
         raise ValueError(f"{key} must be {error}") from None
+
+
+def _flag(document: dict[str, Any], key: str) -> bool:
+    value = document.get(key, getattr(Policy(), key))
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false")
+    return value
 
 
 def save(host: Host, policy: Policy) -> None:

@@ -45,8 +45,9 @@ class RealHost:
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        rest: Callable[[], bool] | None = None,
     ) -> Result:
-        return self._runner.run(argv, timeout, tick, stop)
+        return self._runner.run(argv, timeout, tick, stop, rest)
 
     def stuck(self) -> Reader | None:
         return self._runner.stuck()

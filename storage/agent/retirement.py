@@ -14,7 +14,6 @@ from typing import Callable
 from .command import (
     NOW,
     REGISTER,
-    ZERO_STEP,
     Args,
     Command,
     device,
@@ -22,6 +21,7 @@ from .command import (
     run,
     tags,
     write,
+    zero,
 )
 
 RETIRED_PREFIX = "tiercel.retired="
@@ -89,12 +89,11 @@ def _destroy(args: Args) -> tuple[Command, ...]:
     if args["layout"] != "plain":
         unsign = run("unsign", "wipefs", "-a", "-t", "bcache", path)
         opened = (*_registered(args), *_let_go(args), unsign)
-    zero = ("blkdiscard", "--zeroout", "--step", ZERO_STEP, path)
     return (
         run("doom", "lvchange", *tags(WIPING), f"{vg}/{lv}"),
         replace(run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"), reveals=bool(opened)),
         *opened,
-        run("zero", *zero, watch="zeroed", locked=False),
+        zero(path),
         run("remove", "lvremove", "-y", "-S", f"lv_uuid={args['lv_uuid']}", f"{vg}/{lv}"),
     )
 

@@ -11,6 +11,8 @@ from . import names
 Check = Callable[[Any], Any]
 
 CACHE_MODES = ("writethrough", "writeback")
+# By how many percent a person may let the p95 of the other volumes rise for one operation.
+RISES = (20, 50, 100, 200, 500)
 BCACHE_MODES = ("writethrough", "writeback", "writearound", "none")
 
 _mode = names.choice(*CACHE_MODES)
@@ -198,4 +200,5 @@ READING: Mapping[str, Mapping[str, Check]] = {
     "op.get": {"op": names.request_id, "after": names.integer(0, 1 << 53)},
     "op.list": {},
     "op.abort": {"op": names.request_id},
+    "op.pace": {"op": names.request_id, "rise_percent": names.number_of(*RISES)},
 }

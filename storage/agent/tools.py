@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Callable
 
@@ -19,6 +20,10 @@ FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 OUTPUT_LIMIT = 16 * 1024 * 1024
 TICK_SECONDS = 0.5
 TURN_SECONDS = 0.02
+BEAT_SECONDS = 0.05
+PR_SET_PDEATHSIG = 1
+# It may be killed at any moment. LVM's programs may not, and are never made to stand still.
+STOPPABLE = frozenset(("blkdiscard",))
 # So long a reader that was killed may take to go.
 DEATH_SECONDS = 1.0
 # They ask systemd or libvirt, not a disk: what hangs does not keep them from answering.
@@ -59,6 +64,7 @@ class Runner:
         timeout: float | None,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        rest: Callable[[], bool] | None = None,
     ) -> Result:
         """Raises MissingTool, TimedOut, Stuck. A reader that outlives its time is killed and not
         waited for: in an uninterruptible sleep it would take this process with it. `timeout` is
@@ -67,12 +73,12 @@ class Runner:
         if path is None:
             raise MissingTool(argv[0])
         if timeout is None or argv[0] in NO_READERS:
-            return self._run(path, argv, timeout, tick, stop)
+            return self._run(path, argv, timeout, tick, stop, rest)
         with self._turn(argv[0], timeout):
             reader = self.stuck()
             if reader is not None:
                 raise Stuck(reader)
-            return self._run(path, argv, timeout, tick, stop)
+            return self._run(path, argv, timeout, tick, stop, rest)
 
     @contextmanager
     def _turn(self, program: str, timeout: float) -> Iterator[None]:
@@ -104,11 +110,17 @@ class Runner:
         timeout: float | None,
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
+        rest: Callable[[], bool] | None,
     ) -> Result:
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
         try:
-            process = self._start(path, argv, outputs, own_group=timeout is not None)
-            self._wait(process, argv, timeout, tick, stop)
+            process = self._start(
+                path, argv, outputs, own_group=timeout is not None, rests=rest is not None
+            )
+            if rest is None:
+                self._wait(process, argv, timeout, tick, stop)
+            else:
+                _pace(process, tick, stop, rest)
             texts = [_contents(output) for output in outputs]
         finally:
             for output in outputs:
@@ -116,7 +128,13 @@ class Runner:
         return Result(process.returncode, *texts)
 
     def _start(
-        self, path: str, argv: Sequence[str], outputs: Sequence[int], *, own_group: bool
+        self,
+        path: str,
+        argv: Sequence[str],
+        outputs: Sequence[int],
+        *,
+        own_group: bool,
+        rests: bool,
     ) -> subprocess.Popen[bytes]:
         stdout, stderr, report = outputs
         environment = dict(ENVIRONMENT)
@@ -134,6 +152,7 @@ class Runner:
             cwd="/",
             pass_fds=passed,
             start_new_session=own_group,
+            preexec_fn=_die_with_parent() if rests and argv[0] in STOPPABLE else None,
         )
 
     def _wait(
@@ -171,6 +190,48 @@ class Runner:
             self._abandoned.append(process)
             return Stuck(self._stuck.remember(argv, process.pid))
         return TimedOut(argv[0])
+
+
+def _pace(
+    process: subprocess.Popen[bytes],
+    tick: Callable[[], None] | None,
+    stop: Callable[[], bool] | None,
+    rest: Callable[[], bool],
+) -> None:
+    """Wait for a program that stands still while `rest` says so."""
+    stands = told = False
+    next_tick = time.monotonic()
+    try:
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(BEAT_SECONDS)
+                return
+            if time.monotonic() >= next_tick:
+                next_tick = time.monotonic() + TICK_SECONDS
+                if tick is not None:
+                    tick()
+                if stop is not None and not told and stop():
+                    process.send_signal(signal.SIGINT)
+                    told = True
+            wanted = rest() and not told
+            if wanted != stands:
+                process.send_signal(signal.SIGSTOP if wanted else signal.SIGCONT)
+                stands = wanted
+    finally:
+        if stands:
+            process.send_signal(signal.SIGCONT)
+
+
+def _die_with_parent() -> Callable[[], None]:
+    """To be run in the child: SIGKILL reaches it with the end of this process, also where it was
+    made to stand still (PR_SET_PDEATHSIG, prctl(2)). The library is loaded before the fork."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def prepare() -> None:
+        if prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+
+    return prepare
 
 
 def _contents(output: int) -> str:

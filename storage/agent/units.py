@@ -15,6 +15,8 @@ from .host import MissingTool, TimedOut
 from .tools import Runner
 
 START_SECONDS = 30.0
+# Of 1 to 10000; 100 is what everything else has.
+IO_WEIGHT = 10
 POLL_SECONDS = 0.01
 CGROUP = Path("/proc/self/cgroup")
 # Where systemd keeps its scopes; with control groups of version 1 there is one more folder.
@@ -45,6 +47,8 @@ def scope_argv(op: str, pid: int) -> list[str]:
         # A service has these by default. At shutdown this one then ends before /var goes.
         ("After", "as", "2", "sysinit.target", "basic.target"),
         ("TimeoutStopUSec", "t", str(2**64 - 1)),
+        # What a guest does comes first, where the I/O controller is at work (bfq, io.cost).
+        ("IOWeight", "t", str(IO_WEIGHT)),
         ("CollectMode", "s", "inactive-or-failed"),
     )
     words = [word for each in properties for word in each]

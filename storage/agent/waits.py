@@ -12,7 +12,7 @@ from .dm import SECTOR
 from .errors import Refusal
 from .growth import room_name
 from .host import Host
-from .pace import Fall, Pace
+from .pace import Fall, Others, Pace
 
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
@@ -20,13 +20,15 @@ UNFLUSHED = "flush for failed cache"
 
 @dataclass(frozen=True)
 class Progress:
-    """`total_bytes` 0 = unknown; `pace` where it is measured."""
+    """`total_bytes` 0 = unknown; `pace`, and what the `others` on the disks feel, where that is
+    measured."""
 
     label: str
     done_bytes: int
     total_bytes: int
     met: bool
     pace: Pace | None = None
+    others: Others | None = None
 
     def to_json(self) -> dict[str, object]:
         measured: dict[str, object] = {
@@ -34,7 +36,11 @@ class Progress:
             "done_bytes": self.done_bytes,
             "total_bytes": self.total_bytes,
         }
-        return measured if self.pace is None else {**measured, **self.pace.to_json()}
+        if self.pace is not None:
+            measured.update(self.pace.to_json())
+        if self.others is not None:
+            measured["others"] = self.others.to_json()
+        return measured
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,28 @@ class Wait:
 
 def kname(host: Host, args: Args) -> str:
     """dm-N of the verb's LV; "" when its node is gone."""
-    real = host.real(device(args["vg"], args["lv"] if "lv" in args else args["name"]))
+    return kname_at(host, device(args["vg"], args["lv"] if "lv" in args else args["name"]))
+
+
+def kname_at(host: Host, path: str) -> str:
+    real = host.real(path)
     return "" if real is None else real.rsplit("/", 1)[-1]
+
+
+def _rising(host: Host, label: str, ask: Callable[[], tuple[int, int]]) -> Callable[[], Progress]:
+    """Work whose rest only becomes less, of (done, total) bytes."""
+    left: Fall | None = None
+
+    def progress() -> Progress:
+        nonlocal left
+        done, total = ask()
+        if not total:
+            return Progress(label, done, total, False)
+        at_ns = host.boottime_ns()
+        left = left or Fall(at_ns, total - done)
+        return Progress(label, done, total, done >= total, left.look(at_ns, total - done, 0))
+
+    return progress
 
 
 def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
@@ -58,11 +84,10 @@ def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
     total = args["size_bytes"]
     first = _written(host, stat)
 
-    def ask() -> Progress:
-        done = min(total, (_written(host, stat) - first) * SECTOR)
-        return Progress("zeroed", done, total, done >= total)
+    def ask() -> tuple[int, int]:
+        return min(total, (_written(host, stat) - first) * SECTOR), total
 
-    return ask
+    return _rising(host, "zeroed", ask)
 
 
 def _written(host: Host, stat: str) -> int:
@@ -181,13 +206,7 @@ def _room_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
 
 
 def _moved(host: Host, args: Args) -> Callable[[], Progress]:
-    ask = mirror.follow(host, lambda: kname(host, args))
-
-    def progress() -> Progress:
-        done, total = ask()
-        return Progress("moved", done, total, 0 < total == done)
-
-    return progress
+    return _rising(host, "moved", mirror.follow(host, lambda: kname(host, args)))
 
 
 WAITS: Mapping[str, Wait] = {

@@ -45,7 +45,7 @@ def uncached(facts: HostFacts | None, lv: LogicalVolume | None, wish: Wish) -> W
     """`wish` without a cache, for a volume that stays where it lies: with one it counted as on HDD,
     and what lies on SSD would be moved once the cache is gone."""
     tier = wish.tier if facts is None or lv is None else lies_on(facts, lv)
-    return dataclasses.replace(wish, tier=tier, cache=None, flushed=False, pace_sectors=None)
+    return dataclasses.replace(wish.lasting, tier=tier, cache=None)
 
 
 def room(

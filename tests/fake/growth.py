@@ -96,16 +96,29 @@ def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
         refusal = refuses_change(vg) or begin(machine, vg, [lv], source, line.operands[1:])
         if refusal is not None:
             return refusal
+    machine.modules.add("dm_mirror")
+    machine.changed()
     move = lv.move
     words = []
     while move is not None and lv.move is move and move.done_bytes < move.mirror.size_bytes:
+        _hammer(machine, move)
         yield POLL_SECONDS
-        move.done_bytes += POLL_SECONDS * machine.move_bytes_per_second
+        machine.hammered = set()
+        rate = machine.move_bytes_per_second * machine.mirror_throttle / 100
+        move.done_bytes += POLL_SECONDS * rate
         words.append(f"{source}: Moved: {move.percent:.2f}%")
     if move is None or lv.move is not move:
         return failed("ABORTING: Mirror percentage check failed.")
     _finish(machine, vg, lv, move)
     return said(*words)
+
+
+def _hammer(machine: Machine, move: Move) -> None:
+    if machine.mirror_throttle == 100:
+        machine.hammered = {
+            move.source.device.name,
+            *(run.pv.device.name for run in move.mirror.runs),
+        }
 
 
 def _moving(machine: Machine, source: str) -> list[Lv]:

@@ -31,6 +31,7 @@ from tests.fake.group import Steps
 from tests.fake.hands import Hands
 from tests.fake.journal import Journal
 from tests.fake.machine import Machine
+from tests.fake.nodes import THROTTLE
 from tests.fake.parts import ModelGap
 
 COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
@@ -58,6 +59,10 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "vgextend": pv.vgextend,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl", "mdadm")
+
+
+BEAT_SECONDS = 0.05
+"""A program that rests is looked at so often."""
 
 
 class Killed(BaseException):
@@ -182,6 +187,7 @@ class FakeHost(Journal):
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        rest: Callable[[], bool] | None = None,
     ) -> Result:
         program = argv[0]
         if not self.has_tool(program):
@@ -214,7 +220,7 @@ class FakeHost(Journal):
         if timeout is None and program in self._cuts:
             self._cuts.remove(program)
             self._cut(steps, program)
-        result = self._drive(steps, tick, stop)
+        result = self._drive(steps, tick, stop, rest)
         if timeout is None and program in self._kills:
             self._kills.remove(program)
             raise Killed(program)
@@ -236,6 +242,7 @@ class FakeHost(Journal):
         steps: Steps,
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
+        rest: Callable[[], bool] | None,
     ) -> Result:
         while True:
             with self._guard, self._noting_gaps():
@@ -246,13 +253,34 @@ class FakeHost(Journal):
                     result: Result = stop.value
                     return result
             if seconds:
-                self.sleep(seconds)
+                self._pass(seconds, stop, rest)
                 if tick is not None:
                     tick()
                 if stop is not None and stop():
                     with self._guard:
                         steps.close()
                     return Result(-2, "", "  Interrupted...\n")
+
+    def _pass(
+        self,
+        seconds: float,
+        stop: Callable[[], bool] | None,
+        rest: Callable[[], bool] | None,
+    ) -> None:
+        """A program works for so long, and rests in between where it is told to."""
+        if rest is None:
+            self.sleep(seconds)
+            return
+        beat_seconds = max(BEAT_SECONDS, seconds / 20)
+        while seconds > 0:
+            hammered, self.machine.hammered = self.machine.hammered, set()
+            while rest() and not (stop is not None and stop()):
+                self.sleep(BEAT_SECONDS)
+                self.advance(0.0)
+            self.machine.hammered = hammered
+            self.sleep(min(seconds, beat_seconds))
+            self.advance(0.0)
+            seconds -= beat_seconds
 
     def _cut(self, steps: Steps, program: str) -> None:
         """SIGKILL where the program would wait for the first time."""
@@ -283,7 +311,10 @@ class FakeHost(Journal):
             pause.wait()
         with self._guard, self._noting_gaps():
             self._settle()
-            bcache.write(self.machine, path, text)
+            if path == THROTTLE:
+                self.machine.mirror_throttle = int(text)
+            else:
+                bcache.write(self.machine, path, text)
 
     def save(self, path: str, data: bytes) -> None:
         if path.startswith("/var/lib/tiercel/"):

@@ -10,6 +10,8 @@ from tests.fake.machine import Machine
 from tests.fake.parts import SECTOR, Array, Backing, Cache, Disk, Load, Lv
 
 HIT_MS = 0.15
+HAMMERED = 8.0
+"""So many times as long an I/O takes beside a program that writes without a pause."""
 QUEUE_DEPTH = 8
 PROMOTED = 0.3
 AVAILABLE_USE = 0.9
@@ -35,9 +37,9 @@ def advance(machine: Machine, seconds: float) -> None:
     for load in machine.loads:
         backing = machine.backing(load.lv)
         if backing is not None:
-            _bcache(load, backing, seconds)
+            _bcache(machine, load, backing, seconds)
         elif load.lv.minor is not None and not load.lv.suspended:
-            _volume(load, seconds)
+            _volume(machine, load, seconds)
     busy = {load.lv for load in machine.loads}
     rate = machine.flush_bytes_per_second * seconds
     for lv in machine.lvs():
@@ -51,13 +53,17 @@ def advance(machine: Machine, seconds: float) -> None:
         bcache.settle(machine, backing)
 
 
-def _share(load: Load, seconds: float, warmth: float, writes_cached: bool) -> Share:
+def _share(
+    machine: Machine, load: Load, seconds: float, warmth: float, writes_cached: bool
+) -> Share:
     hit = load.hit_rate * warmth
     cost = (1 - hit) * (1 - load.write_share) + load.write_share * (1 - hit if writes_cached else 1)
-    total = min(load.iops, load.disk_iops / max(cost, 1e-3)) * seconds
+    beside = {run.pv.device.name for run in load.lv.bottom.runs} & machine.hammered
+    disk_iops = load.disk_iops / (HAMMERED if beside else 1)
+    total = min(load.iops, disk_iops / max(cost, 1e-3)) * seconds
     reads, writes = total * (1 - load.write_share), total * load.write_share
     sectors = load.io_bytes // SECTOR
-    disk_ms = 1000 * QUEUE_DEPTH / load.disk_iops
+    disk_ms = 1000 * QUEUE_DEPTH / disk_iops
     return Share(reads, reads * hit, writes, writes * hit, sectors, disk_ms)
 
 
@@ -65,15 +71,15 @@ def _warmer(warmth: float, load: Load, seconds: float) -> float:
     return 1 - (1 - warmth) * math.exp(-seconds / load.warm_up_seconds)
 
 
-def _volume(load: Load, seconds: float) -> None:
+def _volume(machine: Machine, load: Load, seconds: float) -> None:
     cache = load.lv.cache
     if cache is None:
-        share = _share(load, seconds, 0.0, writes_cached=False)
+        share = _share(machine, load, seconds, 0.0, writes_cached=False)
         _physical(load.lv, share.reads, share.writes, share)
         return
     cache.warmth = _warmer(cache.warmth, load, seconds)
     writeback = cache.mode == "writeback" and cache.kernel_policy != "cleaner"
-    share = _share(load, seconds, cache.warmth, writeback)
+    share = _share(machine, load, seconds, cache.warmth, writeback)
     _count(load.lv, share)
     _dm_cache(cache, share, writeback)
     slow_writes = share.writes - share.write_hits if writeback else share.writes
@@ -95,14 +101,14 @@ def _dm_cache(cache: Cache, share: Share, writeback: bool) -> None:
         cache.dirty = min(cache.used, cache.dirty + share.write_hits / 16)
 
 
-def _bcache(load: Load, backing: Backing, seconds: float) -> None:
+def _bcache(machine: Machine, load: Load, backing: Backing, seconds: float) -> None:
     cset = backing.cset
     if cset is None or backing.cache_mode == "none":
-        share = _share(load, seconds, 0.0, writes_cached=False)
+        share = _share(machine, load, seconds, 0.0, writes_cached=False)
     else:
         backing.warmth = _warmer(backing.warmth, load, seconds)
         writeback = backing.cache_mode == "writeback" and not backing.detaching
-        share = _share(load, seconds, backing.warmth, writeback)
+        share = _share(machine, load, seconds, backing.warmth, writeback)
         backing.hits += share.read_hits
         backing.misses += share.read_misses
         limit = cset.lv.size_bytes * AVAILABLE_USE

@@ -25,7 +25,9 @@ from tests.fake.parts import (
 
 @dataclass(eq=False)
 class Machine:
-    """Everything the tools look at. `generation` grows with each change of structure."""
+    """Everything the tools look at. `generation` grows with each change of structure. `hammered`
+    are the devices that a program writes to as fast as they take it; `mirror_throttle` is the
+    kernel's, in percent."""
 
     seed: str
     hostname: str
@@ -35,6 +37,8 @@ class Machine:
     flush_bytes_per_second: float = 64 * MIB
     zero_bytes_per_second: float = 256 * MIB
     move_bytes_per_second: float = 128 * MIB
+    mirror_throttle: int = 100
+    hammered: set[str] = field(default_factory=set)
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.fake.tree import Tree
 
 VIRTUAL = "/sys/devices/virtual/block"
+THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
 PCI = "/sys/devices/pci0000:00"
 
 
@@ -27,6 +28,8 @@ def system(machine: Machine, tree: Tree) -> None:
     tree.file("/etc/os-release", 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n')
     for name in machine.modules:
         tree.folder(f"/sys/module/{name}")
+    if "dm_mirror" in machine.modules:
+        tree.file(THROTTLE, lambda: f"{machine.mirror_throttle}\n".encode())
     tree.folder("/sys/block")
     if "bcache" in machine.modules:
         for name in ("register", "register_quiet", "pendings_cleanup"):

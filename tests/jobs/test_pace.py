@@ -42,9 +42,13 @@ class FlushingAgent(CachingAgent):
         cache = make.dm_cache(POOL, mode="writeback", dirty_bytes=GIB)
         self.lv = make.lv("web12", cache=cache)
         self.paces: list[int | None] = []
+        self.told: list[dict[str, Any]] = []
 
     def __call__(self, request: dict[str, Any]) -> object:
         verb, args = request.get("verb"), request.get("args", {})
+        if verb == "op.pace":
+            self.told.append(args)
+            return {"op": args["op"], "state": "running"}
         if verb == "cache.flush":
             self.ops[request["id"]] = request
             self.paces.append(args.get("migration_threshold"))
@@ -146,10 +150,57 @@ def test_an_operator_raises_the_pace_on_the_jobs_page(job: Job, client: Client) 
     assert Wish.from_json(job.wish).pace_sectors == 4 * THRESHOLD
     job.step_set.update(state=StepState.DONE)
     said = client.post(url, follow=True).content.decode()
-    assert "No flush runs here whose pace could be raised." in said
+    assert "Nothing runs here whose pace could be raised." in said
 
 
 def test_a_flush_that_has_ended_counts_however_dirty_the_cache_is_again(job: Job) -> None:
     assert fallback.aim(job).flushed
     job.step_set.update(state=StepState.DONE)
     assert fallback.aim(job) == FLUSHED.lasting
+
+
+def others(allowed_percent: int, **changes: int) -> dict[str, Any]:
+    felt = {"p95_us": 18_200, "alone_p95_us": 16_000, "share_percent": 35} | changes
+    moved = {"label": "moved", "done_bytes": GIB, "total_bytes": 4 * GIB}
+    return {**moved, "others": {**felt, "allowed_percent": allowed_percent}}
+
+
+def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
+    job: Job, agent: FlushingAgent, client: Client
+) -> None:
+    job.step_set.update(verb="volume.move", progress=others(20))
+    client.force_login(make.staff_user(staff_role="operator"))
+    page = client.get(reverse("job", args=[job.key])).content.decode()
+    assert "18.2 ms, 14 % above the 16.0 ms without this. 20 % are allowed" in page
+    assert "works 35 % of the time" in page and "may then rise by 50 %" in page
+    pace.quicken(job, NOBODY)
+    step = job.step_set.get()
+    for _ in range(2):
+        pace.keep_pace(job, step)
+    assert agent.told == [{"op": str(step.op_id), "rise_percent": 50}] * 2
+    step.progress = others(50)
+    pace.keep_pace(job, step)
+    assert len(agent.told) == 2, "its host keeps the new budget"
+    assert agent.aborted == []
+
+
+def test_the_others_patience_has_an_end(job: Job) -> None:
+    job.step_set.update(verb="volume.destroy", progress=others(500))
+    with pytest.raises(Refused) as caught:
+        pace.quicken(job, NOBODY)
+    assert caught.value.code == "top_pace"
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (others(20, p95_us=0, alone_p95_us=0, share_percent=100), "does any I/O now"),
+        (others(20, p95_us=0, alone_p95_us=0, share_percent=25), "is not measured yet"),
+    ],
+)
+def test_a_page_says_where_nothing_can_be_said_of_the_others(
+    job: Job, client: Client, progress: dict[str, Any], said: str
+) -> None:
+    job.step_set.update(verb="volume.move", progress=progress)
+    client.force_login(make.staff_user(staff_role="operator"))
+    assert said in client.get(reverse("job", args=[job.key])).content.decode()

@@ -35,6 +35,7 @@ def test_a_scope_is_stopped_by_sigint_and_never_killed() -> None:
     assert "SendSIGKILL b false " in words
     assert "TimeoutStopUSec t 18446744073709551615 " in words
     assert "PIDs au 1 4711 " in words
+    assert "IOWeight t 10 " in words
 
 
 def test_the_number_of_properties_is_that_of_the_call() -> None:

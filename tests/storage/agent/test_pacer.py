@@ -1,0 +1,159 @@
+"""Zeroing and moving beside other guests: in turns of work and rest, one at a time on a disk."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from storage.agent import pacer
+from storage.agent.ops import get
+from storage.agent.pace import percentile_ns
+from tests.contract.client import MIB, Agent
+from tests.fake import FakeHost
+from tests.fake.nodes import THROTTLE
+
+BIG = 1600 * MIB
+
+
+@pytest.fixture
+def neighbour(host: FakeHost, agent: Agent) -> str:
+    """A volume on the first slow disk whose guest reads all the time."""
+    volume = agent.volume()
+    host.root.load(volume, iops=200)
+    return volume
+
+
+def allow(host: FakeHost, **more: Any) -> None:
+    host.save("/etc/tiercel/agent.json", json.dumps({"vgs": ["vg0"], **more}).encode())
+
+
+def counts(host: FakeHost, volume: str) -> list[float]:
+    host.advance(0)
+    (found,) = host.root.lv(volume).counters.regions.values()
+    return list(found)
+
+
+def felt(host: FakeHost, agent: Agent, volume: str, verb: str, args: dict[str, Any]) -> Any:
+    """Of the p95 of a volume while an operation ran: how much more it was than before, in percent;
+    for how long it ran; and what the operation said of it."""
+    agent.data("sample")
+    before = counts(host, volume)
+    host.advance(60)
+    alone = counts(host, volume)
+    began_ns = host.boottime_ns()
+    outcome = agent.do(verb, args)
+    after = counts(host, volume)
+    beside = percentile_ns([b - a for a, b in zip(alone, after, strict=True)])
+    quiet = percentile_ns([b - a for a, b in zip(before, alone, strict=True)])
+    return 100 * (beside / quiet - 1), (host.boottime_ns() - began_ns) / 1e9, outcome["progress"]
+
+
+def test_zeroing_keeps_what_a_neighbour_feels_within_what_the_host_allows(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    made = agent.volume_args(size_bytes=BIG)
+    rise, seconds, progress = felt(host, agent, neighbour, "volume.create", made)
+    allow(host, others_rise_percent=1000)
+    freely = agent.volume_args(size_bytes=BIG)
+    unpaced_rise, unpaced_seconds, _ = felt(host, agent, neighbour, "volume.create", freely)
+    assert rise <= 20 < unpaced_rise, "beside a neighbour, and without regard for it"
+    assert unpaced_seconds < seconds < BIG / host.machine.zero_bytes_per_second / 0.05 + 60
+    others = progress["others"]
+    assert others["allowed_percent"] == 20
+    assert 5 <= others["share_percent"] < 50
+    assert others["p95_us"] <= 1.2 * others["alone_p95_us"]
+
+
+def test_a_neighbour_on_another_disk_slows_nothing(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    args = agent.volume_args(size_bytes=BIG, pvs=[agent.world.slow[1]])
+    _, seconds, progress = felt(host, agent, neighbour, "volume.create", args)
+    assert seconds < BIG / host.machine.zero_bytes_per_second + 10
+    assert progress["others"]["share_percent"] == 100
+
+
+def test_a_move_keeps_the_budget_by_the_throttle_of_the_kernels_mirrors(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    volume = agent.volume(size_bytes=BIG)
+    move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
+    host.executed.clear()
+    rise, _, progress = felt(host, agent, neighbour, "volume.move", move)
+    assert rise <= 20 and progress["others"]["share_percent"] < 50
+    throttled = [command[2] for command in host.executed if command[1] == THROTTLE]
+    assert {"1", "100"} == set(throttled) and throttled[-1] == "100"
+    assert host.machine.mirror_throttle == 100
+
+
+def test_a_move_that_was_killed_leaves_nothing_throttled(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    volume = agent.volume(size_bytes=BIG)
+    host.machine.modules.add("dm_mirror")
+    host.cut_next("pvmove")
+    move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
+    op = agent.start("volume.move", move)
+    host.wait_for_ops()
+    with host.changing() as machine:
+        machine.mirror_throttle = 1
+    host.advance(60)
+    assert get(host, op, 0)["state"] == "interrupted"
+    assert host.machine.mirror_throttle == 100
+
+
+def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent: Agent) -> None:
+    pause = host.pause_next("blkdiscard")
+    first = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    second = agent.start("volume.create", agent.volume_args())
+    while not any(line["text"].startswith("Waits:") for line in get(host, second, 0)["lines"]):
+        time.sleep(0.01)
+    other = agent.do("volume.create", agent.volume_args(pvs=[agent.world.slow[1]]))
+    assert other["state"] == "done", "another disk is free"
+    assert get(host, second, 0)["state"] == "running"
+    pause.resume()
+    assert agent.outcome(first)["state"] == "done"
+    found = agent.outcome(second)
+    assert found["state"] == "done"
+    waits = [line["text"] for line in found["lines"] if line["text"].startswith("Waits:")]
+    assert len(waits) == 1 and agent.world.slow[0] in waits[0]
+
+
+def test_who_waits_for_a_disk_can_be_stopped(host: FakeHost, agent: Agent) -> None:
+    pause = host.pause_next("blkdiscard")
+    first = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    second = agent.start("volume.create", agent.volume_args())
+    agent.data("op.abort", {"op": second})
+    found = agent.outcome(second)
+    assert (found["state"], found["error"]["code"]) == ("interrupted", "aborted")
+    pause.resume()
+    assert agent.outcome(first)["state"] == "done"
+
+
+def test_where_nobody_can_tell_what_others_feel_a_quarter_of_the_time_is_taken(
+    host: FakeHost, agent: Agent, neighbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(name: str, message: str) -> str:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(host, "dm_message", none)
+    outcome = agent.do("volume.create", agent.volume_args(size_bytes=BIG))
+    assert outcome["progress"]["others"]["share_percent"] == round(100 * pacer.BLIND_SHARE)
+    assert outcome["progress"]["others"]["p95_us"] == 0
+
+
+def test_a_person_lets_an_operation_that_runs_go_faster(host: FakeHost, agent: Agent) -> None:
+    pause = host.pause_next("blkdiscard")
+    op = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    for _ in range(2):
+        assert agent.data("op.pace", {"op": op, "rise_percent": 100})["state"] == "running"
+    assert pacer.allowed(host, op, 20) == 100
+    pause.resume()
+    assert agent.outcome(op)["progress"]["others"]["allowed_percent"] == 100
+    assert agent.ask("op.pace", {"op": op, "rise_percent": 101})["error"]["code"] == "bad_request"
