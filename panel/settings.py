@@ -47,6 +47,9 @@ TIERCEL_SESSION_SECONDS = env.whole("TIERCEL_SESSION_SECONDS", 30 * 86_400, leas
 TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
 TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
 TIERCEL_HOST_KEYS_SECRET_FALLBACKS = env.words("TIERCEL_HOST_KEYS_SECRET_FALLBACKS")
+# Requests a second that one token, and one address, may send to the API for long.
+TIERCEL_API_TOKEN_RATE = env.whole("TIERCEL_API_TOKEN_RATE", 10, least=1)
+TIERCEL_API_ADDRESS_RATE = env.whole("TIERCEL_API_ADDRESS_RATE", 30, least=1)
 
 # --- HTTP ---------------------------------------------------------------------------------------
 
@@ -119,6 +122,7 @@ MIDDLEWARE = [
     "panel.headers.HeaderMiddleware",
     "panel.hostname.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "panel.api.limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "panel.outage.MaintenanceMiddleware",

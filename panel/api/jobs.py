@@ -80,8 +80,9 @@ class OneJob(Resource):
     def get(self, request: Request, key: str) -> Response:
         """With steps and their commands, for staff."""
         found = job_of(self, key)
-        waiting.until_over(found, waiting.seconds(request))
-        return Response(job_json(job_of(self, key), self.user, steps=True))
+        headers = waiting.until_over(found, self, waiting.seconds(request))
+        said = job_json(job_of(self, key), self.user, steps=True)
+        return Response(said, headers=headers)
 
 
 class JobLines(Resource):

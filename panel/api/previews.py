@@ -45,4 +45,4 @@ class PreviewApply(Resource):
         answer = idempotency.once(
             request, self.user, lambda: waiting.accepted(confirm(preview, self.asker), self.user)
         )
-        return waiting.out(answer, self.user, within)
+        return waiting.out(answer, self, within)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 import pghistory
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -59,10 +59,9 @@ class Resource(APIView):
         return Asker(self.user, address_of(self.request._request), Door.API, token)
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
-        """Name the request: as its sender did, where that is a plain word."""
+        """Name the request."""
         made = super().initialize_request(request, *args, **kwargs)
-        given = request.headers.get("X-Request-Id", "")
-        made.id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex  # type: ignore[attr-defined]
+        made.id = id_of(request)  # type: ignore[attr-defined]
         return made
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -114,6 +113,12 @@ class Resource(APIView):
         found, so that a foreign one is a 404."""
         if not may(self.user, right):
             raise PermissionDenied(right)
+
+
+def id_of(request: HttpRequest) -> str:
+    """The name of a request: as its sender wrote it, where that is a plain word."""
+    given = request.headers.get("X-Request-Id", "")
+    return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
 def bad_parameter(name: str, code: str, message: str) -> Problem:

@@ -62,7 +62,7 @@ class HostSsds(Resource):
             return waiting.accepted(ask(host, wanted, self.asker, dry_run=dry_run), self.user)
 
         answer = act() if dry_run else idempotency.once(request, self.user, act)
-        return waiting.out(answer, self.user, within)
+        return waiting.out(answer, self, within)
 
 
 def _wanted(host: Host, values: Json) -> Preparation:

@@ -46,7 +46,7 @@ class Steering(Resource):
                 headers={"Location": job_url(now)},
             )
 
-        return waiting.out(idempotency.once(request, self.user, act), self.user, within)
+        return waiting.out(idempotency.once(request, self.user, act), self, within)
 
 
 def job_of(view: Resource, key: str) -> Job:

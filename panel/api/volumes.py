@@ -85,7 +85,7 @@ class Volumes(Resource):
             made = making.make(values, self.user, self.asker, dry_run=dry_run)
             return waiting.accepted(made, self.user)
 
-        return waiting.out(idempotency.once(request, self.user, act), self.user, within)
+        return waiting.out(idempotency.once(request, self.user, act), self, within)
 
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
         for name in request.query_params:

@@ -80,7 +80,7 @@ class VolumeWish(Resource):
             answer = idempotency.once(
                 request, self.user, lambda: self._put(volume, wanted, dry_run=False)
             )
-        return waiting.out(answer, self.user, within)
+        return waiting.out(answer, self, within)
 
     @transaction.atomic
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:

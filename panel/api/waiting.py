@@ -1,20 +1,54 @@
-"""`?wait=N`: answer when the job is over, or after N seconds."""
+"""`?wait=N`: answer when the job is over, or after N seconds. Whoever waits holds a thread of web,
+so only so many do: the others are answered at once, and told when to ask again."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import OVER, Job, State
 from panel.api.nouns import job_json, job_url
-from panel.api.resource import whole
+from panel.api.resource import Resource, whole
+from panel.gunicorn import threads
 from storage.access import Person
 
 MAX_SECONDS = 30
 SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
+AGAIN_SECONDS: Final = 2
+MOST_WAITING: Final = threads // 2
+MOST_OF_ONE: Final = 2
+
+
+class Places:
+    """Those who wait in this process: half of its threads at most, and two of one token."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, name: str) -> Iterator[bool]:
+        """A place to wait for `name` until the end of the block; False where none is left."""
+        with self._lock:
+            is_free = self._taken.total() < MOST_WAITING and self._taken[name] < MOST_OF_ONE
+            self._taken[name] += is_free
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._taken[name] -= is_free
+                self._taken += Counter()  # forgets who has none
+
+
+PLACES = Places()
 
 
 def seconds(request: Request) -> int:
@@ -22,8 +56,19 @@ def seconds(request: Request) -> int:
     return whole(request, "wait", 0, 0, MAX_SECONDS)
 
 
-def until_over(job: Job, within: int) -> None:
-    """Look at the job until it is over or the time is; what needs a person is not waited for."""
+def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
+    """Look at the job until it is over or the time is; what needs a person is not waited for.
+    Returns the headers of the answer: when to ask again, where there was no place to wait."""
+    if job.state in SETTLED or not within:
+        return {}
+    name = f"token {view.token.pk}" if view.token is not None else f"person {view.user.pk}"
+    with PLACES.one(name) as has_place:
+        if has_place:
+            _watch(job, within)
+    return {} if has_place else {"Retry-After": str(AGAIN_SECONDS)}
+
+
+def _watch(job: Job, within: int) -> None:
     end = time.monotonic() + within
     pause = FIRST_POLL_SECONDS
     while job.state not in SETTLED and (left := end - time.monotonic()) > 0:
@@ -39,22 +84,23 @@ def accepted(job: Job, user: Person) -> Response:
     return Response(body, status=202, headers={"Location": job_url(job)})
 
 
-def out(first: Response, user: Person, within: int) -> Response:
+def out(first: Response, view: Resource, within: int) -> Response:
     """`first`, or what becomes of the job that it names within so many seconds."""
     if first.status_code != 202 or not within:
         return first
-    final = answer(first.data["key"], user, within)
+    final = answer(first.data["key"], view, within)
     if "Idempotency-Replayed" in first:
         final["Idempotency-Replayed"] = first["Idempotency-Replayed"]
     return final
 
 
-def answer(key: str, user: Person, within: int) -> Response:
+def answer(key: str, view: Resource, within: int) -> Response:
     """The job after the wait: 200 with its end, whatever that is, or 202 while it is not over."""
     job = Job.objects.get(key=key)
-    until_over(job, within)
+    headers = until_over(job, view, within)
     job = Job.objects.with_names().get(pk=job.pk)
-    status = 200 if job.state in OVER else 202
     return Response(
-        job_json(job, user, steps=True), status=status, headers={"Location": job_url(job)}
+        job_json(job, view.user, steps=True),
+        status=200 if job.state in OVER else 202,
+        headers={"Location": job_url(job), **headers},
     )
