@@ -4,10 +4,12 @@ proof (`panel.power`)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -15,6 +17,8 @@ from django.urls import reverse
 
 from panel import factor, power, stepup
 from storage.access import ProofNeeded
+
+log = logging.getLogger(__name__)
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 # Pages of one's own account: the password, the factors, signing out.
@@ -55,7 +59,11 @@ class GateMiddleware(LoginRequiredMiddleware):
         return None if back is None else stepup.demand(request, back)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Where a view found that it takes a fresh proof, ask for it."""
+        """Where a view found that it takes a fresh proof, ask for it. Who asked for what they may
+        not is written down."""
+        if isinstance(exception, PermissionDenied):
+            name = request.resolver_match.view_name if request.resolver_match else ""
+            log.warning("%s may not %s %s", request.user, request.method, name)
         return stepup.ask(request, exception.back) if isinstance(exception, ProofNeeded) else None
 
 

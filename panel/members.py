@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from panel import invitation, people
+from panel import invitation, people, sessions
 from panel.models import Invitation, SecurityKind, User
 from panel.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
 from panel.watch import record
@@ -101,6 +101,18 @@ def reactivate(request: HttpRequest, pk: int) -> HttpResponse:
     found = _person(request, pk)
     people.reactivate(found, _me(request))
     messages.success(request, f"{found} may sign in again.")
+    return redirect("person", found.pk)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def sign_out(request: HttpRequest, pk: int) -> HttpResponse:
+    """End all their sessions; they may sign in again."""
+    found = _person(request, pk)
+    live = sessions.live(found)
+    here = request.session.session_key
+    sessions.end([each for each in live if each.session_key != here])
+    messages.success(request, f"{found} is signed out everywhere.")
     return redirect("person", found.pk)
 
 

@@ -13,6 +13,7 @@ urlpatterns = [
     path("people/<int:pk>/role", members.change_role, name="person-role"),
     path("people/<int:pk>/deactivate", members.deactivate, name="person-deactivate"),
     path("people/<int:pk>/reactivate", members.reactivate, name="person-reactivate"),
+    path("people/<int:pk>/signout", members.sign_out, name="person-signout"),
     path("people/<int:pk>/password", members.new_password, name="person-password"),
     path("people/<int:pk>/customers", members.add_member, name="person-customers"),
     path("members/<int:pk>", members.change_member, name="member"),

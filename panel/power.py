@@ -78,10 +78,13 @@ POLICY: Mapping[str, Act] = {
     "person-deactivate": Act(Demand.CHANGE, "person"),
     "person-reactivate": Act(Demand.CHANGE, "person"),
     "person-password": Act(Demand.CHANGE, "person"),
+    "person-signout": Act(Demand.CHANGE, "person"),
     "person-customers": Act(Demand.CHANGE, "person"),
     "member": Act(Demand.CHANGE, list_="people"),
     # What opens one's own account
     "tokens": Act(Demand.CHANGE),
+    "session-end": Act(Demand.CHANGE, list_="sessions"),
+    "sessions-end": Act(Demand.CHANGE, list_="sessions"),
     "account_email": Act(Demand.CHANGE),
     "mfa_edit_webauthn": Act(Demand.CHANGE),
     **_each(
@@ -126,7 +129,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("account_logout", "mfa_index", "mfa_list_webauthn", "usersessions_list", "notices"),
-        *("sessions", "session-end", "sessions-end", "token-revoke"),
+        *("sessions", "token-revoke"),
     ),
     # Looking
     **_each(

@@ -78,6 +78,7 @@ KNOWN_BROWSER_COOKIE = f"{HOST_ONLY}known"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{HOST_ONLY}sessionid", f"{HOST_ONLY}csrftoken"
 # Sent by https alone. A year; not for other names of the domain, which are not ours to decide.
 SECURE_HSTS_SECONDS = env.whole("TIERCEL_HSTS_SECONDS", 31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("TIERCEL_HSTS_SUBDOMAINS")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # TLS, and so the redirect to it, is the operator's proxy's; HSTS is a choice (above).
@@ -193,11 +194,12 @@ CACHES = {
 AUTH_USER_MODEL = "panel.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    {"NAME": name}
     for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
+        "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "django.contrib.auth.password_validation.CommonPasswordValidator",
+        "panel.passwords.OwnWordsValidator",
     )
 ]
 LOGIN_URL = "account_login"

@@ -164,6 +164,7 @@ TABLE = (
     Row("person-role", "POST", ADMINISTER, ("person",)),
     Row("person-deactivate", "POST", ADMINISTER, ("person",)),
     Row("person-reactivate", "POST", ADMINISTER, ("person",)),
+    Row("person-signout", "POST", ADMINISTER, ("person",)),
     Row("person-password", "POST", ADMINISTER, ("person",)),
     Row("person-customers", "POST", ADMINISTER, ("person",)),
     Row("member", "POST", ADMINISTER, ("member",), {"role": "owner"}),

@@ -140,6 +140,17 @@ def test_somebody_of_a_customer_is_not_made_staff_by_a_role(staff: Client) -> No
     assert not bob.is_staff
 
 
+def test_an_admin_signs_somebody_out_everywhere(staff: Client) -> None:
+    bob = people.add(email="bob@example.org", password="correct horse 9", staff_role="operator")
+    theirs = Client()
+    theirs.force_login(bob)
+    bob.usersession_set.create(session_key=theirs.session.session_key, ip="192.0.2.1")
+    assert theirs.get(reverse("hosts")).status_code == 200
+    assert send(staff, "person-signout", bob.pk).status_code == 302
+    assert theirs.get(reverse("hosts")).status_code == 302
+    assert staff.get(reverse("people")).status_code == 200
+
+
 def test_a_deactivated_person_is_out_with_the_next_request(staff: Client) -> None:
     bob = people.add(email="bob@example.org", password="correct horse 9", staff_role="operator")
     theirs = Client()

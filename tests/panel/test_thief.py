@@ -111,6 +111,7 @@ def test_an_old_proof_makes_no_token(left_alone: Client) -> None:
         ("person-password", {}),
         ("person-role", {"staff_role": "admin"}),
         ("person-deactivate", {}),
+        ("person-signout", {}),
         ("person-reactivate", {}),
         ("person-customers", {"role": "owner"}),
     ],
