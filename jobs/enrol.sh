@@ -158,6 +158,12 @@ UNIT
         say "warning: tiercel-boot.timer failed; see: systemctl status tiercel-boot.timer"
 }
 
+offer_hiding() {
+    # It changes a file of LVM's, so root says so.
+    command -v make-bcache >/dev/null 2>&1 || return 0
+    say "bcache volumes need LVM to look away from guests' disks; to let it: $agent hide-guests"
+}
+
 check_sshd() {
     settings=$(sshd -T -C "user=$account,host=localhost,addr=127.0.0.1" 2>/dev/null) || {
         say "warning: sshd -T fails; check sshd_config"
@@ -207,6 +213,7 @@ main() {
     install_sudoers
     install_policy
     install_boot
+    offer_hiding
     check_sshd
     report
 }

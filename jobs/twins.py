@@ -39,12 +39,13 @@ def check_machine(host: Host, machine_id: object) -> None:
 
 def check_groups(host: Host, inventory: dict[str, Any]) -> None:
     """`inventory` as the host said it just now, before it is recorded; raises `Twins` where another
-    host has volumes in one of its groups."""
+    host has volumes in one of its groups. Only groups that root lets the panel change count: what
+    else LVM finds there a guest may have written, and guests of one template are all alike."""
     vgs = inventory.get("vgs")
     named = {
         vg["uuid"]: vg.get("name")
         for vg in (vgs if isinstance(vgs, list) else ())
-        if isinstance(vg, dict) and isinstance(vg.get("uuid"), str)
+        if isinstance(vg, dict) and isinstance(vg.get("uuid"), str) and vg.get("allowed") is True
     }
     there = Q(until=None, missing_since=None, host__state=HostState.ACTIVE)
     placed = Placement.objects.filter(there, vg_uuid__in=named)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from storage.difference import LEFT_OVER, Drift
 from storage.loss import loss_of_row
 from storage.naming import grown_tags
@@ -38,9 +40,11 @@ def _instead(row: VolumeRow, drift: Drift) -> str:
     lv = row.lv
     grown = grown_tags(lv.tags) if lv is not None else ()
     if drift.refusal is not None and lv is not None and grown:
-        return (
-            "Tell its guest the size by hand, then on the host: lvchange "
-            f"{' '.join(f'--deltag {tag}' for tag in grown)} {lv.vg_name}/{lv.name}"
+        return "Tell its guest the size by hand, then on the host: lvchange " + shlex.join(
+            [
+                *(word for tag in grown for word in ("--deltag", tag)),
+                f"{lv.vg_name}/{lv.name}",
+            ]
         )
     if any(each.what == LEFT_OVER and each not in drift.differences for each in drift.lasting):
         # What is recorded as its cache is there and in nobody's use.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -120,7 +121,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 "error",
                 name,
                 f"{name} is not active: its guest cannot start.",
-                f"On the host: lvchange -ay {name}",
+                f"On the host: lvchange -ay {shlex.quote(name)}",
                 key,
             )
         yield from _of_record(row, name)
@@ -170,6 +171,7 @@ def out_of_writeback(name: str, *, on_page: bool) -> str:
     """How an LVM cache that has lost a disk of its mirror gets to writethrough. Never its mode at
     once: LVM then flushes all that is dirty under the group's lock, and no guest of the group can
     start for hours."""
+    name = shlex.quote(name)
     if on_page:
         return (
             "Replace the failed SSD, or set its mode to writethrough on the volume's page: it is "

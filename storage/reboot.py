@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -191,7 +192,7 @@ def _active(rows: Sequence[VolumeRow]) -> Point:
     return Point(
         False,
         f"{counted(len(off), 'managed volume')} not active: {', '.join(off[:5])}.",
-        f"On the host: lvchange -ay {off[0]}",
+        f"On the host: lvchange -ay {shlex.quote(off[0])}",
     )
 
 

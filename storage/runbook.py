@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from storage.facts import HostFacts, LogicalVolume
@@ -18,7 +19,7 @@ class Instruction:
 
 def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
     """For a volume whose dm-cache lies on a missing disk and may hold the only copy of data."""
-    name = f"{lv.vg_name}/{lv.name}"
+    name, vg = shlex.quote(f"{lv.vg_name}/{lv.name}"), shlex.quote(lv.vg_name)
     return (
         Instruction(
             "Do not restart the host or the guest: a cached volume is not activated while its "
@@ -33,7 +34,7 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
         Instruction(
             "If it is back, tell the group so, with its new device name. The cache then goes on "
             "with all its data.",
-            f"vgextend --restoremissing {lv.vg_name} /dev/NAME",
+            f"vgextend --restoremissing {vg} /dev/NAME",
         ),
         Instruction(
             "Only if the SSD is dead for good: stop the guest. What was written last and lay in "
@@ -63,12 +64,12 @@ def bcache_runbook(
     return (
         Instruction(
             f"Bring the SSD back and register its cache device: nothing is lost then.{looked_for}",
-            f"echo {device} > /sys/fs/bcache/register_quiet",
+            f"echo {shlex.quote(device)} > /sys/fs/bcache/register_quiet",
         ),
         Instruction(
             "Only if the SSD is dead for good: see whether the volume was clean (dev.data.cache_"
             "state 1) or dirty (2).",
-            f"bcache-super-show /dev/{lv.vg_name}/{lv.name}",
+            f"bcache-super-show {shlex.quote(f'/dev/{lv.vg_name}/{lv.name}')}",
         ),
         Instruction(
             "Clean: the volume may run without its cache, and nothing is lost. Dirty: what was "
@@ -84,10 +85,10 @@ def _afterwards(lv: LogicalVolume) -> tuple[Instruction, ...]:
         Instruction(
             f"When no volume needs the lost disk any more, take it out of {lv.vg_name}. Never add "
             "--force: it deletes every volume whose cache was on that disk, clean ones too.",
-            f"vgreduce --removemissing {lv.vg_name}",
+            f"vgreduce --removemissing {shlex.quote(lv.vg_name)}",
         ),
     )
 
 
 def _select(lv: LogicalVolume) -> str:
-    return f"-S vg_name={lv.vg_name}"
+    return f"-S {shlex.quote(f'vg_name={lv.vg_name}')}"

@@ -23,6 +23,7 @@ from .command import (
     write,
     zero,
 )
+from .names import lv_name
 
 RETIRED_PREFIX = "tiercel.retired="
 NAME_PREFIX = "tiercel.name="
@@ -49,7 +50,10 @@ def retired(tags: Sequence[str]) -> Retired | None:
     names = [tag[len(NAME_PREFIX) :] for tag in tags if tag.startswith(NAME_PREFIX)]
     if len(times) != 1 or len(names) != 1 or not times[0].isdecimal():
         return None
-    return Retired(int(times[0]), names[0])
+    try:
+        return Retired(int(times[0]), lv_name(names[0]))
+    except ValueError:
+        return None
 
 
 def _retire(args: Args) -> tuple[Command, ...]:

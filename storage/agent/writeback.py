@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,6 +65,7 @@ def _cure(lv: dict[str, Any], name: str) -> str:
             "set its mode to writethrough on the volume's page: it is flushed first, without the "
             "lock of the group."
         )
+    name = shlex.quote(name)
     return (
         f"first: lvchange --cachepolicy cleaner {name}. Once 0 B are dirty: "
         f"lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}. Never the "

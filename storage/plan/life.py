@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from storage.agent.retirement import retired
 from storage.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, WIPING_TAG, retired_name, tagged_volume_key
@@ -68,7 +70,8 @@ def restore(draft: Draft) -> None:
         raise Refused(
             "already_exists",
             f"Another volume is called {draft.vg.name}/{marks.name} now.",
-            f"Rename that one on the host first: lvrename {draft.vg.name} {marks.name} NEWNAME",
+            "Rename that one on the host first: lvrename "
+            + shlex.join([draft.vg.name, marks.name, "NEWNAME"]),
         )
     draft.add(
         "volume.restore",

@@ -6,6 +6,7 @@ fail. Nothing here ever gives up data: only a cache that provably held none is d
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,7 +72,7 @@ def drop(draft: Draft, loss: Loss) -> None:
             "not_ours",
             f"The cache pool {loss.cache} was not made by Tiercel.",
             f"It is lost and was clean. On the host: lvconvert --uncache "
-            f"{draft.vg.name}/{draft.lv_name}",
+            f"{shlex.quote(f'{draft.vg.name}/{draft.lv_name}')}",
         )
     draft.add(DROP, f"Give up the lost cache {loss.cache}", turns=True, pool=loss.cache)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any
 
 from storage.facts import DmCache, HostFacts, LogicalVolume
@@ -266,7 +267,8 @@ def _detach(draft: Draft, current: DmCache, window: str = "") -> None:
         raise Refused(
             "not_ours",
             f"The cache pool {name} was not made by Tiercel, and detaching removes the pool.",
-            f"Detach it on the host: lvconvert --splitcache {draft.vg.name}/{draft.lv_name}",
+            "Detach it on the host: lvconvert --splitcache "
+            + shlex.quote(f"{draft.vg.name}/{draft.lv_name}"),
         )
     _flush(draft, current)
     draft.add(
@@ -278,11 +280,12 @@ def _detach(draft: Draft, current: DmCache, window: str = "") -> None:
 
 
 def _broken(draft: Draft) -> Refused:
+    name = shlex.quote(f"{draft.vg.name}/{draft.lv_name}")
     return Refused(
         "degraded",
         f"The cache of {draft.vg.name}/{draft.lv_name} needs a check or has failed.",
-        f"Stop the guest, then on the host: lvchange -an {draft.vg.name}/{draft.lv_name}; "
-        f"lvconvert --repair {draft.vg.name}/{draft.lv_name}; lvchange -ay the same.",
+        f"Stop the guest, then on the host: lvchange -an {name}; "
+        f"lvconvert --repair {name}; lvchange -ay the same.",
     )
 
 

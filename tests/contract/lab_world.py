@@ -60,7 +60,8 @@ userdel -f tiercel
 systemctl disable -q --now tiercel-boot.timer tiercel-boot.service
 rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
     /var/lib/tiercel-account /etc/systemd/system/tiercel-boot.* \\
-    /etc/udev/rules.d/69-tiercel.rules
+    /etc/udev/rules.d/6[19]-tiercel.rules
+sed -i '/^# Begin of what/,/^# End of what Tiercel/d' /etc/lvm/lvmlocal.conf
 """
 
 
@@ -283,6 +284,7 @@ class LabWorld:
         self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
         self.lab.shell.write(AGENT, agent_build.build(), 0o755)
         self.lab.run("sh -s", stdin=script)
+        self.lab.run([AGENT, "hide-guests"])
 
     def _dial(self) -> subprocess.Popen[bytes]:
         if self._channel is None:

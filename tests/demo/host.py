@@ -90,6 +90,7 @@ class LabHost:
 
     def allow(self, vg: str) -> None:
         self.lab.run([AGENT, "allow-vg", vg])
+        self.lab.run([AGENT, "hide-guests"])
 
     def serve(self, guest_name: str, lv_name: str, device: str, seconds: int) -> None:
         guest.start(self.lab, guest_name, device)

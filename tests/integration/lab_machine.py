@@ -106,6 +106,7 @@ class LabMachine:
 
     def allow(self, vg: str) -> None:
         self.lab.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", vg])
+        self.lab.run(["/usr/lib/tiercel/agent.pyz", "hide-guests"])
 
     def forbid_all(self) -> None:
         self.world.allow([])

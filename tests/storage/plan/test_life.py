@@ -18,6 +18,7 @@ from tests.storage.plan.case import (
     aim,
     lvmcache,
     ours,
+    refusal,
     refused,
     steps,
     verbs,
@@ -136,3 +137,28 @@ def test_there_is_no_way_back_once_the_wipe_has_begun() -> None:
     lv = marked(tags=(*OURS, *MARKS, WIPING_TAG))
     assert refused(make.facts(lv), lv, PLAIN) == "unsupported"
     assert verbs(make.facts(lv), lv, GONE) == ["volume.destroy"]
+
+
+def test_what_a_guest_made_of_its_plain_volume_is_let_go_of() -> None:
+    """make-bcache in the guest, registered by the distribution's rule on the host."""
+    backing = ours(bcache=make.bcache(cset_uuid=None, state="no cache"))
+    (retire,) = steps(make.facts(backing), backing, RETIRED)
+    assert (retire.verb, retire.args["layout"]) == ("volume.retire", "bcache")
+    lv = ours()
+    cset = make.cset(lv.uuid)
+    (retire,) = steps(make.facts(lv, csets=(cset,)), lv, RETIRED)
+    assert (retire.verb, retire.args["layout"]) == ("volume.retire", "cset")
+
+
+def test_it_is_cached_only_once_bcache_has_let_go_and_the_refusal_says_how() -> None:
+    lv = ours()
+    cset = make.cset(lv.uuid)
+    backing = ours(bcache=make.bcache(cset_uuid=None, state="no cache"))
+    for facts, each, file in (
+        (make.facts(backing), backing, "stop"),
+        (make.facts(lv, csets=(cset,)), lv, "set/unregister"),
+    ):
+        why = refusal(facts, each, lvmcache())
+        assert why.code == "unsupported"
+        assert f"echo 1 > /sys/block/{each.kname}/bcache/{file}" in why.correction
+    assert verbs(make.facts(backing), backing, PLAIN) == []

@@ -1,0 +1,131 @@
+"""A guest's volume group in a partition of its bcache volume, on a real kernel: with the host's own
+settings of LVM the host would make it its own. With Tiercel's rules and filter it does not."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.contract.client import Agent
+from tests.contract.lab_world import LabWorld
+from tests.hostile import lvm2
+from tests.hostile.scenarios import CRAFTED, MARK, Group
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
+
+RULES = "/etc/udev/rules.d/61-tiercel.rules"
+LOCAL = "/etc/lvm/lvmlocal.conf"
+AGAIN = """
+set -e
+disk=$(basename $(realpath /dev/vg0/{volume}))
+echo 1 > /sys/block/$disk/bcache/stop
+until [ ! -e /sys/block/$disk/bcache ]; do sleep 0.1; done
+echo /dev/vg0/{volume} > /sys/fs/bcache/register_quiet
+udevadm settle
+until [ -e /sys/block/$disk/bcache/dev ]; do sleep 0.1; done
+udevadm settle
+sleep 4
+"""
+
+
+@pytest.fixture
+def world(lab_world: LabWorld) -> Iterator[LabWorld]:
+    lab_world.reset()
+    yield lab_world
+    lab_world.lab.run("dmsetup remove guestvg-root 2>/dev/null; true")
+    lab_world.reset()
+
+
+def write(world: LabWorld, volume: str, group: Group) -> str:
+    """The guest writes a partition table and in the partition its group; the device it has."""
+    device = world.device(volume)
+    size_bytes = int(world.lab.run(["blockdev", "--getsize64", device]).stdout)
+    image = lvm2.partition_table(size_bytes).ljust(lvm2.MIB, b"\0")
+    image += lvm2.header(group, size_bytes - lvm2.MIB)
+    world.lab.shell.write("/tmp/guest", image, 0o600)
+    world.lab.run(f"dd if=/tmp/guest of={shlex.quote(device)} bs=1M conv=fsync 2>/dev/null")
+    return device
+
+
+def started(world: LabWorld) -> bool:
+    """A volume of the guest is active on the host."""
+    return "guestvg-root" in world.lab.run(["dmsetup", "ls"]).stdout
+
+
+def listed(world: LabWorld) -> str:
+    return world.lab.run("pvs -a --noheadings -o pv_name,vg_name 2>&1").stdout
+
+
+@contextmanager
+def without(world: LabWorld, *paths: str) -> Iterator[None]:
+    for path in paths:
+        world.lab.run(f"[ ! -e {path} ] || mv {path} {path}.off")
+    world.lab.run("udevadm control --reload; rm -rf /run/lvm/*; udevadm settle")
+    try:
+        yield
+    finally:
+        for path in paths:
+            world.lab.run(f"[ ! -e {path}.off ] || mv {path}.off {path}")
+        world.lab.run("udevadm control --reload; rm -rf /run/lvm/*; udevadm settle")
+
+
+def again(world: LabWorld, volume: str) -> None:
+    """The bcache device comes anew, as at a start of the host."""
+    world.lab.run(AGAIN.replace("{volume}", volume), timeout_seconds=120)
+
+
+def test_a_guests_group_is_neither_activated_nor_listed(world: LabWorld) -> None:
+    agent = Agent(world)
+    volume = agent.backing()
+    group = Group(volumes=CRAFTED[0].writes.volumes, partition=True)  # type: ignore[union-attr]
+    write(world, volume, group)
+    with without(world, RULES, LOCAL):
+        again(world, volume)
+        assert started(world), "by default LVM takes it for the host's own"
+        assert "guestvg" in listed(world)
+        rc, said = world.boot()
+        assert (rc, MARK in said) == (0, False)
+        assert world.lab.run(["ls", "/root"]).stdout.find(MARK) < 0
+        assert MARK not in world.lab.run("cat /etc/udev/rules.d/*").stdout
+        codes = {each["code"] for each in agent.data("hello")["problems"]}
+        assert "foreign_vg_on_guest_disk" in codes
+        world.lab.run("vgchange -an guestvg")
+        world.lab.run(f"rm -f {RULES}")
+    world.lab.run(["/usr/lib/tiercel/agent.pyz", "boot"])
+    with without(world, LOCAL):
+        again(world, volume)
+        assert not started(world), "the rules alone keep it off"
+    again(world, volume)
+    assert not started(world)
+    assert "bcache" not in listed(world) and "guestvg" not in listed(world)
+    assert {vg["name"] for vg in agent.inventory()["vgs"]} == {"vg0"}
+    other = agent.volume()
+    assert world.path_of(other[2:]) == agent.lv(other)["kname"]
+    assert world.path_of(volume[2:]) == agent.lv(volume)["bcache"]["device"]
+
+
+def test_a_plain_volumes_superblocks_start_nothing(world: LabWorld) -> None:
+    agent = Agent(world)
+    array, backing = agent.volume(), agent.volume()
+    world.lab.run(
+        f"mdadm --create /dev/md77 --run --metadata=1.2 --level=1 --raid-devices=2 "
+        f"/dev/vg0/{array} missing >/dev/null 2>&1; mdadm --stop /dev/md77 2>/dev/null; "
+        f"make-bcache -B /dev/vg0/{backing} >/dev/null; udevadm settle"
+    )
+    for volume in (array, backing):
+        world.lab.run(f"udevadm trigger --settle --action=change /dev/vg0/{volume}")
+    assert "md77" not in world.lab.run(["cat", "/proc/mdstat"]).stdout
+    assert "md127" not in world.lab.run(["cat", "/proc/mdstat"]).stdout
+    assert agent.lv(backing)["bcache"] is None
+    assert agent.lv(array)["users"] == []
+    world.allow(["vg0"], undo_hours=0)
+    for volume in (array, backing):
+        end = {"volume_key": volume[2:], "layout": "plain"}
+        name = f"del-{volume[2:]}"
+        agent.do("volume.retire", {"lv": volume, "retired_name": name, **end})
+        lv = agent.lv(name)
+        sizes = {"lv_uuid": lv["uuid"], "size_bytes": lv["size_bytes"]}
+        agent.do("volume.destroy", {"lv": name, **sizes, **end}, lv_uuid=lv["uuid"])
