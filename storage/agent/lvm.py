@@ -42,8 +42,6 @@ SECONDS = 10.0
 
 _LOCKED = "Resource temporarily unavailable"
 _CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
-# What stands around the rows of a report.
-_FRAME = re.compile(r'[{}\[\],]*|"[a-z]+": ?\[|"report": ?\[')
 
 
 @dataclass(frozen=True)
@@ -179,8 +177,6 @@ def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
                 uuids[-1] = flat(row["vg_uuid"])
             elif "pv_uuid" in row or "segtype" in row:
                 parts[-1]["pv" if "pv_uuid" in row else "seg"].append(row)
-        elif parts and _FRAME.fullmatch(words) is None:
-            spoiled.add(len(parts) - 1)
     for number in spoiled:
         # Rows of PVs stay, so that no disk looks unused.
         parts[number]["seg"] = []
