@@ -100,7 +100,6 @@ def test_a_host_that_says_anothers_machine_id_is_quarantined_with_it(pair: Pair)
     assert original.machine_id in clone.error["message"]
 
 
-<<<<<<< HEAD
 def another_machine(host: FakeHost, machine_id: str) -> None:
     """From now on this id is said at the host's address, behind the host's key."""
     with host.changing() as machine:
@@ -191,7 +190,8 @@ def test_the_page_says_that_another_machine_answers(
     page = client.get(reverse("host", args=[enrolled.key])).content.decode()
     assert "f" * 32 in page and "another SSH key" not in page
     assert "new enrolment line" in page
-=======
+
+
 @pytest.mark.parametrize("allowed", [False, None, "yes"])
 def test_guests_of_one_template_make_no_hosts_twins(pair: Pair, allowed: object) -> None:
     """Their groups have the same uuids on every host; no host lets the panel change them."""
@@ -200,4 +200,3 @@ def test_guests_of_one_template_make_no_hosts_twins(pair: Pair, allowed: object)
     group = {"uuid": placed.vg_uuid, "name": "rhel", "allowed": allowed}
     check_groups(clone, {"vgs": [group]})
     assert states() == {"original": "active", "clone": "active"}
->>>>>>> 901dd25 (A make-bcache in a guest keeps no volume from its end; guests of one template are no twins; what is to be copied is quoted; enrolment offers hide-guests)
