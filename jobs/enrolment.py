@@ -47,11 +47,17 @@ HOSTNAME = RegexValidator(r"\A[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?\Z"
 
 @transaction.atomic
 def begin(
-    name: str, address: str, port: int | None = None, account: str | None = None
+    name: str,
+    address: str,
+    port: int | None = None,
+    account: str | None = None,
+    *,
+    new_key: bool = False,
 ) -> tuple[Host, str]:
     """A host that may enrol, and its token. A known name gets a new token and keeps everything
-    else but the address, and the port and account where they are given; raises `Refused` for names
-    and addresses that cannot be."""
+    else but the address, and the port and account where they are given. With `new_key` the panel's
+    key for it is made anew: the panel cannot reach the host until its line was run. Raises
+    `Refused` for names and addresses that cannot be."""
     for _, refused in objections(name, address, port, account):
         raise refused
     host = Host.objects.select_for_update(no_key=True).filter(name=name).first()
@@ -62,7 +68,7 @@ def begin(
         host.port = port
     if account is not None:
         host.account = account
-    if not host.sealed_key:
+    if new_key or not host.sealed_key:
         private_key, host.public_key = new_key_pair()
         host.sealed_key = seal(private_key)
     host.save()

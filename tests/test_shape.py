@@ -212,3 +212,25 @@ def test_compose_holds_no_secret_and_publishes_only_on_loopback(compose: dict[st
                 assert str(value).startswith("${"), f"{name}: {variable}"
         for port in service.get("ports", []):
             assert port.startswith("127.0.0.1:"), f"{name}: {port}"
+
+
+# --- The documents ------------------------------------------------------------------------------
+
+
+def test_what_the_table_of_the_asvs_names_is_there() -> None:
+    text = (ROOT / "docs" / "asvs.md").read_text()
+    named = set(re.findall(r"`((?:panel|jobs|storage|tests|static)/[\w/.]+)(?:::(\w+))?`", text))
+    assert len(named) > 60
+    for path, test in sorted(named):
+        assert (ROOT / path).exists(), path
+        assert not test or f"def {test}(" in (ROOT / path).read_text(), test
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+        assert (ROOT / "docs" / link).exists(), link
+
+
+def test_every_requirement_of_the_asvs_has_its_line() -> None:
+    text = (ROOT / "docs" / "asvs.md").read_text()
+    states = re.findall(r"(?m)^\| \d+\.\d+\.\d+ \| ([\w/]+) \| .+ \|$", text)
+    # Levels 1 and 2 of version 5.0.
+    assert len(states) == 253
+    assert set(states) == {"met", "part", "operator", "n/a"}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
+import asyncssh
 import pytest
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
@@ -384,3 +385,14 @@ def test_a_systemd_without_what_the_operations_need_is_refused_before_anything_i
     )  # fmt: skip
     assert (ran.returncode != 0) is refused
     assert ("too old" in ran.stderr) is refused
+
+
+def test_the_panels_key_for_a_host_is_made_anew_only_when_asked() -> None:
+    first, _ = enrolment.begin("web1", "198.51.100.7")
+    same, _ = enrolment.begin("web1", "198.51.100.7")
+    assert (same.public_key, bytes(same.sealed_key)) == (first.public_key, bytes(first.sealed_key))
+    call_command("enrol", "web1", "198.51.100.7", new_key=True, stdout=StringIO())
+    same.refresh_from_db()
+    assert same.public_key != first.public_key
+    key = asyncssh.import_private_key(unseal(bytes(same.sealed_key)))
+    assert same.public_key.split()[1] == key.export_public_key().decode().split()[1]

@@ -38,13 +38,24 @@ class Command(BaseCommand):
             help="where the host reaches the panel (default: %(default)s)",
         )
 
+        parser.add_argument(
+            "--new-key",
+            action="store_true",
+            help="make the panel's SSH key for the host anew; until the line was run there, the "
+            "panel cannot reach it",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         url = options["public_url"].rstrip("/")
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
             raise CommandError(f"{url} is no http(s) URL")
         try:
             _, token = enrolment.begin(
-                options["name"], options["address"], options["port"], options["account"]
+                options["name"],
+                options["address"],
+                options["port"],
+                options["account"],
+                new_key=options["new_key"],
             )
         except Refused as refused:
             raise CommandError(f"{refused.message} {refused.correction}") from None
