@@ -10,8 +10,9 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from storage.agent.room import TEXT_BYTES
 from storage.caches import cache_of, free_bytes, needed_bytes, technology_of
-from storage.facts import HostFacts, PhysicalVolume
+from storage.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.plan.lvmcache import SUB_LV_SUFFIX
 from storage.space import volume_bytes
 from storage.wish import Wish
@@ -21,7 +22,8 @@ from storage.wish import Wish
 class Capacity:
     """Fast space of one volume group, in bytes. `sold_bytes` lies in caches that carry a cache
     plan; `other_bytes` is everything else, also the metadata of the sold caches. The four parts
-    make the total, unless more is reserved than free (`is_oversold`)."""
+    make the total, unless more is reserved than free (`is_oversold`). `more_caches` is how many
+    more cached volumes LVM's text about the group has room for; None where that is not known."""
 
     vg_uuid: str
     vg_name: str
@@ -31,6 +33,7 @@ class Capacity:
     reserved_bytes: int
     free_bytes: int
     is_oversold: bool = False
+    more_caches: int | None = None
 
     @property
     def taken_bytes(self) -> int:
@@ -65,9 +68,16 @@ def capacities(
                 reserved_bytes=held,
                 free_bytes=max(0, unused - held),
                 is_oversold=held > unused,
+                more_caches=_more_caches(vg),
             )
         )
     return tuple(found)
+
+
+def _more_caches(vg: VolumeGroup) -> int | None:
+    if not vg.metadata_bytes or vg.metadata_free_bytes is None:
+        return None
+    return vg.metadata_free_bytes // TEXT_BYTES["pool.create"]
 
 
 def _sold_bytes(facts: HostFacts, vg_uuid: str, sold_lv_uuids: Collection[str]) -> int:

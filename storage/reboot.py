@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.difference import differences_of
-from storage.facts import HostFacts, LogicalVolume
+from storage.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume, WriteCache
 from storage.rows import VolumeRow
 from storage.templatetags.units import counted, size
 
@@ -18,11 +18,14 @@ NAMED = 5
 """So many volumes are named where there may be hundreds."""
 FAILED, INACTIVE = "failed, or needs a check", "not active"
 INCONSISTENT, UNREGISTERED = "inconsistent", "bcache does not run it"
+UNREADABLE = "dm-writecache does not tell"
 UNKNOWN = {
     FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
     "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
     INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
     INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
+    UNREADABLE: "One of dm-writecache: `dmsetup status` on the host tells its free blocks; to "
+    "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
     UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT} boot, then read the "
     "host again; its page tells where its SSD is lost.",
 }
@@ -58,7 +61,7 @@ def _clean(facts: HostFacts, rows: Sequence[VolumeRow]) -> Point:
         name: found
         for lv in facts.public_lvs()
         if (name := f"{lv.vg_name}/{lv.name}") not in unknown
-        and (found := _dirty_bytes(lv.cache, lv.bcache))
+        and (found := _dirty_bytes(lv.cache, lv.bcache, lv.writecache))
     }
     texts, corrections = [], []
     if dirty:
@@ -83,8 +86,8 @@ def _clean(facts: HostFacts, rows: Sequence[VolumeRow]) -> Point:
     return Point(False, " ".join(texts), " ".join(corrections))
 
 
-def _dirty_bytes(cache: Any, backing: Any) -> int:
-    return sum(each.dirty_bytes for each in (cache, backing) if each is not None)
+def _dirty_bytes(*caches: DmCache | BcacheBacking | WriteCache | None) -> int:
+    return sum(each.dirty_bytes for each in caches if each is not None)
 
 
 def _unknown(facts: HostFacts, rows: Sequence[VolumeRow]) -> dict[str, str]:
@@ -101,6 +104,8 @@ def _unknown(facts: HostFacts, rows: Sequence[VolumeRow]) -> dict[str, str]:
 def _why_unknown(lv: LogicalVolume, *, is_bcache: bool) -> str:
     """Why its cache does not tell; "" where it tells, or there is none. `is_bcache`: a bcache cache
     is recorded of it."""
+    if "writecache" in lv.layout and not (lv.writecache is not None and lv.writecache.dirty_known):
+        return UNREADABLE
     if lv.cache is not None:
         if lv.cache.failed or lv.cache.needs_check:
             return FAILED

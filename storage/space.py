@@ -52,11 +52,7 @@ def pool_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int, spare_bytes: 
 def keep(pvs: Sequence[PhysicalVolume], needed_bytes: int, names: Sequence[str]) -> tuple[str, ...]:
     """`names`, the physical volumes that were chosen before, where each of them is still fit to
     allocate from and together they suffice; else none."""
-    fit = {
-        pv.name: pv.free_bytes
-        for pv in pvs
-        if pv.free_bytes and pv.healthy and not pv.missing and not pv.duplicate
-    }
+    fit = {pv.name: pv.free_bytes for pv in pvs if pv.free_bytes and pv.healthy and pv.is_usable}
     suffice = fit.keys() >= set(names) and sum(fit[name] for name in names) >= needed_bytes
     return tuple(names) if suffice else ()
 
@@ -65,7 +61,7 @@ def choose(pvs: Sequence[PhysicalVolume], needed_bytes: int) -> tuple[str, ...]:
     """Names of the physical volumes to allocate from: the emptiest one where it suffices (a
     volume on one spindle disturbs one spindle), else all of them, else none."""
     usable = sorted(
-        (pv for pv in pvs if not pv.missing and not pv.duplicate),
+        (pv for pv in pvs if pv.is_usable),
         key=lambda pv: (-pv.free_bytes, pv.name),
     )
     if usable and usable[0].free_bytes >= needed_bytes:

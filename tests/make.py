@@ -174,6 +174,9 @@ def vg(**fields: Any) -> VolumeGroup:
         "tags": (),
         "missing_pv_count": 0,
         "allowed": True,
+        "sharing": (),
+        "metadata_bytes": 522240,
+        "metadata_free_bytes": 517632,
     }
     return VolumeGroup(**{**defaults, **fields})
 
@@ -277,6 +280,7 @@ def facts(*lvs: LogicalVolume, **fields: Any) -> HostFacts:
         "pvs": (pv(), fast_pv()),
         "vgs": (vg(),),
         "lvs": lvs,
+        "lvm_version": "2.03.16",
     }
     return HostFacts(**{**defaults, **fields})
 

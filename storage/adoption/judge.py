@@ -24,9 +24,9 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A volume with its place. `owner` is "" while it belongs to nobody; `host_use` says what the
-    host itself uses it for ("mounted at /"), "" where it does not; `is_missing` that the last
-    inventory came without it, `is_allowed` that its group may be changed, `is_managed` that it
-    carries our tag."""
+    host itself uses it for ("mounted at /srv"), "" where it does not, and `is_hosts_own` that the
+    host lives on it; `is_missing` that the last inventory came without it, `is_allowed` that its
+    group may be changed, `is_managed` that it carries our tag."""
 
     key: str
     host_name: str
@@ -41,6 +41,7 @@ class Candidate:
     is_allowed: bool
     is_managed: bool
     size_bytes: int
+    is_hosts_own: bool = False
 
     @property
     def place(self) -> str:
@@ -167,6 +168,9 @@ def _barred(ask: Ask, candidate: Candidate) -> Judgement | None:
     if candidate.is_missing:
         message = f"The last inventory of {candidate.host_name} came without it."
         return Judgement(ask, Verdict.UNKNOWN, message, candidate)
+    if candidate.is_hosts_own:
+        message = f"The host itself lives on it ({candidate.host_use}): it is nobody's volume."
+        return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
     if ask.by_pattern and candidate.host_use:
         message = f"The host itself uses it ({candidate.host_use}); a pattern leaves it out."
         return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)

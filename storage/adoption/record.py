@@ -127,10 +127,13 @@ def _candidate(
         is_allowed=is_allowed,
         is_managed=volume.managed,
         size_bytes=volume.size_bytes,
+        is_hosts_own=lv is not None and lv.hosts_own != "",
     )
 
 
 def _host_use(lv: LogicalVolume) -> str:
+    if lv.hosts_own:
+        return lv.hosts_own
     if any(user.kind in GUEST_KINDS for user in lv.users):
         return ""
     words = {"mount": "mounted at", "swap": "swap"}

@@ -72,6 +72,8 @@ def _suggestion(use: Use) -> Suggestion | None:
     row = use.row
     if row.facts is None or row.placement is None or not use.sums.read_ms:
         return None
+    if row.lv is not None and row.lv.hosts_own:
+        return None
     offered = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
     size_bytes = cache_size(offered or SIZES_BYTES, row.volume.size_bytes)
     commands, obstacle = None, None

@@ -1,6 +1,5 @@
-"""`agent.pyz` without arguments serves stdin; root may also run allow-vg NAME, deny-vg NAME,
-policy, adopt-panel ID, hide-guests, boot. A unit of the agent's own runs `boot` before guests
-start."""
+"""`agent.pyz` without arguments serves stdin; root may also run what USAGE names. A unit of the
+agent's own runs `boot` before guests start."""
 
 from __future__ import annotations
 
@@ -10,11 +9,14 @@ from collections.abc import Sequence
 from . import admin, hiding, owner, policy
 from .boot import boot
 from .errors import Refusal
+from .policy import PV_LISTS
 from .realhost import RealHost
 from .serve import serve, unreplaced
 
+LISTS = {command: list_name for list_name, command in PV_LISTS.items()}
 USAGE = (
-    "usage: agent.pyz [allow-vg NAME | deny-vg NAME | adopt-panel ID | policy | hide-guests | boot]"
+    "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
+    "redundant-pv PV | forget-pv PV | adopt-panel ID | policy | hide-guests | boot]"
 )
 
 
@@ -29,6 +31,12 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.show(host))
         elif command == "allow-vg" and len(rest) == 1:
             print(admin.allow_vg(host, rest[0]))
+        elif command == "allow-vg" and len(rest) == 2 and rest[1] == "--alone":
+            print(admin.allow_vg(host, rest[0], alone=True))
+        elif command in LISTS and len(rest) == 1:
+            print(admin.list_pv(host, LISTS[command], rest[0]))
+        elif command == "forget-pv" and len(rest) == 1:
+            print(admin.forget_pv(host, rest[0]))
         elif command == "deny-vg" and len(rest) == 1:
             print(admin.deny_vg(host, rest[0]))
         elif command == "adopt-panel" and len(rest) == 1:

@@ -1,19 +1,22 @@
-"""What root types on the host: allow-vg, deny-vg, policy. The panel cannot: sudo admits the agent
-without arguments only."""
+"""What root types on the host about its groups and physical volumes: allow-vg, deny-vg, fast-pv,
+slow-pv, redundant-pv, forget-pv, policy. The panel cannot: sudo admits the agent without arguments
+only."""
 
 from __future__ import annotations
 
 import json
 
-from . import policy
+from . import lvm, policy
 from .errors import Refusal
 from .host import Host
 from .inventory import storage
 from .names import vg_name
+from .volumes import pv_name
 
 
-def allow_vg(host: Host, name: str) -> str:
-    """Let the panel change a VG. Raises Refusal(bad_request | not_found | unsupported)."""
+def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
+    """Let the panel change a VG; `alone`: root says that no other machine uses it. Raises
+    Refusal(bad_request | not_found | unsupported | vg_not_allowed)."""
     current = _usable(host)
     facts = storage(host, current)
     present = sorted(vg["name"] for vg in facts["vgs"] if vg["uuid"] not in facts["guests"])
@@ -33,13 +36,46 @@ def allow_vg(host: Host, name: str) -> str:
             f"There is no VG {name!r} on this host.",
             f"VGs here: {', '.join(present) or 'none'}.",
         )
-    policy.save(host, policy.with_vg(current, name))
+    for vg in facts["vgs"]:
+        if vg["name"] == name and not alone:
+            policy.check_alone(current, name, vg["sharing"])
+    policy.save(host, policy.with_vg(current, name, alone=alone))
     return show(host)
 
 
 def deny_vg(host: Host, name: str) -> str:
     policy.save(host, policy.without_vg(_usable(host), name))
     return show(host)
+
+
+def list_pv(host: Host, list_name: str, name: str) -> str:
+    """Say of a PV, by its name below /dev or its uuid, what the kernel cannot know. Raises
+    Refusal(not_found | unsupported)."""
+    current = _usable(host)
+    pvs = _pvs(host)
+    plain = pv_name(name)
+    uuid = next((each for each, known in pvs.items() if plain in (known, each)), None)
+    if uuid is None:
+        raise Refusal(
+            "not_found",
+            f"There is no physical volume {name!r} on this host.",
+            f"Physical volumes here: {', '.join(sorted(pvs.values())) or 'none'}.",
+        )
+    policy.save(host, policy.with_pv(current, list_name, uuid, pvs[uuid]))
+    return show(host)
+
+
+def forget_pv(host: Host, name: str) -> str:
+    """Say nothing of a PV any more, by its name or its uuid; it need not be there."""
+    plain = pv_name(name)
+    uuids = (uuid for uuid, known in _pvs(host).items() if known == plain)
+    policy.save(host, policy.without_pv(_usable(host), plain, *uuids))
+    return show(host)
+
+
+def _pvs(host: Host) -> dict[str, str]:
+    rows = lvm.read(host).pvs
+    return {row["pv_uuid"]: pv_name(row["pv_name"]) for row in rows if row["pv_uuid"]}
 
 
 def show(host: Host) -> str:

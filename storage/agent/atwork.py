@@ -10,6 +10,7 @@ from . import mirror
 from .command import MOVING
 from .host import Host
 from .lvm import Row, flag, listed
+from .names import printable
 from .volumes import Layout, pv_name
 
 PVMOVE = "pvmove"
@@ -65,7 +66,7 @@ def _moved(
     is_marked = MOVING in listed(layout.by_uuid[uuid]["lv_tags"])
     return {
         "kind": PVMOVE,
-        "source": pv_name(mover["move_pv"]),
+        "source": printable(pv_name(mover["move_pv"])),
         "percent": done.get(_dm_name(mover)),
         # A mark that an earlier move left does not make somebody else's our own.
         "ours": is_marked and users <= own,

@@ -9,7 +9,7 @@ from typing import Any
 from . import atwork
 from .command import FORMAT_BCACHE, OURS, ZEROING
 from .errors import Refusal
-from .policy import HIDE, check_vg
+from .policy import HIDE, check_alone, check_vg
 from .protocol import Call
 from .view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
 
@@ -33,6 +33,7 @@ def vg(view: View, call: Call) -> Check:
             raise Refusal(
                 "stale", f"VG {name} is another one ({found['uuid']}) than was meant.", LOOK_AGAIN
             )
+        check_alone(view.policy, name, found["sharing"])
 
     return check
 
@@ -166,6 +167,14 @@ def plain_volume(view: View, call: Call) -> Check:
                 "Give it a bcache cache instead.",
                 subject=subject,
             )
+        if found["writecache"] is not None:
+            raise Refusal(
+                "unsupported",
+                f"{vg_name}/{lv} has a dm-writecache ({found['writecache']['name']}).",
+                f"Remove that first, which writes back what is in it: lvconvert --splitcache "
+                f"{vg_name}/{lv}",
+                subject=subject,
+            )
         if ZEROING in found["tags"]:
             raise Refusal(
                 "not_fresh",
@@ -217,6 +226,21 @@ def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> N
                 LOOK_AGAIN,
                 subject=subject,
             )
+
+
+def not_hosts_own(view: View, call: Call, lv: str) -> Check:
+    """The host does not live on it: else it might not start again, and with it all its guests."""
+
+    def check() -> None:
+        found = view.lv(call.args["vg"], lv)
+        if found["host_use"]:
+            raise Refusal(
+                "in_use",
+                f"{found['vg_name']}/{lv} is the host's own: {found['host_use']}.",
+                "Leave it to the host; Tiercel only takes a cache off it.",
+            )
+
+    return check
 
 
 def undisturbed(view: View, call: Call) -> Check:

@@ -30,6 +30,8 @@ from .command import run as _run
 from .command import tags as _tags
 from .command import write as _write
 
+METADATA_AREA = "16m"
+
 
 def commands(verb: str, args: Args) -> tuple[Command, ...]:
     """The commands of a mutating verb; KeyError for any other verb."""
@@ -131,9 +133,13 @@ def _cache_drop(args: Args) -> tuple[Command, ...]:
 
 
 def _ssd_prepare(args: Args) -> tuple[Command, ...]:
-    """Without `-y`: should there be a signature after all, LVM asks, gets no answer and stops."""
+    """The usual metadata area, 1 MiB, is full with some 270 cached volumes, and never grows.
+    Without `-y`: should there be a signature after all, LVM asks, gets no answer and stops."""
     path = f"/dev/{args['device']}"
-    return (_run("create", "pvcreate", path), _run("extend", "vgextend", args["vg"], path))
+    return (
+        _run("create", "pvcreate", "--metadatasize", METADATA_AREA, path),
+        _run("extend", "vgextend", args["vg"], path),
+    )
 
 
 def _cset_create(args: Args) -> tuple[Command, ...]:

@@ -18,8 +18,6 @@ LSBLK = (
     "-o",
     "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO",
 )
-REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
-HEALTHY_STATES = frozenset(("clean", "active", "active-idle", "write-pending"))
 _VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
 
 
@@ -58,7 +56,7 @@ def disk_names(host: Host) -> tuple[str, ...]:
 
 def arrays(host: Host) -> list[dict[str, Any]]:
     """Facts of every assembled md array."""
-    return [_array(host, name) for name in host.list("/sys/block") if is_array(host, name)]
+    return [array(host, name) for name in host.list("/sys/block") if is_array(host, name)]
 
 
 def is_array(host: Host, kname: str) -> bool:
@@ -113,26 +111,8 @@ def logical_sector_bytes(host: Host, kname: str) -> int:
     return int(value) if value.isdecimal() else 512
 
 
-def redundancy(host: Host, kname: str, depth: int = 8) -> tuple[bool, bool]:
-    """(redundant, healthy) of a device. md decides; a dm device (LUKS, linear) is what all its
-    parts are. Two paths of one multipath disk are not redundancy: neither path is."""
-    base = whole(host, kname)
-    if is_array(host, base):
-        array = _array(host, base)
-        members = _number(text(host, f"/sys/block/{base}/md/raid_disks"))
-        # Two partitions of one disk die together.
-        spindles = {whole(host, member["name"]) for member in array["members"]}
-        redundant = array["level"] in REDUNDANT_LEVELS and min(members, len(spindles)) >= 2
-        healthy = array["degraded_count"] == 0 and array["state"] in HEALTHY_STATES
-        return redundant, healthy
-    parts = host.list(f"/sys/block/{base}/slaves")
-    if not parts or depth == 0:
-        return False, True
-    results = [redundancy(host, part, depth - 1) for part in parts]
-    return all(each for each, _ in results), all(each for _, each in results)
-
-
-def _array(host: Host, name: str) -> dict[str, Any]:
+def array(host: Host, name: str) -> dict[str, Any]:
+    """Facts of one md array."""
     here = f"/sys/block/{name}/md"
     members = []
     for entry in host.list(here):

@@ -81,6 +81,17 @@ def proxmox_storages(config: str) -> Mapping[str, str]:
     return found
 
 
+def proxmox_shared(config: str) -> frozenset[str]:
+    """VGs of storage.cfg that all nodes of the cluster use."""
+    found: set[str] = set()
+    for section in re.split(r"(?m)^(?=\S)", config):
+        head, *lines = section.splitlines() or [""]
+        words = dict(line.split(None, 1) for line in lines if len(line.split()) > 1)
+        if re.match(r"lvm(?:thin)?:", head) and words.get("shared", "").strip() == "1":
+            found.add(words.get("vgname", "").strip())
+    return frozenset(found - {""})
+
+
 def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Guest]:
     """A guest's own section; snapshots follow below in [brackets]."""
     own = re.split(r"(?m)^\[", config, maxsplit=1)[0]

@@ -12,6 +12,7 @@ from . import (
     boot,
     disks,
     fence,
+    groups,
     inventory,
     links,
     orphans,
@@ -63,6 +64,7 @@ def hello(host: Host) -> dict[str, Any]:
         *visible.of_config(host),
         *recovery.of_boot(booted),
         *_facts_problems(host, facts),
+        *_list_problems(local, facts),
     ]
     if failure is not None:
         problems.append(problem(failure.code, "error", failure.message, failure.correction))
@@ -122,6 +124,13 @@ def _owner_problems(host: Host) -> Iterable[Problem]:
         yield problem("owner_broken", "error", refusal.message, refusal.correction)
 
 
+def _list_problems(local: policy.Policy, facts: dict[str, Any] | None) -> Iterable[Problem]:
+    """Which PVs the lists of the policy name, is known only where LVM has answered."""
+    if facts is None:
+        return ()
+    return policy.problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
+
+
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
     if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
         yield problem(
@@ -171,6 +180,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
                 f"{array['name']} ({array['level']}) lacks disks: {array['degraded_count']}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
+    yield from groups.of_facts(facts)
     yield from recovery.of_facts(facts)
     yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)

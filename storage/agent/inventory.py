@@ -6,8 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import atwork, bcache, disks, dm, lvm, users
-from .host import Host
+from . import (
+    attachment,
+    atwork,
+    bcache,
+    disks,
+    dm,
+    hostown,
+    lvm,
+    sharing,
+    users,
+    versions,
+    writecache,
+)
+from .host import Host, TimedOut
+from .names import printable
 from .orphans import orphans
 from .policy import Policy, tier
 from .soundness import Sifted, sift
@@ -24,6 +37,7 @@ def inventory(host: Host, policy: Policy) -> Facts:
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
+    facts["lvm_version"] = _lvm_version(host)
     by_device = {}
     for lv in facts["lvs"]:
         device = top_device(host, lv)
@@ -81,12 +95,16 @@ def storage(
     statuses = cache_statuses(host, devices)
     work = atwork.of_volumes(host, layout)
     snapshots = atwork.snapshots(layout)
+    own = hostown.uses(host)
+    writecaches = writecache.of_volumes(host, layout)
     lvs = []
     for row in report.lvs:
         lv = lv_facts(row, layout, _kname(host, row))
         lv["cache"] = cache_facts(row, layout, statuses)
+        lv["writecache"] = writecaches.get(row["lv_uuid"])
         lv["work"] = work.get(row["lv_uuid"])
         lv["snapshots"] = snapshots.get((row["vg_uuid"], row["lv_name"]), [])
+        lv["host_use"] = own.get(lv["kname"] or "", "")
         if lv["kname"] is not None:
             lv["bcache"] = _bcache_facts(host, lv["kname"])
         lvs.append(lv)
@@ -94,7 +112,7 @@ def storage(
         "consistent": report.consistent,
         "stale": report.stale,
         "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
-        "vgs": [_vg(policy, row, sifted) for row in report.vgs],
+        "vgs": [_vg(host, policy, row, report.pvs, sifted) for row in report.vgs],
         "lvs": lvs,
         "csets": _cache_sets(host, lvs),
         "orphans": orphans(report, devices, before, sifted.left_out),
@@ -141,32 +159,58 @@ def top_device(host: Host, lv: Mapping[str, Any]) -> str | None:
     return dm.text(host, f"/sys/block/{lv['bcache']['device']}/dev") or None
 
 
+def _lvm_version(host: Host) -> str:
+    try:
+        return versions.read(host, "lvm")
+    except TimedOut:
+        return ""
+
+
 def _kname(host: Host, row: lvm.Row) -> str | None:
     return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
 
 
 def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
+    """`free_bytes` is what LVM gives out: nothing of a PV that root has barred (pvchange -xn), or
+    that is exported."""
     name = pv_name(row["pv_name"])
+    uuid = row["pv_uuid"]
     kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
     missing = lvm.flag(row["pv_missing"])
-    redundant, healthy = (False, False) if kname is None else disks.redundancy(host, kname)
+    redundant, healthy = (False, False)
+    if kname is not None:
+        redundant, healthy = attachment.redundancy(host, kname)
+    exported = lvm.flag(row["pv_exported"])
+    # LVM leaves the field out of a PV in no VG.
+    allocatable = row["pv_allocatable"] != "0"
+    free_bytes = lvm.number(row["pv_free"])
     return {
-        "uuid": row["pv_uuid"],
+        "uuid": uuid,
         "name": name,
         "vg_uuid": row["vg_uuid"],
         "vg_name": row["vg_name"],
         "size_bytes": lvm.number(row["pv_size"]),
-        "free_bytes": lvm.number(row["pv_free"]),
+        "free_bytes": free_bytes if allocatable and not exported else 0,
+        "unusable_bytes": 0 if allocatable and not exported else free_bytes,
+        "allocatable": allocatable,
+        "exported": exported,
         "missing": missing,
         "duplicate": lvm.flag(row["pv_duplicate"]),
-        "tier": tier(policy, name, None if kname is None else disks.rotational(host, kname)),
-        "redundant": redundant,
+        "tier": tier(policy, uuid, name, None if kname is None else disks.rotational(host, kname)),
+        "redundant": redundant or uuid in policy.redundant_pvs,
         "healthy": healthy and not missing,
         "logical_sector_bytes": 512 if kname is None else disks.logical_sector_bytes(host, kname),
     }
 
 
-def _vg(policy: Policy, row: lvm.Row, sifted: Sifted) -> Facts:
+def _vg(
+    host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted
+) -> Facts:
+    """`allowed`: root lets the panel change it, and no other machine may. LVM keeps the old and the
+    new text of its metadata in one ring: half of it is what a VG can be described with."""
+    left_out = row["vg_uuid"] in sifted.left_out
+    others = [] if left_out else sharing.reasons(host, row, pvs)
+    alone = row["vg_name"] in policy.alone
     return {
         "uuid": row["vg_uuid"],
         "name": row["vg_name"],
@@ -176,7 +220,16 @@ def _vg(policy: Policy, row: lvm.Row, sifted: Sifted) -> Facts:
         "seqno": lvm.number(row["vg_seqno"]),
         "tags": lvm.listed(row["vg_tags"]),
         "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
-        "allowed": row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out,
+        "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
+        "sharing": others,
+        "alone": alone,
+        "lock_type": printable(row["vg_lock_type"]),
+        "system_id": printable(row["vg_systemid"]),
+        "exported": lvm.flag(row["vg_exported"]),
+        "clustered": lvm.flag(row["vg_clustered"]),
+        "partial": lvm.flag(row["vg_partial"]),
+        "metadata_bytes": lvm.number(row["vg_mda_size"]) // 2,
+        "metadata_free_bytes": lvm.number(row["vg_mda_free"]),
     }
 
 

@@ -12,6 +12,13 @@ MIB = 1 << 20
 METADATA_BASE = 4 * MIB
 METADATA_PER_CHUNK = 44
 MAX_CHUNKS = 1_000_000
+# What LVM writes about each thing it makes: a cached volume is five LVs of about 390 bytes.
+TEXT_BYTES = {
+    "volume.create": 600,
+    "volume.extend": 1000,
+    "pool.create": 2000,
+    "cset.create": 600,
+}
 
 
 def whole_extents(view: View, call: Call) -> Check:
@@ -41,6 +48,24 @@ def space(view: View, call: Call, extra_bytes: int = 0) -> Check:
                 f"{free / MIB:.0f} MiB are free.",
                 "Take less, free a cache nobody needs, or add a device to the VG.",
                 subject=space_subject(call.args["vg"]),
+            )
+
+    return check
+
+
+def described(view: View, call: Call) -> Check:
+    """LVM's text about the VG has room for what the verb adds: old and new must both fit the
+    metadata area, else every command that makes the text longer fails, also a way back."""
+
+    def check() -> None:
+        vg = view.vg(call.args["vg"])
+        needed = TEXT_BYTES[call.verb]
+        if vg["metadata_bytes"] and vg["metadata_free_bytes"] < needed:
+            raise Refusal(
+                "no_space",
+                f"The metadata area of {vg['name']} has {vg['metadata_free_bytes']} bytes left; "
+                f"{needed} are needed.",
+                "It does not grow in place: use another group, or remove what nobody needs.",
             )
 
     return check

@@ -113,9 +113,11 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "kname": kname if known else None,
         "health": row["lv_health_status"],
         "segments": segments,
+        "host_use": "",
         "snapshots": [],
         "work": None,
         "cache": None,
+        "writecache": None,
         "bcache": None,
         "users": [],
     }

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from . import bcache, disks
+from . import bcache
+from .attachment import redundancy
 from .command import OURS
 from .host import Host
 from .problems import Problem, problem
@@ -52,7 +53,7 @@ def _is_set_single(host: Host, facts: dict[str, Any], uuid: str | None) -> bool:
     if cset is None:
         return False
     if cset["lv_uuid"] is None:
-        return cset["device"] is not None and not disks.redundancy(host, cset["device"])[0]
+        return cset["device"] is not None and not redundancy(host, cset["device"])[0]
     lv = next(each for each in facts["lvs"] if each["uuid"] == cset["lv_uuid"])
     return _is_single(facts, [pv for segment in lv["segments"] for pv in segment["pvs"]])
 

@@ -21,6 +21,7 @@ from storage.facts.host import (
     VolumeGroup,
     VolumeUser,
     Work,
+    WriteCache,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "VolumeGroup",
     "VolumeUser",
     "Work",
+    "WriteCache",
     "decode",
     "encode",
     "storable",

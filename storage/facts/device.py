@@ -43,7 +43,9 @@ class Array:
 @dataclass(frozen=True, slots=True)
 class PhysicalVolume:
     """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
-    `redundant` means one device below may die without losing data, `healthy` that none has."""
+    `redundant` means one device below may die without losing data, `healthy` that none has. Of
+    one that is not `allocatable` (pvchange -xn), or exported, `free_bytes` is 0, and what is free
+    all the same is `unusable_bytes`. What has a default, an older agent does not say."""
 
     uuid: str
     name: str
@@ -57,3 +59,12 @@ class PhysicalVolume:
     redundant: bool
     healthy: bool
     logical_sector_bytes: int
+    allocatable: bool = True
+    exported: bool = False
+    unusable_bytes: int = 0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether LVM would put anything on it."""
+        gone = self.missing or self.duplicate or self.exported
+        return self.allocatable and not gone

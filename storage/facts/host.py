@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from storage.agent.hostown import is_own
 from storage.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
@@ -20,7 +21,10 @@ class BadFacts(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class VolumeGroup:
-    """`allowed` says whether root on the host lets Tiercel change this group."""
+    """`allowed` says whether root on the host lets Tiercel change this group. `sharing` says why
+    other machines may use it too, None where an older agent does not know, and `alone` that root
+    says none does. LVM's text about the group may take `metadata_bytes` in all, of which
+    `metadata_free_bytes` are left; None where an older agent does not say."""
 
     uuid: str
     name: str
@@ -31,6 +35,15 @@ class VolumeGroup:
     tags: tuple[str, ...]
     missing_pv_count: int
     allowed: bool
+    sharing: tuple[str, ...] | None = None
+    alone: bool = False
+    lock_type: str = ""
+    system_id: str = ""
+    exported: bool = False
+    clustered: bool = False
+    partial: bool = False
+    metadata_bytes: int | None = None
+    metadata_free_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not self.extent_bytes:
@@ -99,6 +112,18 @@ class VolumeUser:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteCache:
+    """A dm-writecache in front of a volume, made by hand. Unless `dirty_known`, 0 `dirty_bytes` do
+    not mean that all is on the slow disk."""
+
+    name: str
+    size_bytes: int
+    dirty_bytes: int
+    dirty_known: bool
+    pvs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
     `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
@@ -112,7 +137,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class LogicalVolume:
-    """What has a default, an older agent does not say. `snapshots` are names of classic ones."""
+    """What has a default, an older agent does not say. `snapshots` are names of classic ones.
+    `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing."""
 
     uuid: str
     name: str
@@ -134,6 +160,8 @@ class LogicalVolume:
     users: tuple[VolumeUser, ...]
     work: Work | None = None
     snapshots: tuple[str, ...] = ()
+    host_use: str | None = None
+    writecache: WriteCache | None = None
 
     def __post_init__(self) -> None:
         fit = all(0 < len(uuid) <= UUID_LIMIT for uuid in (self.uuid, self.vg_uuid)) and all(
@@ -141,6 +169,16 @@ class LogicalVolume:
         )
         if not self.size_bytes or not fit:
             raise BadFacts(f"not a logical volume: {self.name!r:.60}")
+
+    @property
+    def hosts_own(self) -> str:
+        """What of the host itself lies on it: nothing may be done to it. An older agent tells it
+        only of what stands on the volume directly."""
+        if self.host_use is not None:
+            return self.host_use
+        mounts = (user.name for user in self.users if user.kind == "mount" and is_own(user.name))
+        mounted = next((f"mounted at {point}" for point in mounts), "")
+        return mounted or ("swap" if any(user.kind == "swap" for user in self.users) else "")
 
     @property
     def is_public(self) -> bool:
@@ -217,6 +255,7 @@ class HostFacts:
     csets: tuple[CacheSet, ...]
     orphans: tuple[Orphan, ...] = ()
     backings: tuple[BareBacking, ...] = ()
+    lvm_version: str = ""
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):

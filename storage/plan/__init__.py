@@ -47,6 +47,7 @@ def plan(
         growth.move(draft)
     occupied.forget_mark(draft)
     if draft.steps:
+        occupied.spare_the_host(draft)
         occupied.leave_alone(draft)
         may_change(draft)
     return tuple(draft.steps)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from storage.agent.room import TEXT_BYTES
 from storage.facts import HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import MANAGED_TAG, tagged_volume_key, volume_tag
 from storage.wish import MIB, Wish
@@ -204,6 +205,7 @@ def may_change(draft: Draft) -> None:
     # A lost cache is given up while its disk is missing; that is all that may be done then.
     drops = [step.verb for step in draft.steps] == ["cache.drop"]
     group_may_change(draft.facts, vg, drops=drops)
+    has_text_room(draft)
     if lv is not None and (lv.suspended or (lv.health and not drops)):
         raise Refused(
             "degraded",
@@ -212,9 +214,37 @@ def may_change(draft: Draft) -> None:
         )
 
 
+def has_text_room(draft: Draft) -> None:
+    """Refuse where LVM's text about the group would not fit its metadata area any more: then every
+    command that makes it longer fails, also a way back."""
+    vg = draft.vg
+    needed = sum(TEXT_BYTES.get(step.verb, 0) for step in draft.steps)
+    free = vg.metadata_free_bytes
+    if vg.metadata_bytes and free is not None and free < needed:
+        raise Refused(
+            "no_space",
+            f"The metadata area of {vg.name} has {free} bytes left; {needed} are needed.",
+            "It does not grow in place: use another group, or remove what nobody needs.",
+        )
+
+
 def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) -> None:
     """Refuse where the host's policy or the group's health forbids any change; `drops`: a missing
     disk is no reason."""
+    if vg.sharing is None:
+        raise Refused(
+            "unsupported",
+            f"The agent on this host is older: it does not say whether other machines use "
+            f"{vg.name} too.",
+            "Upgrade it: run the enrolment line again as root on the host, then refresh the host.",
+        )
+    if vg.sharing and not vg.alone:
+        raise Refused(
+            "observe_only",
+            f"Other machines may use {vg.name} too: {'; '.join(vg.sharing)}.",
+            "If no other machine ever uses it, as root on the host: /usr/lib/tiercel/agent.pyz "
+            f"allow-vg {vg.name} --alone",
+        )
     if not vg.allowed:
         raise Refused(
             "observe_only",

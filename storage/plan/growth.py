@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from storage.agent.names import guest as guest_name
+from storage.agent.versions import missing_feature
 from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
     MANAGED_TAG,
@@ -31,6 +32,8 @@ SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
 
 def tier_of(facts: HostFacts, lv: LogicalVolume) -> Tier:
     """The tier a volume is on: SSD where all of it lies on fast disks and no cache is in front."""
+    if "writecache" in lv.layout:
+        return "hdd"
     cached = lv.cache is not None or (lv.bcache is not None and lv.bcache.cset_uuid is not None)
     return "hdd" if cached else lies_on(facts, lv)
 
@@ -89,6 +92,13 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
 def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
     _simple(draft, lv)
     _demand_raw(draft, lv)
+    lack = missing_feature("extend_cached", draft.facts.lvm_version)
+    if lv.cache is not None and lack is not None:
+        raise Refused(
+            "unsupported",
+            lack,
+            "Remove the cache, extend the volume, and add the cache again; or upgrade LVM.",
+        )
     more = size_bytes - lv.size_bytes
     if draft.wish.layout == "bcache":
         raise _guest_off(draft, lv, size_bytes)

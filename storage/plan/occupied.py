@@ -37,6 +37,26 @@ def work_at(draft: Draft, lv: LogicalVolume) -> Work | None:
     return Work("pvmove", segment.pvs[0], None, False) if segment and is_moving else None
 
 
+SPARED = frozenset(
+    {
+        *("volume.tag", "volume.extend", "volume.move", "volume.retire", "volume.destroy"),
+        *("pool.create", "cset.create", "cache.attach", "bcache.attach", "bcache.format"),
+    }
+)
+"""What is never done to a volume that the host itself lives on; to take a cache off it is not."""
+
+
+def spare_the_host(draft: Draft) -> None:
+    """Refuse what would touch the host's own root, /boot, /usr, /var or swap."""
+    lv = draft.lv
+    if lv is not None and lv.hosts_own and any(step.verb in SPARED for step in draft.steps):
+        raise Refused(
+            "in_use",
+            f"{draft.vg.name}/{lv.name} is the host's own: {lv.hosts_own}.",
+            "Leave it to the host: one that cannot start takes all its guests with it.",
+        )
+
+
 def stop_move(draft: Draft, pv: str) -> None:
     draft.add("move.abort", "Stop the move: all of it stays where it was", pv=pv)
 

@@ -206,6 +206,10 @@ class Hands:
         with self.host.changing() as machine:
             machine.mounts.append((path, point))
 
+    def swap(self, path: str) -> None:
+        with self.host.changing() as machine:
+            machine.swaps.append(path)
+
     def load(
         self,
         lv: str,

@@ -52,6 +52,7 @@ class Machine:
     left_devices: list[Lv] = field(default_factory=list)
     signed: dict[str, str] = field(default_factory=dict)
     mounts: list[tuple[str, str]] = field(default_factory=list)
+    swaps: list[str] = field(default_factory=list)
     missing_tools: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=lambda: {"dm_cache", "dm_cache_smq", "bcache"})
     kernel: str = "6.1.0-37-amd64"

@@ -51,6 +51,10 @@ class Array:
     counters: Counters = field(default_factory=Counters)
 
     @property
+    def sector_bytes(self) -> int:
+        return max(member.sector_bytes for member in self.members)
+
+    @property
     def minor(self) -> int:
         return int(self.name.removeprefix("md"))
 
@@ -90,6 +94,7 @@ class Pv:
     stale: set[int] = field(default_factory=set)
     missing: bool = False
     allocatable: bool = True
+    metadata_area_bytes: int = 1044480
 
     @property
     def path(self) -> str:
@@ -268,6 +273,8 @@ class Lv:
     metadata: Lv | None = None
     cache: Cache | None = None
     move: Move | None = None
+    writecache: Lv | None = None
+    writecache_dirty_bytes: int = 0
     origin: str = ""
     merging: bool = False
     signature: Signature | None = None
@@ -319,8 +326,13 @@ class Vg:
     system_id: str = ""
     exported: bool = False
     clustered: bool = False
-    metadata_area_bytes: int = 1044480
+    text_bytes: int | None = None
     inside: Lv | None = None
+
+    @property
+    def metadata_area_bytes(self) -> int:
+        """LVM tells of the smallest one."""
+        return min(pv.metadata_area_bytes for pv in self.pvs)
 
     def lv(self, name: str) -> Lv | None:
         return next((lv for lv in self.lvs if lv.name == name), None)

@@ -11,7 +11,10 @@ from tests.fake.parts import ModelGap, Pv
 
 
 def pvcreate(machine: Machine, argv: Sequence[str]) -> Steps:
-    (path,) = parse(argv, (), ()).operands
+    line = parse(argv, (), ("--metadatasize",))
+    (path,) = line.operands
+    if line.one("--metadatasize") != "16m":
+        raise ModelGap(" ".join(argv))
     yield 0.1
     device = next((each for each in machine.disks if f"/dev/{each.name}" == path), None)
     if device is None:
@@ -27,6 +30,8 @@ def pvcreate(machine: Machine, argv: Sequence[str]) -> Steps:
             "1 existing signature left on the device.",
         )
     machine.orphans.append(Pv(device, machine.lvm_uuid()))
+    # Measured with lvm2 2.03.16: 17 MiB less the first page.
+    machine.orphans[-1].metadata_area_bytes = 17821696
     machine.signed[path] = "LVM2_member"
     machine.changed()
     return said(f'Physical volume "{path}" successfully created.')
@@ -39,6 +44,10 @@ def vgextend(machine: Machine, argv: Sequence[str]) -> Steps:
     pv = next((each for each in machine.orphans if each.path == path), None)
     if vg is None or pv is None:
         raise ModelGap(" ".join(argv))
+    if len({each.device.sector_bytes for each in (*vg.pvs, pv)}) > 1:
+        sizes = sorted({each.device.sector_bytes for each in (*vg.pvs, pv)})
+        said_sizes = " and ".join(map(str, sizes))
+        return failed(f"Devices have inconsistent logical block sizes ({said_sizes}).")
     machine.orphans.remove(pv)
     vg.pvs.append(pv)
     machine.changed(vg)

@@ -139,7 +139,8 @@ def vgs(machine: Machine) -> list[dict[str, str]]:
 def _text_bytes(vg: Vg) -> int:
     """What LVM's own text about a group takes, in whole sectors: about 390 bytes for each LV,
     hidden ones too."""
-    return (2048 + 390 * len(vg.lvs)) // 512 * 512
+    text_bytes = 2048 + 390 * len(vg.lvs) if vg.text_bytes is None else vg.text_bytes
+    return text_bytes // 512 * 512
 
 
 def _seen(machine: Machine) -> Iterator[Vg]:
@@ -179,7 +180,7 @@ def _name(lv: Lv) -> str:
 
 def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
     active = lv.minor is not None
-    pool = lv.cache.pool if lv.cache else None
+    pool = lv.cache.pool if lv.cache else lv.writecache
     origin = lv.cache.origin if lv.cache else None
     partial = any(run.pv.missing for part in parts(lv) for run in part.runs)
     return {

@@ -145,6 +145,9 @@ def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:
 
 def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
     target = argv[-1]
+    if target == "writecache":
+        yield 0.0
+        return _writecache(machine, argv)
     if list(argv) != ["dmsetup", "status", "--noflush", "--target", target]:
         raise ModelGap(" ".join(argv))
     yield 0.0
@@ -154,6 +157,24 @@ def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
         raise ModelGap(" ".join(argv))
     cached = [lv for lv in machine.lvs() if lv.cache is not None and lv.minor is not None]
     return Result(0, "".join(_status(lv) for lv in cached))
+
+
+def _writecache(machine: Machine, argv: Sequence[str]) -> Result:
+    """Blocks of 4 KiB: errors, all, free, being written back, and counters."""
+    lines = []
+    for lv in machine.lvs():
+        if lv.writecache is None:
+            continue
+        total = lv.writecache.size_bytes // 4096
+        head = f"{lv.dm_name}: 0 {lv.size_bytes // SECTOR} writecache"
+        if list(argv) == ["dmsetup", "table", "--target", "writecache"]:
+            lines.append(f"{head} s 253:1 253:0 4096 0\n")
+        elif list(argv) == ["dmsetup", "status", "--noflush", "--target", "writecache"]:
+            free = total - lv.writecache_dirty_bytes // 4096
+            lines.append(f"{head} 0 {total} {free} 0 522 0 5120 0 0 0 5120 0 0 0\n")
+        else:
+            raise ModelGap(" ".join(argv))
+    return Result(0, "".join(lines))
 
 
 def _status(lv: Lv) -> str:

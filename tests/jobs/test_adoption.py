@@ -116,7 +116,7 @@ def test_customers_are_named_as_their_guests(client: Client) -> None:
 def test_a_pattern_leaves_the_hosts_own_volumes_out(client: Client) -> None:
     found("root", mount="/")
     text = preview(client, new_customer="Acme")
-    assert "The host itself uses it (mounted at /)" in text
+    assert "The host itself lives on it (mounted at /)" in text
     assert "disabled" in text
 
 

@@ -130,7 +130,10 @@ def test_it_is_previewed_done_and_on_the_audit_trail(enrolled: Host, fake_host: 
     wanted = Preparation("sde", "ssd2", vg.uuid, vg.name)
     preview = run(ask(enrolled, wanted, NOBODY, dry_run=True))
     shown = [command["argv"] for step in preview.step_set.all() for command in step.commands]
-    assert shown == [["pvcreate", "/dev/sde"], ["vgextend", "vg0", "/dev/sde"]]
+    assert shown == [
+        ["pvcreate", "--metadatasize", "16m", "/dev/sde"],
+        ["vgextend", "vg0", "/dev/sde"],
+    ]
     job = run(ask(enrolled, wanted, NOBODY, dry_run=False, fingerprint=preview.fingerprint))
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert [step.state for step in job.step_set.all()] == [StepState.DONE]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume
+from storage.facts import HostFacts, LogicalVolume, WriteCache
 from storage.models import Volume
 from storage.reboot import Point, after_restart, before_restart
 from storage.rows import VolumeRow
@@ -45,6 +45,9 @@ def test_dirty_data_is_named_with_its_volume() -> None:
     assert "vg0/db1 (1 GiB)" in text
     (text,) = before(make.facts(make.lv("web", bcache=make.bcache(dirty_bytes=512))))
     assert "512 B" in text
+    held = WriteCache("wf_cvol", 2 * GIB, GIB, dirty_known=True, pvs=("md0",))
+    (text,) = before(make.facts(make.lv("log", layout=("writecache",), writecache=held)))
+    assert "vg0/log (1 GiB)" in text
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,8 @@ def test_dirty_data_is_named_with_its_volume() -> None:
         make.lv("db1", bcache=make.bcache(state="inconsistent")),
         make.lv("db1", bcache=make.bcache(cset_uuid=make.CSET_UUID, device=None, state="clean")),
         make.lv("db1", bcache=make.bcache(state="dirty", device=None)),
+        make.lv("db1", layout=("writecache",)),
+        make.lv("db1", layout=("writecache",), writecache=WriteCache("wf", GIB, 0, False, ())),
     ],
 )
 def test_a_cache_that_does_not_tell_is_not_called_clean(lv: LogicalVolume) -> None:

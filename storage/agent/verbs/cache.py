@@ -110,6 +110,7 @@ ATTACH = Verb(
     identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
+        checks.not_hosts_own(view, call, call.args["lv"]),
         checks.undisturbed(view, call),
         checks.plain_volume(view, call),
         _pool_fits(view, call),

@@ -99,7 +99,7 @@ def _uuid_free(view: View, call: Call) -> Check:
 def _create_state(view: View, call: Call) -> list[Check]:
     sized = [room.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
-        return [*sized, room.space(view, call)]
+        return [*sized, room.space(view, call), room.described(view, call)]
     resumed = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [*sized, unused(view, resumed)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import checks, room
+from .. import checks, room, versions
 from ..command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
 from ..growth import grown_tag, is_grown, room_name
@@ -22,6 +22,7 @@ def _identity(view: View, call: Call) -> list[Check]:
         checks.vg_whole(view, call),
         checks.known_lv(view, call, call.args["lv"]),
         checks.active_lv(view, call),
+        checks.not_hosts_own(view, call, call.args["lv"]),
         _room_is_ours(view, call),
     ]
 
@@ -75,10 +76,33 @@ def _extend_state(view: View, call: Call) -> list[Check]:
         found = [unused(view, Call(call.verb, {**call.args, "lv": left["name"]}, {}))]
         if call.args["size_bytes"] <= call.args["from_bytes"]:
             return found
-        return [_grows(view, call), *found]
+        return [_lvm_can(view, call), _grows(view, call), *found]
     more = call.args["size_bytes"] - call.args["from_bytes"]
     needed = Call(call.verb, {**call.args, "size_bytes": more}, {})
-    return [_grows(view, call), room.whole_extents(view, call), room.space(view, needed)]
+    return [
+        _lvm_can(view, call),
+        _grows(view, call),
+        room.whole_extents(view, call),
+        room.space(view, needed),
+        room.described(view, call),
+    ]
+
+
+def _lvm_can(view: View, call: Call) -> Check:
+    """Before anything is zeroed: an older LVM extends no volume with a cache."""
+
+    def check() -> None:
+        if _lv(view, call)["cache"] is None:
+            return
+        lack = versions.missing_feature("extend_cached", versions.read(view.host, "lvm"))
+        if lack is not None:
+            raise Refusal(
+                "unsupported",
+                lack,
+                "Remove the cache, extend the volume, and add the cache again; or upgrade LVM.",
+            )
+
+    return check
 
 
 def _grows(view: View, call: Call) -> Check:

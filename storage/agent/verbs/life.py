@@ -38,6 +38,7 @@ def known(view: View, call: Call, name: str) -> list[Check]:
         checks.vg(view, call),
         checks.vg_whole(view, call),
         checks.known_lv(view, call, name),
+        checks.not_hosts_own(view, call, name),
         _this_volume(view, call, name),
         _whole(view, call, name),
     ]

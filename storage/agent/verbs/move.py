@@ -19,6 +19,7 @@ def _identity(view: View, call: Call) -> list[Check]:
         checks.vg_whole(view, call),
         checks.known_lv(view, call, call.args["lv"]),
         checks.active_lv(view, call),
+        checks.not_hosts_own(view, call, call.args["lv"]),
     ]
 
 

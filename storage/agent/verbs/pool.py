@@ -99,6 +99,7 @@ CREATE = Verb(
     todo=_create_todo,
     state=lambda view, call: [
         room.whole_extents(view, call),
+        room.described(view, call),
         _chunks(view, call),
         _space(view, call),
     ],

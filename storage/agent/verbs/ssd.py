@@ -93,6 +93,29 @@ def _empty(view: View, call: Call) -> Check:
     return check
 
 
+def _same_sectors(view: View, call: Call) -> Check:
+    """LVM takes no device into a VG of other logical sectors, and says so only after pvcreate."""
+
+    def check() -> None:
+        uuid = view.vg(call.args["vg"])["uuid"]
+        here = disks.logical_sector_bytes(view.host, call.args["device"])
+        others = {
+            pv["logical_sector_bytes"]
+            for pv in view.facts["pvs"]
+            if pv["vg_uuid"] == uuid and not pv["missing"]
+        }
+        if others - {here}:
+            raise _refusal(
+                "unsupported",
+                f"{call.args['device']} has logical sectors of {here} bytes, the disks of "
+                f"{call.args['vg']} have {', '.join(map(str, sorted(others)))}.",
+                "Use a device with the same sectors, or reformat it to them (nvme format --lbaf, "
+                "sg_format); that erases it.",
+            )
+
+    return check
+
+
 def _unused(view: View, call: Call) -> Check:
     def check() -> None:
         host, device = view.host, call.args["device"]
@@ -144,6 +167,10 @@ PREPARE = Verb(
         _meant(view, call),
     ],
     todo=_todo,
-    state=lambda view, call: [_unused(view, call), _empty(view, call)],
+    state=lambda view, call: [
+        _same_sectors(view, call),
+        _unused(view, call),
+        _empty(view, call),
+    ],
     touches=lambda args: frozenset([space_subject(args["vg"])]),
 )

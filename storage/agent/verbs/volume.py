@@ -23,7 +23,11 @@ def _create_state(view: View, call: Call) -> list[Check]:
     if found is not None:
         # Zeroing again must not meet a guest: the tag says that none has had the volume yet.
         return [unused(view, Call(call.verb, {**call.args, "lv": found["name"]}, {}))]
-    return [room.whole_extents(view, call), room.space(view, call)]
+    return [
+        room.whole_extents(view, call),
+        room.space(view, call),
+        room.described(view, call),
+    ]
 
 
 CREATE = Verb(
@@ -88,6 +92,7 @@ TAG = Verb(
         checks.vg(view, call),
         checks.vg_whole(view, call),
         checks.known_lv(view, call, call.args["lv"], ours=False),
+        checks.not_hosts_own(view, call, call.args["lv"]),
     ],
     todo=_tag_todo,
     state=lambda view, call: [_name_of_a_volume(view, call), _one_owner(view, call)],

@@ -73,6 +73,13 @@ def test_a_csv_row_may_name_what_the_host_uses() -> None:
     assert judged(Ask(2, "vg0/web12", "Acme"), candidate(host_use="mounted at /srv")).is_good
 
 
+def test_what_the_host_lives_on_is_adopted_by_no_way() -> None:
+    own = candidate(host_use="mounted at /", is_hosts_own=True)
+    found = judged(Ask(2, "vg0/web12", "Acme"), own)
+    assert found.verdict == Verdict.HOSTS_OWN
+    assert found.message == ("The host itself lives on it (mounted at /): it is nobody's volume.")
+
+
 def test_a_new_customer_is_made_only_where_that_is_asked_for() -> None:
     found = judged(Ask(2, "vg0/web12", "New Ltd"), candidate(), make_customers=True)
     assert found.is_good

@@ -64,6 +64,15 @@ def test_commands_to_copy_are_one_to_a_line(staff: Client) -> None:
     assert [line.split()[0] for line in shown.splitlines()] == ["lvchange", "lvcreate", "lvconvert"]
 
 
+def test_what_the_host_lives_on_is_not_suggested(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("root", host_use="mounted at /"), make.lv("web"))
+    for volume in volumes.values():
+        sampled(volume, 20, read_ms=10_000, busy_ms=30_000)
+    shown = page(staff, host.key).split("What to cache first")[1]
+    assert "vg0/web" in shown or ">web<" in shown
+    assert ">root<" not in shown and "vg0/root" not in shown
+
+
 def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=100, busy_ms=100)

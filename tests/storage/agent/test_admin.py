@@ -27,8 +27,16 @@ def observing() -> ReplayHost:
 def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
     host = observing()
     assert "vg0" in admin.allow_vg(host, "vg0")
-    rest = {"fast_pvs": [], "slow_pvs": [], "destroy_per_hour": 5, "undo_hours": 24}
-    rest |= {"others_rise_percent": 20, "clear_freed": True}
+    rest = {
+        "alone": [],
+        "fast_pvs": [],
+        "slow_pvs": [],
+        "redundant_pvs": [],
+        "destroy_per_hour": 5,
+        "undo_hours": 24,
+        "others_rise_percent": 20,
+        "clear_freed": True,
+    }
     assert saved(host) == {"vgs": ["vg0"], **rest}
     admin.allow_vg(host, "vg0")
     assert saved(host)["vgs"] == ["vg0"]
@@ -66,7 +74,7 @@ def test_what_the_operator_says_is_kept() -> None:
     document |= {"others_rise_percent": 20, "clear_freed": True}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
-    assert saved(host) == {**document, "vgs": ["vg0"]}
+    assert saved(host) == {**document, "vgs": ["vg0"], "alone": [], "redundant_pvs": []}
 
 
 @pytest.mark.parametrize(

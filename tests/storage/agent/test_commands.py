@@ -169,7 +169,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "ssd.prepare",
         {"vg": "vg0", "device": "sde", "serial": "S4EVNF0M"},
-        ["pvcreate /dev/sde", "vgextend vg0 /dev/sde"],
+        ["pvcreate --metadatasize 16m /dev/sde", "vgextend vg0 /dev/sde"],
     ),
     (
         "cset.create",

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from storage.agent import checks, disks, dm, journal, waits
+from storage.agent import attachment, checks, disks, dm, journal, waits
 from storage.agent.errors import Refusal
 from storage.agent.host import LockBusy, Result
 from tests.contract.client import Agent, cset_args
@@ -250,12 +250,12 @@ def test_a_pool_at_work_is_told_by_its_uuid_and_not_by_its_name() -> None:
 def test_a_mirror_of_two_partitions_of_one_disk_is_not_redundant(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert disks.redundancy(host, "md0") == (True, True)
+    assert attachment.redundancy(host, "md0") == (True, True)
     whole = disks.whole
     monkeypatch.setattr(
         disks, "whole", lambda host, name: "sda" if name[:2] == "sd" else whole(host, name)
     )
-    assert disks.redundancy(host, "md0") == (False, True)
+    assert attachment.redundancy(host, "md0") == (False, True)
 
 
 def test_a_flush_sees_the_cache_below_a_snapshot(

@@ -72,7 +72,10 @@ def test_a_pv_on_a_mirror_of_ssds_is_fast_and_redundant() -> None:
 
 
 def test_the_operators_word_on_a_pvs_tier_wins() -> None:
-    pvs = {pv["name"]: pv for pv in inventory(host(), Policy((), ("sdc",), ("md0",)))["pvs"]}
+    pvs = {
+        pv["name"]: pv
+        for pv in inventory(host(), Policy(fast_pvs=("sdc",), slow_pvs=("md0",)))["pvs"]
+    }
     assert (pvs["md0"]["tier"], pvs["sdc"]["tier"]) == ("slow", "fast")
 
 

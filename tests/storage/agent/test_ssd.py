@@ -28,7 +28,7 @@ def test_an_empty_disk_becomes_room_on_ssd(agent: Agent) -> None:
     assert step["error"] is None
     outcome = agent.do("ssd.prepare", NEW)
     assert [each["shell"] for each in outcome["commands"]] == [
-        "pvcreate /dev/sde",
+        "pvcreate --metadatasize 16m /dev/sde",
         "vgextend vg0 /dev/sde",
     ]
     pv = next(pv for pv in agent.inventory()["pvs"] if pv["name"] == "sde")
@@ -60,3 +60,13 @@ def test_a_mounted_disk_is_refused(host: FakeHost, agent: Agent) -> None:
 def test_another_serial_number_is_another_disk(agent: Agent) -> None:
     with agent.unchanged():
         assert agent.refused("ssd.prepare", {**NEW, "serial": "ssd3"}) == "stale"
+
+
+def test_a_disk_with_other_sectors_is_refused_before_anything_is_written(
+    host: FakeHost, agent: Agent
+) -> None:
+    with host.changing() as machine:
+        next(disk for disk in machine.disks if disk.name == "sde").sector_bytes = 4096
+    with agent.unchanged():
+        assert agent.refused("ssd.prepare", NEW) == "unsupported"
+    assert not any(argv[0] == "pvcreate" for argv in host.executed)

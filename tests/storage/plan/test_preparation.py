@@ -39,3 +39,10 @@ def test_a_group_that_is_gone_or_not_ours_or_broken_is_left_alone(
     with pytest.raises(Refused) as refused:
         prepare(make.facts(**fields), WANTED)
     assert refused.value.code == code
+
+
+def test_a_device_with_other_sectors_is_no_part_of_the_group() -> None:
+    facts = make.facts(disks=(make.disk("sde", logical_sector_bytes=4096),))
+    with pytest.raises(Refused, match="sectors of 4096 bytes, the disks of vg0 have 512"):
+        prepare(facts, WANTED)
+    assert prepare(make.facts(disks=(make.disk("sde"),)), WANTED)
