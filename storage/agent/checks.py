@@ -21,6 +21,7 @@ def vg(view: View, call: Call) -> Check:
         name = call.args["vg"]
         check_vg(view.policy, name)
         found = view.vg(name)
+        check_alone(view.policy, name, found["sharing"])
         if not found["allowed"]:
             on_guest = found["uuid"] in view.facts["guests"]
             where = "is, or is in part, on the disk of a guest" if on_guest else "is left out"
@@ -33,7 +34,6 @@ def vg(view: View, call: Call) -> Check:
             raise Refusal(
                 "stale", f"VG {name} is another one ({found['uuid']}) than was meant.", LOOK_AGAIN
             )
-        check_alone(view.policy, name, found["sharing"])
 
     return check
 

@@ -203,9 +203,7 @@ def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
     }
 
 
-def _vg(
-    host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted
-) -> Facts:
+def _vg(host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted) -> Facts:
     """`allowed`: root lets the panel change it, and no other machine may. LVM keeps the old and the
     new text of its metadata in one ring: half of it is what a VG can be described with."""
     left_out = row["vg_uuid"] in sifted.left_out

@@ -59,6 +59,29 @@ class FakeWorld:
     def remove_lv(self, lv: str) -> None:
         self.host.root.remove_lv(lv)
 
+    @contextmanager
+    def barred(self, pv: str) -> Iterator[None]:
+        (found,) = (
+            each for vg in self.host.machine.vgs for each in vg.pvs if each.device.name == pv
+        )
+        with self.host.changing():
+            found.allocatable = False
+        yield
+        with self.host.changing():
+            found.allocatable = True
+
+    @contextmanager
+    def evacuating(self, pv: str, to: str) -> Iterator[None]:
+        self.host.root.pvmove(pv, to)
+        yield
+        self.host.root.end_pvmove(pv)
+
+    @contextmanager
+    def snapshot(self, lv: str, name: str) -> Iterator[None]:
+        self.host.root.snapshot(lv, name, 32 << 20)
+        yield
+        self.host.root.remove_lv(name)
+
     def reads_as_zeros(self, lv: str) -> bool:
         return self.host.root.reads_as_zeros(self.host.root.lv(lv))
 

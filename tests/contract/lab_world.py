@@ -45,6 +45,9 @@ done
 exit 1
 """
 
+# How much of its time the kernel may spend on copying a mirror, in percent.
+THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
+
 # What the scope of an operation runs.
 AGAIN = """
 import sys
@@ -139,6 +142,33 @@ class LabWorld:
 
     def remove_lv(self, lv: str) -> None:
         self.lab.run(["lvremove", "-q", "-y", f"vg0/{lv}"])
+
+    @contextmanager
+    def barred(self, pv: str) -> Iterator[None]:
+        self.lab.run(["pvchange", "-q", "-xn", f"/dev/{pv}"])
+        try:
+            yield
+        finally:
+            self.lab.run(["pvchange", "-q", "-xy", f"/dev/{pv}"])
+
+    @contextmanager
+    def evacuating(self, pv: str, to: str) -> Iterator[None]:
+        """In the background, and slowly: the kernel is asked to copy little at a time."""
+        self.lab.run(f"modprobe dm_mirror; echo 1 > {THROTTLE}", check=False)
+        self.lab.run(["pvmove", "-q", "-b", "-i", "60", f"/dev/{pv}", f"/dev/{to}"])
+        try:
+            yield
+        finally:
+            self.lab.run(["pvmove", "--abort", f"/dev/{pv}"])
+            self.lab.run(f"echo 100 > {THROTTLE}", check=False)
+
+    @contextmanager
+    def snapshot(self, lv: str, name: str) -> Iterator[None]:
+        self.lab.run(["lvcreate", "-qy", "-s", "-L", "32m", "-n", name, f"vg0/{lv}"])
+        try:
+            yield
+        finally:
+            self.lab.run(["lvremove", "-qy", f"vg0/{name}"])
 
     def reads_as_zeros(self, lv: str) -> bool:
         path = shlex.quote(f"/dev/vg0/{lv}")

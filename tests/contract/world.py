@@ -42,6 +42,15 @@ class World(Protocol):
     def remove_lv(self, lv: str) -> None:
         """Remove an LV without wiping it."""
 
+    def barred(self, pv: str) -> AbstractContextManager[None]:
+        """`pvchange -xn`: LVM puts nothing more on that disk."""
+
+    def evacuating(self, pv: str, to: str) -> AbstractContextManager[None]:
+        """An operator's pvmove of all that lies on a disk, at work until the end of the block."""
+
+    def snapshot(self, lv: str, name: str) -> AbstractContextManager[None]:
+        """A classic snapshot that an operator made of a volume."""
+
     def reads_as_zeros(self, lv: str) -> bool:
         """Whether every byte of an LV is zero."""
 
