@@ -87,6 +87,7 @@ def ask(
     *,
     request_id: str | None = None,
     fence: int | None = None,
+    panel: Mapping[str, Any] | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
     """`transport.call` for an active host; what comes of it is noted on the host's record."""
@@ -99,6 +100,7 @@ def ask(
             expect,
             request_id=request_id,
             fence=fence,
+            panel=panel,
             deadline_seconds=deadline_seconds,
         )
     except TransportError as error:

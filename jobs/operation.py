@@ -6,7 +6,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs import failpoints, hosts, steps
+from jobs import failpoints, hosts, installation, steps, turns
 from jobs.clock import database_now
 from jobs.endings import (
     PASSING,
@@ -72,6 +72,7 @@ def send(job: Job, step: Step) -> bool:
             step.expect,
             request_id=str(step.op_id),
             fence=step.fence,
+            panel=installation.named_to(job.host),
         )
         failpoints.reach("send.after")
     except TransportError as error:
@@ -160,7 +161,13 @@ def poll(job: Job, step: Step) -> None:
 
 
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
-    """Nothing was run: wait for what is in the way to pass, without counting tries."""
+    """Nothing was run: wait for what is in the way to pass, without counting tries. A turn that
+    this database never gave is another panel's: nothing is tried against that."""
+    if error["code"] == "stale_fence" and _is_outnumbered(job, step):
+        why = turns.outnumbered(str(step.args.get("vg", "")))
+        outnumbered = {"code": why.code, "message": why.message, "correction": why.correction}
+        steps.fail(job, step, outnumbered)
+        return give_up(job, outnumbered)
     since = steps.put_back(job, step, error)
     # What was before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
@@ -200,6 +207,12 @@ def _since(job: Job, code: str) -> datetime | None:
         return None
     since = datetime.fromisoformat(str(job.error["waits_since"]))
     return max(since, job.started_at) if job.started_at is not None else since
+
+
+def _is_outnumbered(job: Job, step: Step) -> bool:
+    hello = hosts.ask(job.host, "hello")
+    seen = installation.fences_of(hello.data).get(step.vg_uuid, 0)
+    return installation.note_ahead(step.vg_uuid, seen)
 
 
 def _stop_if_cancelled(job: Job, step: Step) -> None:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from jobs import hosts
+from jobs import hosts, installation
 from jobs.clock import database_now
 from jobs.clocks import LIMIT_SECONDS, seconds_off
 from jobs.contact import read_facts
@@ -80,6 +80,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "Let it keep time, for example: timedatectl set-ntp true",
             )
         )
+    problems += _of_panels(reply.data)
     codes = {each["code"] for each in reply.data["problems"][:PROBLEMS_LIMIT]}
     # A file that cannot be read lists no group either, and allow-vg would refuse it.
     if not reply.data["policy"]["vgs"] and "policy_broken" not in codes:
@@ -89,6 +90,39 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "info",
                 "The host lets Tiercel look, but not change anything.",
                 f"As root on the host, for each volume group: {AGENT_PATH} allow-vg NAME",
+            )
+        )
+    return problems
+
+
+def _of_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
+    """Another live panel beside this one, as the host tells of it."""
+    owner, rival, panel = (
+        installation.owner_of(hello),
+        installation.rival_of(hello),
+        installation.this(),
+    )
+    ours = {str(panel.panel), *panel.ancestors}
+    problems = []
+    if owner and owner not in ours:
+        problems.append(
+            _problem(
+                "other_panel",
+                "error",
+                f"Another panel manages this host: {owner}. {installation.last_seen(hello)} It "
+                "refuses every change by this panel.",
+                "Switch one of the two panels off. If this one is to manage the host, run there as "
+                f"root: {AGENT_PATH} adopt-panel {panel.panel}",
+            )
+        )
+    if rival and rival not in ours:
+        problems.append(
+            _problem(
+                "rival_panel",
+                "warning",
+                f"Another panel, {rival}, tried to change this host and was refused. "
+                f"{installation.last_seen(hello, 'rival_seen_s')}",
+                "Switch it off: it may be an old machine, or a copy restored from a backup.",
             )
         )
     return problems

@@ -140,6 +140,7 @@ def _first_planned(job: Job) -> Planned | None:
             facts = read_facts(job.host)
             planned = left(job, facts)
             if planned:
+                turns.demand_known(planned[0])
                 clocks.demand(job, planned[0])
         except TransportError as error:
             wait_for_contact(job, error)

@@ -10,7 +10,9 @@ from django.db.models.functions import Now
 
 from jobs import nudge
 from jobs.endings import REST_SECONDS
-from jobs.models import Job, State, Step, StepState
+from jobs.models import Job, State, Step, StepState, VgFence
+from storage.plan import Refused
+from storage.plan import Step as Planned
 
 CONSTRAINT = "step_one_per_vg"
 
@@ -23,6 +25,24 @@ class Taken(Exception):
         who = f"{holder} ({holder.key})" if holder is not None else "another job"
         self.sentence = f"Waits for {who}, which changes {vg_name} now"
         super().__init__(self.sentence)
+
+
+def outnumbered(vg_name: str) -> Refused:
+    """Why no further turn is taken in a group whose host has seen one that this database never
+    gave."""
+    return Refused(
+        "turn_unknown",
+        f"The host has seen turns in {vg_name} that this panel never gave: another copy of this "
+        "panel works on it, or the database was put back by hand.",
+        "Switch the other copy off. Then run here: manage.py after_restore",
+    )
+
+
+def demand_known(planned: Planned) -> None:
+    """Raises `Refused` where another copy's turn was seen in the group of the step."""
+    group = VgFence.objects.filter(vg_uuid=planned.expect.get("vg_uuid", ""))
+    if group.filter(ahead__isnull=False).exists():
+        raise outnumbered(str(planned.args.get("vg", "")))
 
 
 def next_fence(vg_uuid: str) -> int:

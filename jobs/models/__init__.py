@@ -3,7 +3,7 @@
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.job import OVER, Door, Job, JobQuerySet, Kind, State
 from jobs.models.step import Line, Step, StepState
-from jobs.models.turn import Halt, VgFence
+from jobs.models.turn import Halt, Installation, VgFence
 
 __all__ = [
     "OVER",
@@ -11,6 +11,7 @@ __all__ = [
     "AuditQuerySet",
     "Door",
     "Halt",
+    "Installation",
     "Job",
     "JobQuerySet",
     "Kind",

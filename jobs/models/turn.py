@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+import uuid
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
 
+def new_panel() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+class Installation(models.Model):
+    """This panel, in one row: its id and, newest first, the ids of those it was restored from."""
+
+    id = models.BooleanField(primary_key=True, default=True)
+    panel = models.UUIDField(default=new_panel)
+    ancestors = models.JSONField(default=list, blank=True)
+    since = models.DateTimeField(db_default=Now())
+    restored_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=models.Q(id=True), name="installation_once"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.panel)
+
+
 class VgFence(models.Model):
     """Whose turn it is in a volume group: every step that is sent gets the next number, and the
-    host refuses a number below the highest it has seen."""
+    host refuses a number below the highest it has seen. `ahead` is a number that the host has seen
+    and this database never gave, null for none: no step is sent until a person has looked."""
 
     vg_uuid = models.CharField(max_length=38, primary_key=True)
     fence = models.BigIntegerField(default=0)
+    ahead = models.BigIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.vg_uuid}: {self.fence}"

@@ -34,17 +34,21 @@ def call(
     *,
     request_id: str | None = None,
     fence: int | None = None,
+    panel: Mapping[str, Any] | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Reply:
     """Ask the agent of `host` and wait; raises `TransportError`. For threads, never for the loop.
 
     A refusal of the agent is a reply with `error`, not an exception. Repeating a call with the
     same `request_id` is harmless: the agent runs an operation id once. `fence` is the number of an
-    operation's turn in its volume group (`jobs.turns`).
+    operation's turn in its volume group (`jobs.turns`), `panel` says who sends it
+    (`jobs.installation`).
     """
     request: dict[str, Any] = {"verb": verb, "args": dict(args or {}), "expect": dict(expect or {})}
     if fence is not None:
         request["fence"] = fence
+    if panel is not None:
+        request["panel"] = dict(panel)
     return sshloop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
 
 

@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import hosts, nudge, preparation, runner, steps, turns
+from jobs import hosts, installation, nudge, preparation, runner, steps, turns
 from jobs.asker import Asker
-from jobs.models import Job, State, Step, StepState, VgFence
+from jobs.models import Job, Kind, State, Step, StepState, VgFence
 from jobs.moves import LostLease, claim
 from jobs.outcome import Outcome
-from jobs.queue import cancel
+from jobs.queue import cancel, submit
+from storage.models import Host
 from storage.plan import Step as Planned
 from storage.preparation import Preparation
 from tests import make
 from tests.jobs.agent import running
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
-from tests.jobs.cachingagent import CachingAgent
+from tests.jobs.cachingagent import CACHED, CachingAgent
 from tests.jobs.sshd import Sshd
 from tests.jobs.test_fallback import before_sending
 from tests.jobs.test_moves import at_once
@@ -208,6 +209,48 @@ def test_a_stale_fence_at_the_host_is_tried_again_with_the_next_one(
         assert (job.state, agent.ran) == (State.WAITING, [])
     run(job)
     assert (job.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
+
+
+def test_turns_that_this_panel_never_gave_are_not_climbed_over(
+    job: Job, agent: CachingAgent
+) -> None:
+    """Another copy of this panel is at work there: each try would take the next number, until this
+    one is above and the other one climbs."""
+    agent.fence = 40
+    agent.before["hello"] = lambda request: {"fences": {make.VG_UUID: 40}}
+    run(job)
+    assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "turn_unknown", [])
+    assert VgFence.objects.get().fence == 1
+    second = submit(kind=Kind.ADD_CACHE, volume=job.its_volume, wish=CACHED, actor=None)
+    run(second)
+    assert (second.state, second.error["code"]) == (State.FAILED, "turn_unknown")
+    assert VgFence.objects.get().fence == 1, "and the next job takes no number either"
+
+
+def test_who_sends_a_step_is_said_to_an_agent_that_knows_panels(
+    job: Job, agent: CachingAgent
+) -> None:
+    Host.objects.update(hello={"agent": "0.3.0"})
+    job.refresh_from_db()
+    run(job)
+    panel = {"id": str(installation.this().panel), "after": []}
+    assert [request["panel"] for request in agent.ops.values()] == [panel, panel]
+
+
+@pytest.mark.parametrize("version", ["", "0.2.9", "9", "x"])
+def test_an_older_agent_is_not_told_of_panels(version: str) -> None:
+    assert installation.named_to(make.host(hello={"agent": version})) is None
+
+
+def test_a_restored_panel_is_the_successor_of_the_one_it_comes_from() -> None:
+    first = installation.this().panel
+    second = installation.renew()
+    assert second.panel != first and second.ancestors == [str(first)]
+    third = installation.renew()
+    assert third.ancestors == [str(second.panel), str(first)] and third.restored_at is not None
+    for _ in range(20):
+        installation.renew()
+    assert len(installation.this().ancestors) == installation.ANCESTORS_LIMIT
 
 
 def test_a_cancelled_job_asks_the_host_once_to_stop_a_long_step(
