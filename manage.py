@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Django's command line. `migrate` and `flush` connect as the owner of the tables."""
+"""Django's command line. The commands that make, copy or empty tables connect as their owner."""
 
 import os
 import sys
 
-OWNER_COMMANDS = {"migrate", "flush"}
+OWNER_COMMANDS = {"migrate", "flush", "backup", "restore"}
 
 
 def main() -> None:

@@ -124,6 +124,17 @@ def renew(job: Job, **fields: Any) -> None:
         setattr(job, name, value)
 
 
+def stop_for_a_person(error: dict[str, Any]) -> int:
+    """After a restore nobody knows what became of them: every job that is not over waits for a
+    person, and previews end. The number of jobs that wait."""
+    unfinished = Job.objects.filter(state__in=(State.QUEUED, State.RUNNING, State.WAITING))
+    free: dict[str, Any] = {"lease_owner": "", "lease_until": None}
+    unfinished.filter(dry_run=True).update(state=State.CANCELLED, ended_at=Now(), **free)
+    return unfinished.filter(dry_run=False).update(
+        state=State.NEEDS_ATTENTION, error=error, explanation=str(error["message"]), **free
+    )
+
+
 def release(name_is_dead: Callable[[str], bool]) -> int:
     """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
     held = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())

@@ -212,8 +212,19 @@ KINDS: Final = {
         "The boot unit is missing on {count} hosts",
         "After a restart bcache volumes and settings do not come back by themselves.",
     ),
+    "other_panel": Kind(
+        "Another panel manages {count} hosts", "They refuse every change by this panel."
+    ),
+    "rival_panel": Kind(
+        "Another panel tried to change {count} hosts",
+        "It was refused; an old machine or a restored copy may be running.",
+    ),
+    "owner_broken": Kind(
+        "{count} hosts do not know which panel is theirs", "They refuse every change."
+    ),
     "clock_off": Kind(
-        "The clocks of {count} hosts are wrong", "Times in its journal and its logs mislead."
+        "The clocks of {count} hosts are wrong",
+        "Nothing is retired there, and times in its journal and its logs mislead.",
     ),
     "stuck": Kind("Storage commands hang on {count} hosts", "No job gets on there until they end."),
     # Room

@@ -8,25 +8,27 @@ BOOTED_NS = 86_400_000_000_000
 
 
 class Clock:
-    """`real` keeps real time (the demo). Otherwise only `sleep` and `advance` move it, so that a
-    test that waits an hour takes a moment."""
+    """`real` keeps real time (the demo). Otherwise only `sleep` and `advance` move what counts
+    since the boot, so that a test that waits an hour takes a moment. The wall clock is right, as a
+    panel's database sees it, until a test moves it by `advance` or `step`."""
 
-    def __init__(self, *, real: bool, wall_ns: int | None = None) -> None:
+    def __init__(self, *, real: bool) -> None:
         self.real = real
         self._began = time.monotonic_ns()
         self._moved_ns = 0
         self._booted_ns = 0
-        self._wall_ns = time.time_ns() if wall_ns is None else wall_ns
+        self._off_ns = 0
 
     def boottime_ns(self) -> int:
         passed = time.monotonic_ns() - self._began if self.real else 0
         return BOOTED_NS + self._moved_ns + passed - self._booted_ns
 
     def wall_ns(self) -> int:
-        return self._wall_ns + self.boottime_ns() + self._booted_ns - BOOTED_NS
+        return time.time_ns() + self._off_ns
 
     def advance(self, seconds: float) -> None:
         self._moved_ns += int(seconds * 1e9)
+        self._off_ns += int(seconds * 1e9)
 
     def restart(self) -> None:
         """The host was booted just now: what counts since then begins at 0."""
@@ -34,12 +36,12 @@ class Clock:
 
     def step(self, seconds: float) -> None:
         """Somebody sets the wall clock; what counts since the boot goes on as before."""
-        self._wall_ns += int(seconds * 1e9)
+        self._off_ns += int(seconds * 1e9)
 
     def sleep(self, seconds: float) -> None:
         if self.real:
             time.sleep(seconds)
         else:
-            self.advance(seconds)
+            self._moved_ns += int(seconds * 1e9)
             # Let another thread look between two polls.
             time.sleep(0.0005)

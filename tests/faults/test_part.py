@@ -44,6 +44,9 @@ NAMED = (
     "add lvmcache: nothing comes through any more while a command runs",
     "add lvmcache: the agent answers pool.create with half of its reply",
     "add lvmcache: agent kill at exec.after #1",
+    "add lvmcache: another panel sends steps with higher turns all the while",
+    "add lvmcache: root gives the host to another panel before the job begins",
+    "retire: the clock of the host is a day behind, and is set right a moment later",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from panel.embedded.postgres import Postgres
 from tests.faults.fault import Fault
-from tests.faults.named import hands, machine, panel, stale, twins, wire, workers
+from tests.faults.named import hands, machine, panel, rivals, stale, twins, wire, workers
 from tests.faults.named.guards import mutations
 
 __all__ = ["faults", "mutations"]
@@ -20,4 +20,5 @@ def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
     yield from hands.faults()
     yield from stale.faults()
     yield from twins.faults()
+    yield from rivals.faults()
     yield from panel.faults(postgres)

@@ -48,7 +48,7 @@ def test_both_panels_are_told_of_each_other(host: FakeHost, agent: Agent) -> Non
     create(agent, {"id": TWO}, 2)
     told = agent.data("hello")["owner"]
     assert (told["panel"], told["rival"]) == (ONE, TWO)
-    assert told["rival_seen_s"] == host.wall_ns() // 10**9
+    assert 0 <= host.wall_ns() // 10**9 - told["rival_seen_s"] < 60
 
 
 def test_root_names_the_panel_and_the_other_is_refused_from_then(

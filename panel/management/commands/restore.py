@@ -1,0 +1,38 @@
+"""`manage.py restore FILE`: a backup into an empty panel."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from panel import backup
+
+
+class Command(BaseCommand):
+    """Put a backup into an empty panel."""
+
+    help = "Puts a backup into an empty panel, which then begins with all jobs stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, and whether only its secrets are printed."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--print-secrets",
+            action="store_true",
+            help="restore nothing; print the secrets in the file, for var/secrets.env",
+        )
+
+    def handle(self, *args: Any, file: Path, print_secrets: bool, **options: Any) -> None:
+        """Restore, and say what comes next."""
+        try:
+            if print_secrets:
+                lines = backup.secrets_in(file)
+                if not lines:
+                    raise CommandError(f"{file} was made without the secrets")
+                self.stdout.write(lines, ending="")
+                return
+            note = backup.restore(file)
+        except backup.BackupError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"Restored the panel {note.panel} as it was at {note.made_at}.")
+        self.stdout.write("All jobs are stopped. Next: manage.py after_restore")
