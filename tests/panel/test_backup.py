@@ -99,9 +99,9 @@ def test_a_backup_comes_back_with_rows_owners_rights_and_the_wall(
     done = manage(there, "restore", str(file))
     assert done.returncode == 0, done.stderr
     assert "after_restore" in done.stdout
-    assert rows(there, "app", "SELECT name, sealed_key FROM storage_host") == [
-        ("store1", b"sealed")
-    ]
+    assert rows(
+        there, "app", "SELECT name, sealed_key FROM storage_host WHERE name = 'store1'"
+    ) == [("store1", b"sealed")]
     for query in (ACLS, POLICIES, FUNCTIONS, DEFAULTS):
         assert rows(there, "owner", query) == rows(migrated, "owner", query), query
     with psycopg.connect(url_of("app", there)) as app:
@@ -134,7 +134,9 @@ def test_a_restored_panel_is_stopped_and_is_another_one(
 def test_a_panel_in_use_is_not_restored_over(file: Path) -> None:
     done = manage(this_run(), "restore", str(file))
     assert done.returncode == 1 and "this panel is in use" in done.stderr
-    assert rows(this_run(), "app", "SELECT name FROM storage_host") == [("store1",)]
+    assert rows(this_run(), "app", "SELECT name FROM storage_host WHERE name = 'store1'") == [
+        ("store1",)
+    ]
 
 
 def test_a_damaged_backup_changes_nothing(

@@ -6,7 +6,7 @@ import jobs.models.turn
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0010_last_order"),
+        ("jobs", "0011_previewed_volumes"),
     ]
 
     operations = [
