@@ -79,13 +79,17 @@ def rows(database: str, role: str, query: str) -> list[tuple[object, ...]]:
 
 
 ACLS = """
-    SELECT relname, relkind, pg_get_userbyid(relowner), relrowsecurity, relacl::text
+    SELECT relname, relkind, pg_get_userbyid(relowner), relrowsecurity,
+        coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))
+            ::text
     FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S', 'v')
     ORDER BY relname
 """
 POLICIES = "SELECT tablename, policyname, qual, with_check FROM pg_policies ORDER BY tablename"
 FUNCTIONS = """
-    SELECT proname, pg_get_userbyid(proowner), prosecdef, proacl::text FROM pg_proc
+    SELECT proname, pg_get_userbyid(proowner), prosecdef,
+        coalesce(proacl, acldefault('f', proowner))::text
+    FROM pg_proc
     WHERE pronamespace = 'public'::regnamespace ORDER BY proname
 """
 DEFAULTS = "SELECT defaclobjtype, defaclacl::text FROM pg_default_acl ORDER BY 1"

@@ -130,6 +130,9 @@ def _restored(workers: Workers) -> Played:
             )
             if (said := _in_copy(copy, made, 0)) != State.SUCCEEDED:
                 problems.append(f"the restored panel cannot work: {said}")
+            # The restored panel keeps a trail of its own.
+            stage.ledger()
+            stage.forget()
             old = submit(kind=Kind.CREATE_VOLUME, volume=late, wish=wish, actor=None)
             played = finished(stage, since, old, waits=(stage.start(old),))
             if (old.state, old.error.get("code")) != (State.FAILED, "other_panel"):
