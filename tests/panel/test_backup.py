@@ -107,7 +107,7 @@ def test_a_backup_comes_back_with_rows_owners_rights_and_the_wall(
         there, "app", "SELECT name, sealed_key FROM storage_host WHERE name = 'store1'"
     ) == [("store1", b"sealed")]
     for query in (ACLS, POLICIES, FUNCTIONS, DEFAULTS):
-        assert rows(there, "owner", query) == rows(migrated, "owner", query), query
+        assert rows(there, "owner", query) == rows(this_run(), "owner", query), query
     with psycopg.connect(url_of("app", there)) as app:
         assert app.execute("SELECT count(*) FROM storage_volume").fetchone() == (0,), "the wall"
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
