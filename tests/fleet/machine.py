@@ -158,6 +158,9 @@ def facts(of: Machine, at: datetime) -> HostFacts:
         tags=(),
         missing_pv_count=0,
         allowed=of.is_allowed,
+        sharing=(),
+        metadata_bytes=8 << 20,
+        metadata_free_bytes=4 << 20,
     )
     broken = 1 if of.role == "degraded" else 0
     pvs = tuple(
@@ -185,6 +188,7 @@ def facts(of: Machine, at: datetime) -> HostFacts:
         vgs=(group,),
         lvs=tuple(lvs),
         csets=tuple(csets),
+        lvm_version="2.03.16",
     )
 
 
