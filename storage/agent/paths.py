@@ -1,4 +1,4 @@
-"""Which block device a path leads to, without touching what may hang.
+"""Which block device a path or an open file leads to, without touching what may hang.
 
 A guest's configuration and a command line name any path, also below a network mount whose server
 is gone: a stat there would hold the agent for ever. Such a path is no disk of this host.
@@ -70,6 +70,37 @@ class Paths:
             path = posixpath.dirname(path)
         kind = self._mounts.get(path, "")
         return kind in REMOTE or kind.startswith("fuse.")
+
+
+class Mounts:
+    """Where the open files of processes lie, by the mount that each was opened on: a path says
+    little of a process that lives in another root."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._types: dict[str, dict[str, str]] = {}
+
+    def is_local(self, pid: str, descriptor: str) -> bool:
+        """Whether a descriptor may be looked at without asking another machine. False where nobody
+        knows: what was unmounted while it was in use may be remote."""
+        info = text(self._host, f"/proc/{pid}/fdinfo/{descriptor}")
+        mount = re.search(r"(?m)^mnt_id:\s*(\d+)$", info)
+        space = self._host.link(f"/proc/{pid}/ns/mnt") or pid
+        if space not in self._types:
+            self._types[space] = mount_types(text(self._host, f"/proc/{pid}/mountinfo"))
+        kind = self._types[space].get(mount.group(1)) if mount else None
+        return kind is not None and kind not in REMOTE and not kind.startswith("fuse.")
+
+
+def mount_types(mountinfo: str) -> dict[str, str]:
+    """Type of the file system of each mount by its number (proc(5): the first field, and the first
+    one after the lone hyphen)."""
+    found = {}
+    for line in mountinfo.splitlines():
+        head, hyphen, tail = line.partition(" - ")
+        if hyphen:
+            found[head.split(" ")[0]] = tail.split(" ")[0]
+    return found
 
 
 def mounts(mountinfo: str) -> dict[str, str]:

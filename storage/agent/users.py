@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
-from . import guests, names
+from . import guests, names, targets
 from .dm import text
 from .host import Host
-from .paths import Paths
+from .paths import Mounts, Paths
 
 # They look at every device that changes and let go at once, as does all that udev's rules run
 # (probe-bcache, dmsetup, mdadm, …).
@@ -61,8 +61,9 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
         wanted[device].append(found)
     for device, found in _configured(host, wanted, paths):
         _merge(wanted[device], found)
-    for device, found in [*_mounts(host), *_swaps(host, paths), *_loops(host)]:
-        if device in wanted:
+    others = [*_mounts(host), *_swaps(host, paths), *_loops(host), *_targets(host, paths)]
+    for device, found in others:
+        if device in wanted and found not in wanted[device]:
             wanted[device].append(found)
     for device in wanted:
         link = host.link(f"/sys/dev/block/{device}")
@@ -100,9 +101,10 @@ def _image(formats: Sequence[str]) -> str:
 
 
 def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
-    """Every process with one of the devices open. Only links below /dev are looked at closer: a
-    stat of some other file could hang on a dead network mount."""
+    """Every process with one of the devices open, by whatever node: a jailed hypervisor has its own
+    ones. A file on a remote mount is left alone: a stat of it could hang."""
     devices = frozenset(wanted)
+    mounts = Mounts(host)
     found = []
     for pid in host.list("/proc"):
         if not pid.isdecimal():
@@ -110,7 +112,9 @@ def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[st
         opened = set()
         for number in host.list(f"/proc/{pid}/fd"):
             path = host.link(f"/proc/{pid}/fd/{number}")
-            if path is not None and path.startswith("/dev/") and _block(path):
+            if path is None or not path.startswith("/"):
+                continue
+            if _block(path) if path.startswith("/dev/") else mounts.is_local(pid, number):
                 device = host.rdev(f"/proc/{pid}/fd/{number}")
                 if device in devices:
                     opened.add(device)
@@ -153,6 +157,15 @@ def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[s
             image, uuid = guest.format, guest.domain
             names = (guest.kind, guest.name, guest.disk)
             found.append((device, user(*names, format=image, domain=uuid, path=path)))
+    return found
+
+
+def _targets(host: Host, paths: Paths) -> list[tuple[str, User]]:
+    found = []
+    for kind, name, path in targets.uses(host):
+        device = paths.device(path) if path.startswith("/") else None
+        if device is not None:
+            found.append((device, user(kind, name)))
     return found
 
 

@@ -23,6 +23,8 @@ MAY_BE_MISSING = re.compile(
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
     r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices/system\.devices"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
+    r"|/etc/(fstab|crypttab|drbd\.conf|drbd\.d|target/saveconfig\.json|nvmet/config\.json)"
+    r"|/sys/kernel/config/(nvmet/subsystems|target/core)|/sys/class/rnbd-server/ctl/devices"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+(/parameters/\w+)?"
     r"|/lib/modules/[^/]+/modules\.(dep|builtin)"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"

@@ -11,6 +11,7 @@ from ..dm import text
 from ..errors import Refusal
 from ..host import Host, MissingTool, TimedOut
 from ..protocol import Call
+from ..usage import is_at_work
 from ..users import of_devices
 from ..view import Check, Facts, View, space_subject
 from .base import NOTHING, Verb
@@ -130,6 +131,8 @@ def _unused(view: View, call: Call) -> Check:
         ]
         if text(host, f"{here}/ro") == "1":
             found.append("a write lock (read-only)")
+        if not found and is_at_work(host, dev):
+            found.append("something that reads or writes it")
         if found or not host.exclusive(f"/dev/{device}"):
             raise _refusal(
                 "in_use",
