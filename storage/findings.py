@@ -115,7 +115,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 "Open the volume: its page says what the cache held and what can be done.",
                 key,
             )
-        if row.volume.managed and not lv.active and row.volume.retired_at is None:
+        is_off = not lv.active and not lv.rests and row.volume.retired_at is None
+        if row.volume.managed and is_off:
             yield Finding(
                 "volume_inactive",
                 "error",

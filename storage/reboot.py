@@ -190,8 +190,13 @@ def _active(rows: Sequence[VolumeRow]) -> Point:
     off = [
         f"{row.lv.vg_name}/{row.lv.name}"
         for row in managed
-        if row.lv is not None and not row.lv.active and not _is_retired(row)
+        if row.lv is not None and not row.lv.active and not row.lv.rests and not _is_retired(row)
     ]
+    resting = sum(row.lv is not None and row.lv.rests for row in managed)
+    if not off and resting:
+        active = len(managed) - resting
+        said = f"{counted(active, 'managed volume')} active; {resting} off with Proxmox guests."
+        return Point(True, said)
     if not off:
         return Point(True, f"All {len(managed)} managed volumes are active.")
     return Point(

@@ -19,6 +19,7 @@ from . import (
     owner,
     policy,
     recovery,
+    users,
     versions,
     visible,
     writeback,
@@ -181,7 +182,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
     yield from groups.of_facts(facts)
-    yield from recovery.of_facts(facts)
+    yield from recovery.of_facts(facts, users.resting(host, facts["lvs"]))
     yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)
     yield from visible.of_facts(host, facts)

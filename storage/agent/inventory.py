@@ -51,6 +51,10 @@ def inventory(host: Host, policy: Policy) -> Facts:
     found = users.of_devices(host, by_device)
     for device, used in by_device.items():
         used["users"] = found[device]
+    off = [lv for lv in facts["lvs"] if lv["dev"] is None and "public" in lv["role"]]
+    named = users.of_inactive(host, off)
+    for lv in off:
+        lv["users"] = named[lv["uuid"]]
     volumes = {lv["kname"] for lv in facts["lvs"]}
     for backing in facts["backings"]:
         # A physical volume is held by each LV on it, which is told elsewhere.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from .command import OURS
@@ -32,8 +32,9 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
         }
 
 
-def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
-    """Disks that are away, and volumes of ours that are off though nobody retired them."""
+def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
+    """Disks that are away, and volumes of ours that are off though nobody retired them and they are
+    not `resting`, by uuid."""
     for pv in facts["pvs"]:
         if pv["missing"] and pv["vg_uuid"] not in facts["guests"]:
             yield {
@@ -44,7 +45,7 @@ def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
                 "deletes every volume whose cache was on that disk.",
             }
     for lv in facts["lvs"]:
-        if _is_off(lv):
+        if _is_off(lv) and lv["uuid"] not in resting:
             name = f"{lv['vg_name']}/{lv['name']}"
             yield {
                 "code": "volume_inactive",

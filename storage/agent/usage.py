@@ -9,7 +9,7 @@ from .dm import text
 from .errors import Refusal
 from .host import Host
 from .protocol import Call
-from .users import of_devices
+from .users import of_devices, of_inactive
 from .view import Check, Facts, View, lv_subject
 
 UDEV_TRIES = 4
@@ -81,11 +81,13 @@ def _use(view: View, lv: Facts, as_cset: bool) -> tuple[list[dict[str, Any]], st
     if device is not None:
         path = f"/dev/{device}"
         dev = (view.host.read(f"/sys/block/{device}/dev") or b"").decode().strip()
-    users = of_devices(view.host, [dev])[dev] if dev else []
+    if not dev:
+        return of_inactive(view.host, [lv])[lv["uuid"]], ""
+    users = of_devices(view.host, [dev])[dev]
     if as_cset and bcache.cache_set_of(view.host, lv["kname"] or "") is not None:
         return [user for user in users if user["kind"] != "holder"], ""
     opened = device is None and lv["open_count"] > 0
     if opened or (not users and not view.host.exclusive(path)):
         return users, "something holds the device open"
-    at_work = bool(dev) and not users and is_at_work(view.host, dev)
+    at_work = not users and is_at_work(view.host, dev)
     return users, "something reads or writes it" if at_work else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from . import guests, names, targets
@@ -18,6 +18,7 @@ _PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
 _UDEV = re.compile(r"(?m)^\d+:[^:]*:/system\.slice/systemd-udevd\.service(/udev)?$")
 
 User = dict[str, Any]
+VOLUME_TAG = "tiercel.volume="
 
 
 def user(
@@ -72,6 +73,40 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
             holders = host.list(f"/sys/block/{kname}/holders")
             wanted[device] += [user("holder", holder) for holder in holders]
     return wanted
+
+
+def of_inactive(host: Host, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[User]]:
+    """Users, by LV uuid, of LVs that have no device now: whose configuration names one by a path
+    that it would have. Proxmox VE switches the LVs of a guest off when it stops."""
+    found: dict[str, list[User]] = {}
+    paths: dict[str, str] = {}
+    for lv in lvs:
+        found[lv["uuid"]] = []
+        vg, name = (part.replace("-", "--") for part in (lv["vg_name"], lv["name"]))
+        own = [f"/dev/{lv['vg_name']}/{lv['name']}", f"/dev/mapper/{vg}-{name}"]
+        keys = [tag[len(VOLUME_TAG) :] for tag in lv["tags"] if tag.startswith(VOLUME_TAG)]
+        paths.update(dict.fromkeys([*own, *(f"/dev/tiercel/{key}" for key in keys)], lv["uuid"]))
+    if not paths:
+        return found
+    for guest in guests.configured(host):
+        if guest.path in paths:
+            known = user(guest.kind, guest.name, guest.disk, format=guest.format)
+            _merge(found[paths[guest.path]], known)
+    for kind, name, path in targets.uses(host):
+        if path in paths:
+            found[paths[path]].append(user(kind, name))
+    return found
+
+
+def resting(host: Host, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """UUIDs of LVs that are off because Proxmox VE switched them off with their guest."""
+    off = [lv for lv in lvs if not lv["active"]]
+    if not host.exists("/etc/pve"):
+        return frozenset()
+    named = of_inactive(host, off)
+    return frozenset(
+        uuid for uuid, found in named.items() if any(each["kind"] == "proxmox" for each in found)
+    )
 
 
 def _merge(found: list[User], configured: User) -> None:

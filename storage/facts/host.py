@@ -185,6 +185,11 @@ class LogicalVolume:
         return "public" in self.role
 
     @property
+    def rests(self) -> bool:
+        """Switched off by Proxmox VE with its guest, and on again when that starts."""
+        return not self.active and any(user.kind == "proxmox" for user in self.users)
+
+    @property
     def guest_size_bytes(self) -> int:
         """What the guest sees: bcache keeps its superblock and padding in front."""
         if self.bcache is not None and self.bcache.size_bytes:

@@ -16,7 +16,7 @@ Content = Callable[[], bytes]
 # Paths a machine may well lack. Anything else that is missing is a gap in the model, except below
 # a device that is not there at all (any more).
 MAY_BE_MISSING = re.compile(
-    r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve/.*"
+    r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve(/.*)?"
     r"|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
     r"|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json"

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from storage.facts import HostFacts
+from storage.facts import HostFacts, VolumeUser
 from storage.findings import findings_of
 from storage.models import HostOutline, Volume
 from storage.outline import cache_names, space_of
@@ -97,6 +97,13 @@ def test_a_volume_of_ours_that_is_off_is_an_error_and_a_foreign_one_is_none() ->
     off = make.lv(active=False)
     assert found(make.facts(off)) == {"volume_inactive": "error"}
     assert found(make.facts(make.lv(active=False)), managed=False) == {}
+
+
+def test_a_volume_that_proxmox_switched_off_with_its_guest_is_no_trouble() -> None:
+    resting = make.lv(active=False, users=(VolumeUser("proxmox", "web12", "scsi0", None),))
+    assert found(make.facts(resting)) == {}
+    other = make.lv(active=False, users=(VolumeUser("libvirt", "web12", "vda", None),))
+    assert found(make.facts(other)) == {"volume_inactive": "error"}
 
 
 def test_a_volume_that_is_not_as_recorded_is_a_warning() -> None:

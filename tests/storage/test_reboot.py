@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume, WriteCache
+from storage.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
 from storage.models import Volume
 from storage.reboot import Point, after_restart, before_restart
 from storage.rows import VolumeRow
@@ -96,6 +96,14 @@ def test_jobs_a_missing_unit_and_a_missing_disk_are_waited_for() -> None:
 
 def test_after_a_good_start_all_is_back() -> None:
     assert failing(after_restart(WELL, make.facts(), [row(make.lv())])) == []
+
+
+def test_a_volume_that_is_off_with_its_proxmox_guest_is_back() -> None:
+    user = VolumeUser("proxmox", "web12", "scsi0", None)
+    resting = dataclasses.replace(make.lv("web12"), active=False, users=(user,))
+    points = after_restart(WELL, make.facts(), [row(resting), row(make.lv("db1"))])
+    assert failing(points) == []
+    assert any("1 managed volume active; 1 off" in point.text for point in points)
 
 
 def test_what_is_not_back_is_named() -> None:

@@ -84,21 +84,13 @@ def _window(view: View, call: Call) -> Check:
     return check
 
 
-def _held_by_nobody(view: View, call: Call) -> Check:
-    def check() -> None:
-        if view.lv(call.args["vg"], call.args["lv"])["active"]:
-            unused(view, call)()
-
-    return check
-
-
 DESTROY = Verb(
     identity=_destroy_identity,
     todo=_destroy_todo,
     state=lambda view, call: [
         _window(view, call),
         destroys(view, call),
-        _held_by_nobody(view, call),
+        unused(view, call),
     ],
     touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),
 )

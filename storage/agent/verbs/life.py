@@ -183,7 +183,7 @@ def _let_go(view: View, call: Call) -> Check:
             )
         if found["active"]:
             _marked_lately(view, call, found, marks)
-            unused(view, _on_here(view, call))()
+        unused(view, _on_here(view, call))()
 
     return check
 
