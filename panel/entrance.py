@@ -3,6 +3,7 @@ credential, and the one for a forgotten password."""
 
 from __future__ import annotations
 
+from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from allauth.account.views import PasswordResetView
 from django.conf import settings
@@ -41,6 +42,8 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
         except Refused as refused:
             form.add_error(None, f"{refused.message} {refused.correction}")
         else:
+            # They have typed the password this moment: it counts as a proof while it is young.
+            record_authentication(request, person, "password")
             # With a second factor set, this asks for it.
             signed_in: HttpResponseBase = perform_login(
                 request, person, email_verification="none", redirect_url="/"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from allauth.account import signals as account
+from allauth.account.internal.flows.login import record_authentication
 from allauth.account.models import EmailAddress
 from allauth.mfa import signals as mfa
 from allauth.mfa.models import Authenticator
@@ -61,6 +62,9 @@ def _factor_added(
     *, request: HttpRequest, user: User, authenticator: Authenticator, **given: Any
 ) -> None:
     if authenticator.type != Authenticator.Type.RECOVERY_CODES:
+        # It was shown to be there this moment, and its recovery codes are the next page.
+        shown = {"id": authenticator.pk, "type": authenticator.type}
+        record_authentication(request, user, "mfa", **shown)
         record.note(SecurityKind.FACTOR_ADDED, user, str(authenticator.get_type_display()))
         sessions.end_others(request, user)
 

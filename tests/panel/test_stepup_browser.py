@@ -47,6 +47,7 @@ def test_a_link_a_choice_a_code_and_the_order_by_keyboard_without_scripts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    settings.SMTP_HOST = "mail.example.org"
     settings.TIERCEL_MANDATE_REQUIRED = False
     monkeypatch.setattr(nudge, "send", lambda task, *args: True)
     acme, fast = shop(), plan()
