@@ -134,7 +134,7 @@ class Site:
 
     def _forget(self) -> None:
         """The journal is the last fault's too."""
-        self.lab.run("rm -rf /var/lib/tiercel/ops/* /var/lib/tiercel/fences")
+        self.lab.run("cd /var/lib/tiercel && rm -rf ops/* fences owner.json")
 
     def _enrol(self) -> Host:
         """What the enrolment script and then a person do."""
