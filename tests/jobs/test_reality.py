@@ -8,6 +8,7 @@ import pytest
 
 from jobs.models import Kind, State
 from jobs.refresh import refresh
+from storage.agent import hiding
 from storage.agent.boot import boot
 from storage.difference import drift_of_row
 from storage.models import Host, Volume
@@ -58,6 +59,9 @@ def test_settings_forgotten_at_a_restart_are_drift_until_the_boot_unit_ran(
     wish = Wish(GIB, layout="bcache", cache=cache)
     assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
     assert drift_of_row(rows_of([volume])[0]) is None
+    with fake_host.changing() as machine:
+        # Where the distribution's rule registers the volume, and nobody sets it.
+        machine.files.pop(hiding.PATH)
     fake_host.root.reboot()
     assert refresh(enrolled)
     drift = drift_of_row(rows_of([volume])[0])
