@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages lint format clean
+	lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages bench-door lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -31,6 +31,7 @@ help:
 	@echo "make faults    every fault of docs/faults.md, played and written"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
+	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
@@ -155,6 +156,10 @@ bench-jobs: secrets $(STAMPS)/bench
 # The panel's own time for its pages, with 200 hosts and 2,000 volumes. Ends with BENCH {json}.
 bench-pages: services node
 	@exec $(VENV)/python -m tests.bench.pages
+
+# What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
+bench-door: static
+	@exec $(VENV)/python -m tests.bench.door
 
 $(STAMPS)/bench: requirements-bench.txt | $(STAMPS)/venv
 	@$(PYTHON) -m venv --clear .venv-bench

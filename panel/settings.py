@@ -50,6 +50,8 @@ TIERCEL_HOST_KEYS_SECRET_FALLBACKS = env.words("TIERCEL_HOST_KEYS_SECRET_FALLBAC
 # Requests a second that one token, and one address, may send to the API for long.
 TIERCEL_API_TOKEN_RATE = env.whole("TIERCEL_API_TOKEN_RATE", 10, least=1)
 TIERCEL_API_ADDRESS_RATE = env.whole("TIERCEL_API_ADDRESS_RATE", 30, least=1)
+# And forms of the account (a sign-in, a code) that one address may.
+TIERCEL_SIGN_IN_RATE = env.whole("TIERCEL_SIGN_IN_RATE", 2, least=1)
 
 # --- HTTP ---------------------------------------------------------------------------------------
 

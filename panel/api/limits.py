@@ -1,4 +1,5 @@
-"""How many requests one token, one session and one address may send: 429 beyond.
+"""How many requests one token, one session and one address may send: 429 beyond. To the API, and
+what is sent to sign in, whose every try costs a password's digest.
 
 A bucket (GCRA) is one number: the time at which it would be full again. Each process has its own
 buckets, and shares them by Redis, which knows of all processes. Redis only ever takes away from
@@ -22,24 +23,32 @@ from typing import Any, Final
 
 import redis
 from django.conf import settings
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from jobs.address import address_of, network_of
 from panel.api.problem import MEDIA_TYPE, Problem
 from panel.api.resource import id_of
+from panel.gunicorn import threads
+from panel.places import Places
 from panel.tokens import WRITTEN
 
 log = logging.getLogger(__name__)
 
-PATHS: Final = "/api/"
-BURST_SECONDS: Final = 10
+API: Final = "/api/"
+ACCOUNT: Final = "/account/"
+BURST_SECONDS: Final = 5
 """After a pause so many seconds' worth of requests may come at once."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
 MOST_BUCKETS: Final = 10_000
+AT_ONCE: Final = Places(most=threads - 2, most_of_one=4)
+"""Two threads of a process are never the API's. Of one token two may wait, and two work."""
+SIGN_INS_AT_ONCE: Final = Places(most=2, most_of_one=1)
+BUSY: Final = {"Retry-After": "1"}
 REDIS_SECONDS: Final = 0.2
 REDIS_RESTS_SECONDS: Final = 5.0
 PREFIX: Final = "tiercel:limit:"
@@ -182,11 +191,21 @@ class LimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a request to the API, or say how long to wait."""
-        if not request.path.startswith(PATHS):
+        if request.path.startswith(API):
+            buckets, places = buckets_of(request), AT_ONCE
+        elif request.path.startswith(ACCOUNT) and request.method == "POST":
+            buckets, places = [sign_in_bucket(request)], SIGN_INS_AT_ONCE
+        else:
             return self.get_response(request)
-        verdict = LIMITS.judge(buckets_of(request), cost_of(request))
-        answer = self.get_response(request) if not verdict.wait_seconds else _too_many(request)
-        for name, text in verdict.headers.items():
+        verdict = LIMITS.judge(buckets, cost_of(request))
+        headers = verdict.headers
+        if verdict.wait_seconds:
+            answer = _too_many(request)
+        else:
+            with places.one(buckets[-1].name) as has_place:
+                answer = self.get_response(request) if has_place else _too_many(request)
+            headers = headers if has_place else headers | BUSY
+        for name, text in headers.items():
             if name not in answer:
                 answer[name] = text
         return answer
@@ -203,6 +222,12 @@ def buckets_of(request: HttpRequest) -> list[Bucket]:
         digest = hashlib.sha256(sent.encode()).hexdigest()[:32]
         found.append(Bucket(f"token:{digest}", settings.TIERCEL_API_TOKEN_RATE))
     return found
+
+
+def sign_in_bucket(request: HttpRequest) -> Bucket:
+    """That of the address; whose password is tried, and how often, is counted later
+    (`panel.throttle`)."""
+    return Bucket(f"sign-in:{network_of(address_of(request))}", settings.TIERCEL_SIGN_IN_RATE)
 
 
 def _session(request: HttpRequest) -> str:
@@ -223,6 +248,8 @@ def cost_of(request: HttpRequest) -> int:
 
 
 def _too_many(request: HttpRequest) -> HttpResponseBase:
+    if not request.path.startswith(API):
+        return HttpResponse(render_to_string("429.html"), status=429)
     problem = Problem(
         429,
         "too_many_requests",

@@ -4,10 +4,6 @@ so only so many do: the others are answered at once, and told when to ask again.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
 from typing import Final
 
 from rest_framework.request import Request
@@ -17,38 +13,16 @@ from jobs.models import OVER, Job, State
 from panel.api.nouns import job_json, job_url
 from panel.api.resource import Resource, whole
 from panel.gunicorn import threads
+from panel.places import Places
 from storage.access import Person
 
 MAX_SECONDS = 30
 SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 AGAIN_SECONDS: Final = 2
-MOST_WAITING: Final = threads // 2
-MOST_OF_ONE: Final = 2
 
-
-class Places:
-    """Those who wait in this process: half of its threads at most, and two of one token."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._taken: Counter[str] = Counter()
-
-    @contextmanager
-    def one(self, name: str) -> Iterator[bool]:
-        """A place to wait for `name` until the end of the block; False where none is left."""
-        with self._lock:
-            is_free = self._taken.total() < MOST_WAITING and self._taken[name] < MOST_OF_ONE
-            self._taken[name] += is_free
-        try:
-            yield is_free
-        finally:
-            with self._lock:
-                self._taken[name] -= is_free
-                self._taken += Counter()  # forgets who has none
-
-
-PLACES = Places()
+PLACES = Places(most=threads // 2, most_of_one=2)
+"""Half of the threads of a process wait at most, and two for one token."""
 
 
 def seconds(request: Request) -> int:

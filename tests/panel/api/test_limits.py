@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 import redis
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from jobs.address import network_of
-from panel import broker
+from panel import broker, throttle
 from panel.api import limits
-from panel.api.limits import PREFIX, Bucket, Buckets, Limits
+from panel.api.limits import PREFIX, Bucket, Buckets, Limits, buckets_of
+from panel.gunicorn import threads
+from panel.places import Places
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 
@@ -149,6 +152,40 @@ def test_what_somebody_wrote_into_redis_locks_nobody_out_for_longer_than_a_bucke
         client.expire(f"{PREFIX}address:{address}", 60)
     assert get(staff(), address).status_code == 200
     assert 429 in statuses(asking, address, MOST + 5)
+
+
+def test_one_token_does_not_take_all_that_is_at_work_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "AT_ONCE", Places(most=6, most_of_one=4))
+    asking, other = staff(), staff()
+    name = buckets_of(RequestFactory().get(f"{V1}/", headers=asking.headers()))[-1].name
+    with ExitStack() as working:
+        for _ in range(4):
+            assert working.enter_context(limits.AT_ONCE.one(name))
+        refused = get(asking, address)
+        problem(refused, 429, "too_many_requests")
+        assert refused["Retry-After"] == "1"
+        assert get(other, address).status_code == 200
+    assert get(asking, address).status_code == 200
+
+
+def test_two_threads_are_never_the_apis_and_two_at_most_for_signing_in() -> None:
+    assert limits.AT_ONCE.most <= threads - 2 and limits.SIGN_INS_AT_ONCE.most <= threads // 4
+
+
+def test_who_sends_many_sign_ins_is_refused_before_a_password_is_tried(
+    address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TIERCEL_SIGN_IN_RATE = RATE
+    tried: list[object] = []
+    monkeypatch.setattr(throttle, "take", lambda *args: tried.append(args))
+    client, form = Client(REMOTE_ADDR=address), {"login": "ann@example.org", "password": "x"}
+    answers = [client.post("/account/login/", form) for _ in range(MOST + 3)]
+    assert len(tried) <= MOST + 1
+    assert (answers[-1].status_code, answers[0].status_code) == (429, 200)
+    assert int(answers[-1]["Retry-After"]) >= 1
+    assert client.get("/account/login/").status_code == 200
 
 
 def test_a_bucket_fills_at_its_rate() -> None:

@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from panel.api import waiting
-from panel.api.waiting import MOST_OF_ONE, MOST_WAITING, Places
 from panel.gunicorn import threads
 from panel.models import ApiToken
+from panel.places import Places
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff
 from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
+MOST, MOST_OF_ONE = waiting.PLACES.most, waiting.PLACES.most_of_one
 
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch: pytest.MonkeyPatch) -> Places:
-    made = Places()
+    made = Places(most=MOST, most_of_one=MOST_OF_ONE)
     monkeypatch.setattr(waiting, "PLACES", made)
     return made
 
@@ -32,7 +33,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Places:
 def full(places: Places) -> Iterator[None]:
     """Everybody else waits already."""
     with ExitStack() as taken:
-        for n in range(MOST_WAITING):
+        for n in range(MOST):
             assert taken.enter_context(places.one(f"other {n}"))
         yield
 
@@ -45,18 +46,18 @@ def timed(asking: Program, path: str, method: str = "get", body: Any = None) -> 
 
 
 def test_half_of_the_threads_wait_at_most_and_two_of_one_token(places: Places) -> None:
-    assert threads >= 2 * MOST_WAITING
+    assert threads >= 2 * MOST
     with ExitStack() as taken:
         ours = [taken.enter_context(places.one("a")) for _ in range(MOST_OF_ONE + 1)]
         assert ours == [True] * MOST_OF_ONE + [False]
-        others = [taken.enter_context(places.one(f"{n}")) for n in range(MOST_WAITING)]
-        assert sum(ours) + sum(others) == MOST_WAITING
+        others = [taken.enter_context(places.one(f"{n}")) for n in range(MOST)]
+        assert sum(ours) + sum(others) == MOST
     with places.one("a") as has_place:
         assert has_place
 
 
 def test_a_place_is_free_again_after_an_error(places: Places) -> None:
-    for _ in range(2 * MOST_WAITING):
+    for _ in range(2 * MOST):
         with pytest.raises(ValueError, match="no"), places.one("a") as has_place:
             assert has_place
             raise ValueError("no")
