@@ -5,7 +5,8 @@ import os
 bind = f"{os.environ.get('TIERCEL_BIND', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 worker_class = "gthread"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-threads = 8
+# Of these the API has at most three quarters, and whoever waits for a job a third.
+threads = 12
 timeout = 30
 # A heartbeat file on a slow disk can block a worker until the arbiter kills it.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108

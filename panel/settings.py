@@ -48,10 +48,10 @@ TIERCEL_HOST_KEYS_PUBLIC = env.text("TIERCEL_HOST_KEYS_PUBLIC")
 TIERCEL_HOST_KEYS_SECRET = env.text("TIERCEL_HOST_KEYS_SECRET")
 TIERCEL_HOST_KEYS_SECRET_FALLBACKS = env.words("TIERCEL_HOST_KEYS_SECRET_FALLBACKS")
 # Requests a second that one token, and one address, may send to the API for long.
-TIERCEL_API_TOKEN_RATE = env.whole("TIERCEL_API_TOKEN_RATE", 10, least=1)
-TIERCEL_API_ADDRESS_RATE = env.whole("TIERCEL_API_ADDRESS_RATE", 30, least=1)
-# And forms of the account (a sign-in, a code) that one address may.
-TIERCEL_SIGN_IN_RATE = env.whole("TIERCEL_SIGN_IN_RATE", 2, least=1)
+TIERCEL_API_TOKEN_RATE = env.whole("TIERCEL_API_TOKEN_RATE", 5, least=1)
+TIERCEL_API_ADDRESS_RATE = env.whole("TIERCEL_API_ADDRESS_RATE", 20, least=1)
+# And forms of the account (a sign-in, a code) that one address may, in a minute.
+TIERCEL_SIGN_INS_A_MINUTE = env.whole("TIERCEL_SIGN_INS_A_MINUTE", 30, least=1)
 
 # --- HTTP ---------------------------------------------------------------------------------------
 

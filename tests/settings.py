@@ -15,7 +15,7 @@ os.environ["TIERCEL_STAFF_NEED_SECOND_FACTOR"] = "0"
 os.environ["TIERCEL_MANDATE_REQUIRED"] = "0"
 # And the whole run comes from one address: the tests of the limits set their own.
 os.environ.update(TIERCEL_API_TOKEN_RATE="1000000", TIERCEL_API_ADDRESS_RATE="1000000")
-os.environ["TIERCEL_SIGN_IN_RATE"] = "1000000"
+os.environ["TIERCEL_SIGN_INS_A_MINUTE"] = "1000000"
 os.environ["TIERCEL_PUBLIC_URL"] = "http://localhost:8000"
 
 # What the programs that tests start read; pytest itself is told by --ds.

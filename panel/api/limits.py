@@ -40,14 +40,17 @@ log = logging.getLogger(__name__)
 
 API: Final = "/api/"
 ACCOUNT: Final = "/account/"
-BURST_SECONDS: Final = 5
+BURST_SECONDS: Final = 10
+SIGN_IN_BURST_SECONDS: Final = 30
 """After a pause so many seconds' worth of requests may come at once."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
 MOST_BUCKETS: Final = 10_000
-AT_ONCE: Final = Places(most=threads - 2, most_of_one=4)
-"""Two threads of a process are never the API's. Of one token two may wait, and two work."""
-SIGN_INS_AT_ONCE: Final = Places(most=2, most_of_one=1)
+AT_ONCE: Final = Places(most=threads * 3 // 4, most_of_one=3)
+"""Some threads of a process are never the API's. Of one token two may wait while one works, and
+those who may wait and one token together leave places to others."""
+SIGN_INS_AT_ONCE: Final = Places(most=1, most_of_one=1)
+"""A digest of a password keeps a whole core busy."""
 BUSY: Final = {"Retry-After": "1"}
 REDIS_SECONDS: Final = 0.2
 REDIS_RESTS_SECONDS: Final = 5.0
@@ -85,10 +88,11 @@ class Bucket:
 
     name: str
     rate: float
+    burst_seconds: float
 
     @property
     def most(self) -> int:
-        return round(self.rate * BURST_SECONDS)
+        return round(self.rate * self.burst_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class Buckets:
                 max(self._full_at.get(each.name, now), now) - now + cost / each.rate
                 for each in buckets
             ]
-            if max(gaps) <= BURST_SECONDS:
+            if beyond(buckets, gaps) <= 0:
                 for each, gap in zip(buckets, gaps, strict=True):
                     self._full_at[each.name] = now + gap
             if len(self._full_at) > MOST_BUCKETS:
@@ -154,14 +158,16 @@ class Limits:
         all that it holds."""
         cost = min([cost, *(each.most for each in buckets)])
         gaps = self.own.take(buckets, cost)
-        if max(gaps) <= BURST_SECONDS and (shared := self._shared(buckets, cost)):
+        if beyond(buckets, gaps) <= 0 and (shared := self._shared(buckets, cost)):
             gaps = [max(pair) for pair in zip(gaps, shared, strict=True)]
-        tightest = max(range(len(gaps)), key=lambda n: gaps[n])
-        gap, bucket = gaps[tightest], buckets[tightest]
-        wait = max(0.0, gap - BURST_SECONDS)
+        gap, bucket = max(
+            zip(gaps, buckets, strict=True), key=lambda pair: pair[0] - pair[1].burst_seconds
+        )
+        wait = max(0.0, gap - bucket.burst_seconds)
         if wait:  # nothing was taken
             gap -= cost / bucket.rate
-        return Verdict(wait, bucket.most, max(0, int((BURST_SECONDS - gap) * bucket.rate)), gap)
+        left = max(0, int((bucket.burst_seconds - gap) * bucket.rate))
+        return Verdict(wait, bucket.most, left, gap)
 
     def _shared(self, buckets: Sequence[Bucket], cost: int) -> list[float]:
         """The same of Redis' buckets; nothing where Redis does not answer."""
@@ -169,7 +175,7 @@ class Limits:
             return []
         numbers = [cost]
         for each in buckets:
-            numbers += [BURST_SECONDS * 1_000_000, round(1_000_000 / each.rate)]
+            numbers += [round(each.burst_seconds * 1_000_000), round(1_000_000 / each.rate)]
         keys = [PREFIX + each.name for each in buckets]
         try:
             answer: list[bytes] = _script()(keys=keys, args=numbers)
@@ -181,6 +187,11 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+def beyond(buckets: Sequence[Bucket], gaps: Sequence[float]) -> float:
+    """How many seconds too early the request comes, by the bucket that has least left."""
+    return max(gap - each.burst_seconds for each, gap in zip(buckets, gaps, strict=True))
 
 
 class LimitMiddleware:
@@ -215,19 +226,22 @@ def buckets_of(request: HttpRequest) -> list[Bucket]:
     """Those of its address and of its token or session, as they were sent: a wrong token has a
     bucket of its own, and nobody who does not know a token can empty its bucket."""
     network = network_of(address_of(request))
-    found = [Bucket(f"address:{network}", settings.TIERCEL_API_ADDRESS_RATE)]
+    rate = settings.TIERCEL_API_ADDRESS_RATE
+    found = [Bucket(f"address:{network}", rate, BURST_SECONDS)]
     token = WRITTEN.search(request.headers.get("Authorization", ""))
     sent = token[0] if token is not None else _session(request)
     if sent:
         digest = hashlib.sha256(sent.encode()).hexdigest()[:32]
-        found.append(Bucket(f"token:{digest}", settings.TIERCEL_API_TOKEN_RATE))
+        rate = settings.TIERCEL_API_TOKEN_RATE
+        found.append(Bucket(f"token:{digest}", rate, BURST_SECONDS))
     return found
 
 
 def sign_in_bucket(request: HttpRequest) -> Bucket:
     """That of the address; whose password is tried, and how often, is counted later
     (`panel.throttle`)."""
-    return Bucket(f"sign-in:{network_of(address_of(request))}", settings.TIERCEL_SIGN_IN_RATE)
+    name = f"sign-in:{network_of(address_of(request))}"
+    return Bucket(name, settings.TIERCEL_SIGN_INS_A_MINUTE / 60, SIGN_IN_BURST_SECONDS)
 
 
 def _session(request: HttpRequest) -> str:
@@ -248,8 +262,22 @@ def cost_of(request: HttpRequest) -> int:
 
 
 def _too_many(request: HttpRequest) -> HttpResponseBase:
-    if not request.path.startswith(API):
-        return HttpResponse(render_to_string("429.html"), status=429)
+    answer = _problem(request) if request.path.startswith(API) else _page()
+    # A flood is not to flood the log as well.
+    answer._has_been_logged = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _page() -> HttpResponse:
+    return HttpResponse(_text_of_page(), status=429)
+
+
+@cache
+def _text_of_page() -> str:
+    return render_to_string("429.html")
+
+
+def _problem(request: HttpRequest) -> HttpResponse:
     problem = Problem(
         429,
         "too_many_requests",

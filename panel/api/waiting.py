@@ -21,8 +21,8 @@ SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 AGAIN_SECONDS: Final = 2
 
-PLACES = Places(most=threads // 2, most_of_one=2)
-"""Half of the threads of a process wait at most, and two for one token."""
+PLACES = Places(most=threads // 3, most_of_one=2)
+"""A third of the threads of a process wait at most, and two for one token."""
 
 
 def seconds(request: Request) -> int:

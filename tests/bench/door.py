@@ -6,7 +6,7 @@ First the others are alone for a fifth of the time, then with all of these toget
 
 - 40 long-polls for a job that does not end, of 20 tokens, which ask again as they are told to;
 - 200 requests a second of one token, which heeds nothing;
-- 50 sign-in attempts a second, half from one address on one account, half from 16 others on any;
+- 50 sign-in attempts a second, half from one address on one account, half from 4 others on any;
 - 20 browsers with live pages: what those pages poll, as often as they do.
 
 The others are a person who opens pages, a load balancer at /health and a program with a token of
@@ -336,7 +336,7 @@ async def sign_ins(door: Door, world: World, told: Told) -> None:
 
     async def attempt(n: int) -> Answer:
         is_aimed = n % 2 == 0
-        address = "203.0.113.2" if is_aimed else f"100.64.0.{n // 2 % 16}"
+        address = "203.0.113.2" if is_aimed else f"100.64.0.{n // 2 % 4}"
         email = world.email if is_aimed else f"somebody{n}@example.com"
         form = {"login": email, "password": f"guess{n}", "csrfmiddlewaretoken": secret}
         origin = {"Cookie": cookie, "Referer": f"http://localhost:{door.port}/account/login/"}

@@ -45,7 +45,7 @@ def timed(asking: Program, path: str, method: str = "get", body: Any = None) -> 
     return time.monotonic() - began, answer
 
 
-def test_half_of_the_threads_wait_at_most_and_two_of_one_token(places: Places) -> None:
+def test_a_third_of_the_threads_wait_at_most_and_two_of_one_token(places: Places) -> None:
     assert threads >= 2 * MOST
     with ExitStack() as taken:
         ours = [taken.enter_context(places.one("a")) for _ in range(MOST_OF_ONE + 1)]
