@@ -57,6 +57,8 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
 class ForgottenView(PasswordResetView):
     """allauth's; where the panel sends no mail, the page says so and nothing is made."""
 
+    http_method_names = ("get", "head", "post")
+
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         answer: HttpResponse
         if settings.SMTP_HOST:
