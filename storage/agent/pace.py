@@ -14,7 +14,7 @@ CLASSES = len(BOUNDS_NS) + 1
 # What long work takes of the time: at first, at least, and at most where others do I/O.
 FIRST_SHARE = 0.1
 LEAST_SHARE = 0.05
-MOST_SHARE = 0.9
+MOST_SHARE = 0.5
 UNKNOWN_SHARE = 0.5
 # From one turn to the next it becomes at most so many times as much; the second where nobody can
 # tell yet what it brings.

@@ -24,8 +24,10 @@ BEAT_SECONDS = 0.05
 # A turn of work and rest. The kernel's throttle takes up to 0.1 s to be felt.
 TURN_SECONDS = 2.0
 MIRROR_TURN_SECONDS = 4.0
+# Before anything is begun: what the others feel without us.
+FIRST_LOOK_SECONDS = 4.0
 # After work the disk still writes what it was given: that belongs to the work.
-SETTLE_SECONDS = 0.2
+SETTLE_SECONDS = 0.4
 # Others come and go: so many turns later their devices are looked for anew.
 KNOWN_TURNS = 15
 # A look at each costs two ioctls; the busiest tell what the disks are like.
@@ -111,8 +113,8 @@ class Pacer:
     def _turns(self) -> Iterator[float]:
         """The seconds of one phase after the other; `_works` says which it is."""
         if self._devices:
-            yield self._turn_seconds
-        self._finish(self._turn_seconds)
+            yield FIRST_LOOK_SECONDS
+        self._finish(FIRST_LOOK_SECONDS)
         while True:
             share = BLIND_SHARE if self._blind else self._governor.share
             work_seconds = share * self._turn_seconds

@@ -144,6 +144,14 @@ class Host(models.Model):
         return tuple(names) if isinstance(names, list) else ()
 
     @property
+    def others_rise_percent(self) -> int | None:
+        """By how much the p95 of other volumes may rise beside zeroing and moves; None where the
+        host does not say."""
+        policy = self.hello.get("policy")
+        percent = policy.get("others_rise_percent") if isinstance(policy, dict) else None
+        return percent if type(percent) is int else None
+
+    @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)
