@@ -19,7 +19,7 @@ from storage.access import Person
 MAX_SECONDS = 30
 SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
-AGAIN_SECONDS: Final = 2
+AGAIN_SECONDS: Final = 5
 
 PLACES = Places(most=threads // 3, most_of_one=2)
 """A third of the threads of a process wait at most, and two for one token."""
