@@ -1,4 +1,4 @@
-"""LVM's report as the releases of several distributions print it."""
+"""What LVM and lsblk print in the releases of several distributions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import lvm
+from storage.agent import disks, lvm
 from storage.agent.errors import Refusal
 from storage.agent.host import Result
 from tests.contract.client import Agent
@@ -95,3 +95,19 @@ def test_a_warning_before_the_report_is_no_part_of_it() -> None:
 )
 def test_numbers_lists_and_nothing_are_what_older_releases_print(value: object, text: str) -> None:
     assert lvm.flat(value) == text
+
+
+def test_disks_are_the_same_where_lsblk_prints_every_value_as_text(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = recorded("lsblk-2.32.json")
+    monkeypatch.setattr(host, "run", lambda argv, **_: Result(0, text))
+    nvme, lun = disks.disks(host)
+    assert (nvme["rotational"], nvme["read_only"], nvme["size_bytes"]) == (
+        False,
+        False,
+        512110190592,
+    )
+    assert (nvme["model"], nvme["logical_sector_bytes"]) == ("Samsung SSD 970 EVO Plus 500GB", 512)
+    assert (lun["rotational"], lun["read_only"], lun["transport"]) == (True, True, "iscsi")
+    assert (lun["logical_sector_bytes"], lun["serial"]) == (4096, "")
