@@ -142,6 +142,12 @@ class FakeWorld:
                 raise KeyError(lv)
             backing.sequential_cutoff_bytes = 4 << 20
 
+    def begin_without_set(self, lv: str, cset_uuid: str) -> None:
+        with self.host.changing() as machine:
+            machine.backings = [each for each in machine.backings if each.lv.name != lv]
+            machine.csets = [each for each in machine.csets if each.uuid != cset_uuid]
+        self.host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{lv}")
+
     def boot(self) -> tuple[int, str]:
         done, failed = boot(self.host)
         return int(bool(failed)), "\n".join([*done, *failed])

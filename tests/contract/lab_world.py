@@ -273,6 +273,13 @@ class LabWorld:
             "echo 4194304 > /sys/block/$disk/bcache/sequential_cutoff"
         )
 
+    def begin_without_set(self, lv: str, cset_uuid: str) -> None:
+        self.lab.run(
+            f"disk=$(basename $(realpath /dev/vg0/{lv})); cset=/sys/fs/bcache/{cset_uuid}; "
+            f"echo 1 > $cset/stop; while [ -e $cset ] || [ -e /sys/block/$disk/bcache ]; do "
+            f"sleep 0.2; done; echo /dev/vg0/{lv} > /sys/fs/bcache/register_quiet"
+        )
+
     def boot(self) -> tuple[int, str]:
         done = self.lab.run([AGENT, "boot"], check=False)
         return done.returncode, done.stdout + done.stderr

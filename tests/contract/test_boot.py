@@ -30,6 +30,23 @@ def test_settings_that_a_restart_forgets_are_back_after_the_boot_unit(
     assert agent.lv(volume)["bcache"]["sequential_cutoff_bytes"] == 8 * MIB
 
 
+def test_a_device_that_waits_for_its_set_is_there_once_the_boot_unit_brought_it(
+    agent: Agent, world: World
+) -> None:
+    volume = agent.backing()
+    _, uuid = agent.cset(volume)
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+    world.begin_without_set(volume, uuid)
+    waiting = agent.lv(volume)["bcache"]
+    assert (waiting["device"], waiting["cset_uuid"], waiting["state"]) == (None, None, "clean")
+    rc, said = world.boot()
+    assert rc == 0, said
+    back = agent.lv(volume)["bcache"]
+    assert back["cset_uuid"] == uuid and back["device"] is not None
+    assert world.path_of(volume[2:]) == back["device"]
+
+
 def test_each_managed_volume_has_a_path_of_its_own(agent: Agent, world: World) -> None:
     plain = agent.volume()
     assert world.path_of(plain[2:]) == agent.lv(plain)["kname"]

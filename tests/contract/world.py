@@ -89,6 +89,9 @@ class World(Protocol):
     def forget_settings(self, lv: str) -> None:
         """What a restart does to the sequential cutoff of a bcache volume."""
 
+    def begin_without_set(self, lv: str, cset_uuid: str) -> None:
+        """What a restart does that finds a bcache volume before its cache set."""
+
     def boot(self) -> tuple[int, str]:
         """Run the agent as the boot unit does; exit code and what it said."""
 
