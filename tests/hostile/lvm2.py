@@ -6,6 +6,7 @@ import itertools
 import random
 import struct
 import zlib
+from dataclasses import dataclass
 
 from tests.hostile.scenarios import Group, Volume
 
@@ -24,10 +25,30 @@ def fresh_uuid(seed: str) -> str:
     return "-".join(text[a:b] for a, b in itertools.pairwise(ends))
 
 
-def header(group: Group, size_bytes: int, *, vg_uuid: str = "") -> bytes:
+@dataclass(frozen=True)
+class Identity:
+    """The uuids of a group, and of its volumes by their places."""
+
+    vg_uuid: str
+    lv_uuids: tuple[str, ...]
+
+
+def identity(group: Group, like: Identity | None = None) -> Identity:
+    """The uuids that a group gets; those of another as far as it took them over."""
+    own = [
+        each.uuid or fresh_uuid(f"lv {group.name} {each.name} {number}")
+        for number, each in enumerate(group.volumes)
+    ]
+    if like is None:
+        return Identity(fresh_uuid(f"vg {group.name}"), tuple(own))
+    taken = [*like.lv_uuids, *own[len(like.lv_uuids) :]]
+    return Identity(like.vg_uuid, tuple(taken[: len(own)]))
+
+
+def header(group: Group, size_bytes: int, known: Identity | None = None) -> bytes:
     """The first MiB of a physical volume of `size_bytes` that is the whole of a group."""
     pv_uuid = fresh_uuid(f"pv {group.name} {group.partition}")
-    text = _text(group, size_bytes, pv_uuid, vg_uuid or fresh_uuid(f"vg {group.name}"))
+    text = _text(group, size_bytes, pv_uuid, known or identity(group))
     made = bytearray(MIB)
     made[SECTOR : 2 * SECTOR] = _label(pv_uuid, size_bytes)
     made[4096 : 4096 + SECTOR] = _area(len(text), _crc(text))
@@ -60,11 +81,12 @@ def _area(length: int, checksum: int) -> bytes:
     return struct.pack("<I", _crc(checked)) + checked
 
 
-def _text(group: Group, size_bytes: int, pv_uuid: str, vg_uuid: str) -> bytes:
+def _text(group: Group, size_bytes: int, pv_uuid: str, known: Identity) -> bytes:
     extents = (size_bytes - MIB) // (EXTENT_SECTORS * SECTOR)
-    volumes = "".join(_volume(group, each, number) for number, each in enumerate(group.volumes))
+    pairs = zip(group.volumes, known.lv_uuids, strict=True)
+    volumes = "".join(_volume(each, uuid, number) for number, (each, uuid) in enumerate(pairs))
     return (
-        f'{group.name} {{\nid = "{vg_uuid}"\nseqno = 1\nformat = "lvm2"\n'
+        f'{_name(group.name)} {{\nid = "{known.vg_uuid}"\nseqno = 1\nformat = "lvm2"\n'
         f'status = ["RESIZEABLE", "READ", "WRITE"]\nflags = []\n{_tags(group.tags)}'
         f"extent_size = {EXTENT_SECTORS}\nmax_lv = 0\nmax_pv = 0\nmetadata_copies = 0\n"
         f'physical_volumes {{\npv0 {{\nid = "{pv_uuid}"\ndevice = "/dev/vda"\n'
@@ -76,16 +98,42 @@ def _text(group: Group, size_bytes: int, pv_uuid: str, vg_uuid: str) -> bytes:
     ).encode()
 
 
-def _volume(group: Group, volume: Volume, number: int) -> str:
-    uuid = volume.uuid or fresh_uuid(f"lv {group.name} {volume.name} {number}")
-    return (
-        f'{volume.name} {{\nid = "{uuid}"\nstatus = ["READ", "WRITE", "VISIBLE"]\nflags = []\n'
-        f'{_tags(volume.tags)}creation_time = 1\ncreation_host = "guest"\nsegment_count = 1\n'
-        "segment1 {\nstart_extent = 0\nextent_count = 1\n"
-        f'type = "striped"\nstripe_count = 1\nstripes = ["pv0", {number}]\n}}\n}}\n'
+def _volume(volume: Volume, uuid: str, number: int) -> str:
+    shown = '"READ", "WRITE", "VISIBLE"'
+    if volume.layout != "thin,pool":
+        return _section(volume.name, uuid, shown, _striped(number), volume.tags)
+    metadata, data = f"{volume.name}_tmeta", f"{volume.name}_tdata"
+    pool = (
+        f'type = "thin-pool"\nmetadata = "{metadata}"\npool = "{data}"\ntransaction_id = 0\n'
+        'chunk_size = 128\ndiscards = "passdown"\nzero_new_blocks = 1\n'
+    )
+    return _section(volume.name, uuid, shown, pool, volume.tags) + "".join(
+        _section(part, fresh_uuid(f"lv {part}"), '"READ", "WRITE"', _striped(number + place))
+        for place, part in enumerate((metadata, data), start=1)
     )
 
 
+def _section(name: str, uuid: str, status: str, segment: str, tags: tuple[str, ...] = ()) -> str:
+    return (
+        f'{_name(name)} {{\nid = "{uuid}"\nstatus = [{status}]\nflags = []\n'
+        f'{_tags(tags)}creation_time = 1\ncreation_host = "guest"\nsegment_count = 1\n'
+        f"segment1 {{\nstart_extent = 0\nextent_count = 1\n{segment}}}\n}}\n"
+    )
+
+
+def _striped(extent: int) -> str:
+    return f'type = "striped"\nstripe_count = 1\nstripes = ["pv0", {extent}]\n'
+
+
+def _name(name: str) -> str:
+    """LVM's parser takes any text in quotation marks for the name of a section."""
+    return name if name.replace("_", "").isalnum() else _quoted(name)
+
+
 def _tags(tags: tuple[str, ...]) -> str:
-    quoted = [each.replace("\\", "\\\\").replace('"', '\\"') for each in tags]
-    return "tags = [" + ", ".join(f'"{each}"' for each in quoted) + "]\n" if tags else ""
+    return "tags = [" + ", ".join(_quoted(each) for each in tags) + "]\n" if tags else ""
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

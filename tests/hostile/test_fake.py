@@ -9,12 +9,12 @@ import pytest
 from storage.agent import hiding, links
 from storage.agent.boot import boot
 from storage.agent.policy import Policy
-from storage.agent.retirement import NAME_PREFIX
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
 from tests.fake.fixtures import make_fake_host as make_fake_host
 from tests.fake.parts import Written
+from tests.hostile.ending import ends
 from tests.hostile.fake_guest import play
 from tests.hostile.scenarios import EVERY, MARK, Group, Scenario, Superblock
 
@@ -54,23 +54,6 @@ def unharmed(host: FakeHost, agent: Agent, written: Written) -> None:
     assert MARK not in corrections
 
 
-def ends(host: FakeHost, agent: Agent, volume: str, layout: str) -> None:
-    """The volume is retired and destroyed, as a plan for it would have it."""
-    host.save("/etc/tiercel/agent.json", b'{"vgs": ["vg0"], "undo_hours": 0}')
-    key = volume[2:]
-    lv = agent.lv(volume)
-    facts = agent.inventory()
-    is_set = any(cset["lv_uuid"] == lv["uuid"] for cset in facts["csets"])
-    end = {"volume_key": key, "layout": "cset" if is_set else "bcache" if lv["bcache"] else layout}
-    agent.do("volume.retire", {"lv": volume, "retired_name": f"del-{key}", **end})
-    retired = agent.lv(f"del-{key}")
-    assert f"{NAME_PREFIX}{volume}" in retired["tags"]
-    sizes = {"lv_uuid": retired["uuid"], "size_bytes": retired["size_bytes"]}
-    end["layout"] = layout
-    agent.do("volume.destroy", {"lv": f"del-{key}", **sizes, **end}, lv_uuid=retired["uuid"])
-    assert f"del-{key}" not in agent.names()
-
-
 @pytest.mark.parametrize("scenario", EVERY, ids=str)
 def test_a_host_that_hides_guests_is_unharmed(
     host: FakeHost, agent: Agent, scenario: Scenario
@@ -79,7 +62,7 @@ def test_a_host_that_hides_guests_is_unharmed(
     unharmed(host, agent, written)
     assert boot(host)[1] == []
     unharmed(host, agent, written)
-    ends(host, agent, volume, scenario.layout)
+    ends(agent, volume, scenario.layout)
 
 
 @pytest.mark.parametrize("scenario", EVERY, ids=str)
@@ -88,7 +71,7 @@ def test_nor_is_one_that_was_restarted(host: FakeHost, agent: Agent, scenario: S
     host.root.reboot()
     assert boot(host)[1] == []
     unharmed(host, agent, written)
-    ends(host, agent, volume, scenario.layout)
+    ends(agent, volume, scenario.layout)
 
 
 def takes_the_name(scenario: Scenario) -> bool:
@@ -110,7 +93,7 @@ def test_nor_is_one_whose_lvm_looks_into_guests_disks(
     unharmed(host, agent, written)
     assert boot(host)[1] == []
     unharmed(host, agent, written)
-    ends(host, agent, volume, scenario.layout)
+    ends(agent, volume, scenario.layout)
     known = {lv["vg_name"] for lv in agent.inventory()["lvs"]}
     assert known == {"vg0"}
 
@@ -128,7 +111,7 @@ def test_a_group_named_as_the_hosts_is_named_with_its_cure(
     assert reply["error"]["correction"].endswith("agent.pyz hide-guests")
     hiding.hide_guests(host, Policy(("vg0",)))
     unharmed(host, agent, written)
-    ends(host, agent, volume, scenario.layout)
+    ends(agent, volume, scenario.layout)
 
 
 def test_a_rules_file_that_was_poisoned_is_clean_after_the_boot_unit(
@@ -180,4 +163,4 @@ def test_what_the_distribution_registered_before_tiercel_came_is_let_go_of(
         machine.files.pop(hiding.PATH)
     written = play(host, Scenario("", "plain", writes), volume)
     assert written.starts == 1
-    ends(host, agent, volume, "plain")
+    ends(agent, volume, "plain")
