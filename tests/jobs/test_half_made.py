@@ -175,8 +175,9 @@ def test_a_bcache_ready_volume_is_left_between_its_steps(
 ) -> None:
     volume = new_volume(enrolled, "bcache")
     wish = Wish(GIB, layout="bcache")
+    fake_host.fail_next("make-bcache")
     job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
-    cancel_at(monkeypatch, "volume.create", job)
+    cancel_at(monkeypatch, "bcache.format", job)
     run(job)
     (left,) = job.error["residue"]
     assert job.state == State.CANCELLED
