@@ -172,10 +172,10 @@ def _round(host: Host, facts: Facts, kept: Sequence[Kept], done: list[str]) -> l
 
 
 def _left_alone(facts: Facts, lv: Facts, done: list[str]) -> bool:
-    allowed = next(vg["allowed"] for vg in facts["vgs"] if vg["uuid"] == lv["vg_uuid"])
-    if allowed and OURS in lv["tags"]:
+    named = lv["vg_uuid"] in facts["named"]
+    if named and OURS in lv["tags"]:
         return False
-    why = "has lost its tag" if allowed else "is in a VG that root does not allow any more"
+    why = "has lost its tag" if named else "is in a VG that root does not allow any more"
     line = f"{lv['vg_name']}/{lv['name']} {why}: left alone."
     if line not in done:
         done.append(line)

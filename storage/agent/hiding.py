@@ -91,7 +91,7 @@ _END_OF_RULES = 'LABEL="tiercel_end"\n'
 
 
 def rules(facts: Facts, own: Collection[str], held: Collection[str], *, brings_back: bool) -> str:
-    """The rules file. All LVs of the VGs that root allows are taken for guests', but for those in
+    """The rules file. All LVs of the VGs that root names are taken for guests', but for those in
     `held` (uuids) that something of the host stands on and that are not ours. bcache devices are
     guests' but for those that stand on no logical volume and those in `own` (uuids of backing
     devices): where there is none of the latter, also when nothing is known yet. bcache is left to
@@ -100,10 +100,9 @@ def rules(facts: Facts, own: Collection[str], held: Collection[str], *, brings_b
     for lv in facts["lvs"]:
         if lv["uuid"] in held and OURS not in lv["tags"]:
             lines.append(f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", GOTO="tiercel_end"\n')
-    for vg in facts["vgs"]:
-        if vg["allowed"]:
-            plain = vg["uuid"].replace("-", "")
-            lines.append(f'ENV{{DM_UUID}}=="LVM-{plain}*", GOTO="tiercel_type"\n')
+    for uuid in facts["named"]:
+        plain = uuid.replace("-", "")
+        lines.append(f'ENV{{DM_UUID}}=="LVM-{plain}*", GOTO="tiercel_type"\n')
     lines.append(_BCACHE)
     for uuid in sorted(own):
         lines.append(f'ENV{{CACHED_UUID}}=="{uuid}", GOTO="tiercel_end"\n')

@@ -33,7 +33,7 @@ def inventory(host: Host, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy)
     # What is left out is told by hello.
-    del facts["unsound"], facts["guests"]
+    del facts["unsound"], facts["guests"], facts["named"]
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
@@ -87,8 +87,10 @@ def storage(
     host: Host, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
 ) -> Facts:
     """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
-    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. Raises what
-    lvm.read raises for `fresh`, and what dm.caches raises."""
+    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
+    uuids of the others that root names: what was made there is brought back also while other
+    machines may use the group and nothing of it is changed. Raises what lvm.read raises for
+    `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.devices(host)
@@ -122,6 +124,11 @@ def storage(
         "orphans": orphans(report, devices, before, sifted.left_out),
         "unsound": [asdict(each) for each in sifted.unsound],
         "guests": sorted(sifted.guests),
+        "named": [
+            row["vg_uuid"]
+            for row in report.vgs
+            if row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out
+        ],
     }
 
 

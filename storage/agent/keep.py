@@ -148,8 +148,10 @@ def _without(kept: Iterable[Kept], lv_uuid: str) -> tuple[Kept, ...]:
 
 
 def _alive(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
-    """Without volumes that are gone from a VG that is whole; a VG that is away may come back."""
-    whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]}
+    """Without volumes that are gone from a VG that is whole; a VG that is away, or left out, may
+    come back."""
+    left_out = {*facts["guests"], *(each["vg_uuid"] for each in facts["unsound"])}
+    whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]} - left_out
     there = {lv["uuid"] for lv in facts["lvs"]}
     return (each for each in kept if each.lv_uuid in there or each.vg_uuid not in whole)
 

@@ -34,14 +34,13 @@ _LINE = re.compile(
 
 
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
-    """The file for these facts. Only volumes of VGs that root allows get a path: a tag is text that
+    """The file for these facts. Only volumes of VGs that root names get a path: a tag is text that
     whoever wrote the metadata chose. No path for a key that two volumes carry, nor for a volume
     that is at work as a bcache device we did not make. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
-    allowed = {vg["uuid"] for vg in facts["vgs"] if vg["allowed"]}
     found: dict[str, list[str]] = {}
     for lv in facts["lvs"]:
-        key = _key(lv) if lv["vg_uuid"] in allowed else ""
+        key = _key(lv) if lv["vg_uuid"] in facts["named"] else ""
         uuid = backings.get(lv["uuid"], "")
         if key:
             foreign = lv["bcache"] is not None and not uuid

@@ -69,7 +69,8 @@ def is_name_of_ours(name: str) -> bool:
 def unmarked(host: Host, facts: Facts) -> Iterator[tuple[str, Command]]:
     """(VG, command) for each LV that an agent before the mark made and that lacks it. The journal
     has to show the lvcreate that ended well: a request that went on with what it found made
-    nothing."""
+    nothing. Of what is older than the journal only a cache device is told, by its work: its set is
+    in front of the volume whose key it carries."""
     allowed = {vg["uuid"] for vg in facts["vgs"] if vg["allowed"]}
     there = {
         (lv["vg_uuid"], lv["name"]): lv
@@ -88,9 +89,37 @@ def unmarked(host: Host, facts: Facts) -> Iterator[tuple[str, Command]]:
             if lv is None or tag not in lv["tags"] or lv["size_bytes"] != size_bytes:
                 continue
             del there[lv["vg_uuid"], name]
-            mark = _BY_VERB[record["call"]["verb"]]
-            where = f"{lv['vg_name']}/{name}"
-            yield lv["vg_name"], run("mark", "lvchange", "--addtag", mark, where)
+            yield _mark(lv, _BY_VERB[record["call"]["verb"]])
+    at_work = {cset["lv_uuid"]: cset["uuid"] for cset in facts["csets"]}
+    for lv in there.values():
+        if _is_cset_name(lv["name"]) and _serves(lv, at_work.get(lv["uuid"]), facts["lvs"]):
+            yield _mark(lv, MADE_CSET)
+
+
+def _mark(lv: Facts, mark: str) -> tuple[str, Command]:
+    where = f"{lv['vg_name']}/{lv['name']}"
+    return lv["vg_name"], run("mark", "lvchange", "--addtag", mark, where)
+
+
+def _serves(device: Facts, cset_uuid: str | None, lvs: list[Facts]) -> bool:
+    """The set on the device is in front of a managed volume of the same key and group."""
+    keys = [tag for tag in device["tags"] if tag.startswith(volume_tag(""))]
+    return cset_uuid is not None and any(
+        lv["vg_uuid"] == device["vg_uuid"]
+        and {OURS, *keys} <= set(lv["tags"])
+        and lv["bcache"] is not None
+        and lv["bcache"]["cset_uuid"] == cset_uuid
+        for lv in lvs
+        if keys and lv["uuid"] != device["uuid"]
+    )
+
+
+def _is_cset_name(name: str) -> bool:
+    try:
+        PATTERNS[MADE_CSET](name)
+    except ValueError:
+        return False
+    return True
 
 
 def _marks(tags: list[str]) -> list[str]:

@@ -121,8 +121,9 @@ def _seconds(each: dict[str, object]) -> int:
 
 
 def _save(host: Host, noted: dict[str, Since], facts: Facts) -> None:
-    """Without volumes that are gone from a group that is whole."""
-    whole = not any(vg["missing_pv_count"] for vg in facts["vgs"])
+    """Without volumes that are gone, where every group is whole and none is left out."""
+    left_out = facts["guests"] or facts["unsound"]
+    whole = not left_out and not any(vg["missing_pv_count"] for vg in facts["vgs"])
     there = {lv["uuid"] for lv in facts["lvs"]}
     kept = {uuid: each._asdict() for uuid, each in noted.items() if uuid in there or not whole}
     host.save(RETIREMENTS, json.dumps(kept, indent=1).encode() + b"\n")

@@ -89,6 +89,36 @@ def test_what_is_not_ours_any_more_is_left_alone(host: FakeHost, agent: Agent, w
     assert agent.lv(ours)["bcache"] is None
 
 
+def test_a_group_that_is_left_out_for_a_while_is_not_forgotten(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume, _ = cached(agent)
+    with host.changing() as machine:
+        machine.vgs[0].tags.append('odd"tag')
+    boot(host)
+    with host.changing() as machine:
+        machine.vgs[0].tags.clear()
+    assert len(keep.load(host)) == 2
+    host.root.reboot(registers=False)
+    assert boot(host)[1] == []
+    assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
+
+
+def test_a_group_that_other_machines_may_use_is_brought_back_all_the_same(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume, _ = cached(agent)
+    paths = host.machine.files[links.PATH]
+    hidden = host.machine.files[hiding.PATH]
+    with host.changing() as machine:
+        machine.vgs[0].lock_type = "sanlock"
+    assert not agent.vg()["allowed"]
+    host.root.reboot(registers=False)
+    assert boot(host)[1] == []
+    assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
+    assert (host.machine.files[links.PATH], host.machine.files[hiding.PATH]) == (paths, hidden)
+
+
 def test_a_volume_that_is_off_is_waited_for_and_named(host: FakeHost, agent: Agent) -> None:
     ours, _ = cached(agent)
     host.root.reboot(registers=False)

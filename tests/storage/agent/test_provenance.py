@@ -134,6 +134,23 @@ def test_roots_run_marks_what_this_agents_own_journal_says_it_made(
     assert boot(host)[0] == [] or not any("addtag" in line for line in boot(host)[0])
 
 
+def test_a_cache_device_at_work_is_marked_also_where_the_journal_is_too_old(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.backing()
+    cset, uuid = agent.cset(volume)
+    idle, _ = agent.cset(agent.backing())
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+    unmark(host, cset, idle)
+    for op in host.op_ids():
+        host.op_remove(op)
+    done, failed = boot(host)
+    assert failed == []
+    assert f"lvchange --addtag tiercel.made=cset vg0/{cset}" in done
+    assert "tiercel.made=cset" not in host.root.lv(idle).tags
+
+
 def test_what_the_journal_only_went_on_with_is_not_marked(host: FakeHost, agent: Agent) -> None:
     """An older agent took a tagged stranger for what an earlier try had left: it never ran
     lvcreate for it."""
