@@ -1,5 +1,5 @@
-"""`python -m tests.debian`: the Debian packages that the lab and the browser tests need, and the
-lab's image, so that no test's time goes into building it."""
+"""`python -m tests.debian`: the Debian packages that the lab, the browser and the libvirt tests
+need, and the lab's image, so that no test's time goes into building it."""
 
 import os
 import shutil
@@ -9,6 +9,9 @@ import sys
 from tests.browsers import PROGRAMS, program
 from tests.lab import image
 from tests.lab.packages import LabUnavailable, install_packages
+
+# 4 MB to fetch; they start no service.
+LIBVIRT = {"libvirt-daemon": "libvirtd", "libvirt-clients": "virsh"}
 
 
 def install_browser() -> None:
@@ -24,6 +27,17 @@ def install_browser() -> None:
     _apt("update")
     if not any(_apt("install", "-y", "--no-install-recommends", name) for name in PROGRAMS):
         sys.exit(f"apt-get has none of: {', '.join(PROGRAMS)}")
+
+
+def install_libvirt() -> None:
+    """Install what test_real_libvirt.py starts a libvirtd of its own with; it skips without."""
+    lacking = [name for name, file in LIBVIRT.items() if shutil.which(file) is None]
+    if not lacking or os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return
+    print("Installing Debian packages for the tests with libvirt", flush=True)
+    _apt("update")
+    if not _apt("install", "-y", "--no-install-recommends", *lacking):
+        sys.exit(f"apt-get does not install: {', '.join(lacking)}")
 
 
 def _apt(*arguments: str) -> bool:
@@ -52,6 +66,7 @@ def main() -> int:
         if os.geteuid() == 0:
             return 1
     install_browser()
+    install_libvirt()
     return 0
 
 

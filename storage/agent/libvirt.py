@@ -11,6 +11,8 @@ from .host import Host
 
 DOMAINS = ("/etc/libvirt/qemu", "/etc/libvirt/libxl", "/run/libvirt/qemu", "/run/libvirt/libxl")
 POOLS = ("/etc/libvirt/storage", "/run/libvirt/storage")
+# The format of what lies below a snapshot: the guest's disk is what stands on it.
+BACKING = "backing"
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,13 @@ def _domain(root: ElementTree.Element, pools: Mapping[str, str]) -> Iterator[Dom
     for disk in found.iterfind("./devices/disk"):
         source, target = disk.find("source"), disk.find("target")
         path = "" if source is None else _path(source, pools)
+        where = "" if target is None else target.get("dev") or ""
         if path:
-            where = "" if target is None else target.get("dev") or ""
             yield DomainDisk(name, uuid, where, path, _format(disk))
+        for below in disk.iterfind(".//backingStore/source"):
+            path = _path(below, pools)
+            if path:
+                yield DomainDisk(name, uuid, where, path, BACKING)
 
 
 def _path(source: ElementTree.Element, pools: Mapping[str, str]) -> str:

@@ -15,8 +15,17 @@ from .host import Host, MissingTool, TimedOut
 SECONDS = 40.0
 AFTER_IT = "The volume has its new size; the guest is told once this is over."
 NOT_TOLD = "the guest sees the new size at its next start"
-# libvirt's words for another job on the domain or on its disk.
-_BUSY = re.compile(r"state change lock|in use|is busy|block job|does not allow|another job", re.I)
+# libvirt's and QEMU's words for another job on the domain or on its disk.
+_BUSY = re.compile(
+    r"state change lock|in use|is busy|block job|does not allow|another job|permission conflict",
+    re.I,
+)
+_AWAY = re.compile(
+    r"failed to connect|socket is closed|end of file while reading|disconnected from|keepalive",
+    re.I,
+)
+# Nothing runs any more that could be told, or the guest stands on another image now.
+_GONE = re.compile(r"failed to get domain|not assigned to domain|not found in domain", re.I)
 
 
 def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) -> int:
@@ -27,7 +36,7 @@ def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) ->
     job = _job(host, uuid, path)
     if job:
         raise busy(uuid, f"{job} is running", "Wait until it has ended.")
-    seen, wanted = _seen(host, uuid, path), args["size_bytes"]
+    seen, wanted = _seen(host, command, uuid, path), args["size_bytes"]
     if seen == wanted:
         say(f"The domain {uuid} sees {wanted} bytes already.")
         return 0
@@ -38,9 +47,6 @@ def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) ->
     rc, stdout, stderr = _ask(host, uuid, *command.argv[len(VIRSH) :])
     for line in (stdout + stderr).splitlines():
         say(names.quoted(line))
-    if rc != 0 and _BUSY.search(stderr):
-        why = names.quoted(stderr.strip())
-        raise busy(uuid, why, "Wait until what holds it has ended.")
     if rc != 0:
         raise failure.of_command(command, rc, stderr)
     return 0
@@ -61,15 +67,18 @@ def _job(host: Host, uuid: str, path: str) -> str:
     return names.quoted(kind.group(1)).lower() if kind else ""
 
 
-def _seen(host: Host, uuid: str, path: str) -> int | None:
+def _seen(host: Host, command: Command, uuid: str, path: str) -> int | None:
     """The size that the guest sees, in bytes."""
-    _, said, _ = _ask(host, uuid, "domblkinfo", uuid, path)
+    rc, said, stderr = _ask(host, uuid, "domblkinfo", uuid, path)
+    if rc != 0 and not _GONE.search(stderr):
+        raise failure.of_command(command, rc, stderr)
     found = re.search(r"(?m)^Capacity:\s*(\d{1,19})\s*$", said)
     return int(found.group(1)) if found else None
 
 
 def _ask(host: Host, uuid: str, *words: str) -> tuple[int, str, str]:
-    """virsh may be killed at any time: what it asked for is done by libvirt or not at all."""
+    """virsh may be killed at any time: what it asked for is done by libvirt or not at all. Raises
+    Refusal(guest_busy) where libvirt cannot be asked now, or something else holds the domain."""
     try:
         result = host.run([*VIRSH, *words], timeout=SECONDS)
     except MissingTool:
@@ -79,4 +88,9 @@ def _ask(host: Host, uuid: str, *words: str) -> tuple[int, str, str]:
     except TimedOut:
         why = f"libvirt did not answer within {SECONDS:.0f} s"
         raise busy(uuid, why, "Look at libvirtd or virtqemud on the host.") from None
+    if result.rc != 0 and _AWAY.search(result.stderr):
+        raise busy(uuid, "libvirt does not answer", "Start libvirtd or virtqemud on the host.")
+    if result.rc != 0 and _BUSY.search(result.stderr):
+        why = names.quoted(result.stderr.strip())
+        raise busy(uuid, why, "Wait until what holds it has ended.")
     return result.rc, result.stdout, result.stderr

@@ -210,6 +210,11 @@ def mirror_status(machine: Machine) -> Result:
 
 
 VIRSH = ["virsh", "-q", "-c", "qemu:///system"]
+_NO_DISK = {
+    "blockjob": "disk '{}' not found in domain",
+    "domblkinfo": "invalid path {} not assigned to domain",
+    "blockresize": "disk '{}' was not found in the domain config",
+}
 
 
 def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -223,7 +228,7 @@ def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
         return Result(1, "", f"error: failed to get domain '{who}'\n")
     device = next(iter(process.sizes))
     if words and words[0] != device:
-        return Result(1, "", f"error: invalid argument: disk {words[0]} not found\n")
+        return Result(1, "", f"error: invalid argument: {_NO_DISK[command].format(words[0])}\n")
     if command == "domjobinfo":
         operation = f"Operation:        {process.job.title()}\n" if process.job else ""
         kind = "Unbounded" if process.job else "None"
@@ -235,7 +240,7 @@ def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
     if command != "blockresize":
         raise ModelGap(" ".join(argv))
     process.sizes[device] = _bytes(words[1])
-    return Result(0, f"Block device '{words[0]}' is resized\n")
+    return Result(0)
 
 
 def _names(process: Process) -> list[str]:

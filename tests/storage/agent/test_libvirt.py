@@ -57,6 +57,22 @@ def test_only_what_is_called_raw_is_raw(fake_host: FakeHost, disk: str, image: s
     assert [each.format for each in disks(fake_host, disk)] == [image]
 
 
+def test_what_lies_below_a_snapshot_is_its_domains_too(fake_host: FakeHost) -> None:
+    """As libvirt 9.0.0 writes it, also of a domain that is off."""
+    lowest = "<backingStore type='block'><format type='raw'/><source dev='/dev/vg0/web12'/>"
+    disk = (
+        "<driver name='qemu' type='qcow2'/><source file='/tmp/second.qcow2'/>"
+        "<backingStore type='file'><format type='qcow2'/><source file='/tmp/first.qcow2'/>"
+        f"{lowest}<backingStore/></backingStore></backingStore><target dev='vda'/>"
+    )
+    found = [(each.target, each.path, each.format) for each in disks(fake_host, disk)]
+    assert found == [
+        ("vda", "/tmp/second.qcow2", "qcow2"),
+        ("vda", "/tmp/first.qcow2", "backing"),
+        ("vda", "/dev/vg0/web12", "backing"),
+    ]
+
+
 @pytest.mark.parametrize("uuid", ["12", "", "$(id)", UUID.upper().replace("0", "A")])
 def test_what_is_no_uuid_is_none(fake_host: FakeHost, uuid: str) -> None:
     assert [each.uuid for each in disks(fake_host, DISK, uuid)] == [""]

@@ -79,6 +79,57 @@ def test_a_domain_at_work_is_busy_and_says_with_what(told: Told, script: str, wh
     assert caught.value.code == "guest_busy" and caught.value.message.isprintable()
 
 
+# What virsh 9.0.0 with QEMU 7.2 prints (Debian 12); test_real_libvirt.py asks the real ones.
+HELD = "Timed out during operation: cannot acquire state change lock (held by monitor=remote)"
+CONFLICT = "Permission conflict on node 'libvirt-1-format': permissions 'resize' are both required"
+NO_SOCKET = "failed to connect to the hypervisor"
+
+
+def refuses(word: str, stderr: str) -> str:
+    """A virsh whose command `word` fails with these words."""
+    return (
+        f'case "$4" in {word}) echo "error: {stderr}" >&2; exit 1;; '
+        'domjobinfo) echo "Job type: None";; domblkinfo) echo "Capacity: 1024";; esac'
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "stderr"),
+    [
+        ("domjobinfo", HELD),
+        ("blockjob", HELD),
+        ("domblkinfo", HELD),
+        ("blockresize", CONFLICT),
+        ("domjobinfo", NO_SOCKET),
+        ("domblkinfo", NO_SOCKET),
+        ("domblkinfo", "Disconnected from qemu:///system due to keepalive timeout"),
+        ("blockresize", "End of file while reading data: Input/output error"),
+    ],
+)
+def test_a_libvirt_that_cannot_say_now_is_asked_again(told: Told, word: str, stderr: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        told(refuses(word, stderr))
+    assert caught.value.code == "guest_busy"
+
+
+def test_a_size_that_libvirt_cannot_tell_is_no_reason_to_be_done(told: Told) -> None:
+    with pytest.raises(Refusal, match="cannot stat") as caught:
+        told(refuses("domblkinfo", "cannot stat file"))
+    assert caught.value.code == "cmd_failed"
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        f"failed to get domain '{UUID}'",
+        f"invalid argument: invalid path {PATH} not assigned to domain",
+    ],
+)
+def test_a_domain_that_has_left_the_disk_is_not_told(told: Told, stderr: str) -> None:
+    rc, (said,) = told(refuses("domblkinfo", stderr))
+    assert rc == 0 and "not told" in said
+
+
 def test_a_libvirt_that_hangs_is_left_in_time(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virsh, "SECONDS", 0.3)
     begun = time.monotonic()
