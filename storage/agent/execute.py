@@ -176,13 +176,18 @@ class Execution:
             own = waits.kname_at(host, command.argv[-1])
         under = pacer.under(host, self._call, command, own)
         locks = {*under, pacer.ALL_MIRRORS} if command.pace == BY_MIRROR else under
-        with pacer.alone_on(host, locks, self._entry.say, self._go_on) as has_waited:
-            if has_waited:
+        turn = pacer.MIRROR_TURN_SECONDS if command.pace == BY_MIRROR else pacer.TURN_SECONDS
+        while True:
+            with pacer.alone_on(host, locks, self._entry.say, self._go_on) as has_waited:
                 # Whose volume it is, and whether this may still be done, was seen long ago.
-                self._retake()
+                obstacle = self._obstacle() if has_waited else ""
                 self._release()
-            turn = pacer.MIRROR_TURN_SECONDS if command.pace == BY_MIRROR else pacer.TURN_SECONDS
-            yield Pacer(host, under, (own,), self._allowed_percent, turn)
+                if not obstacle:
+                    yield Pacer(host, under, (own,), self._allowed_percent, turn)
+                    return
+            # That may take hours: meanwhile others have the disks.
+            self._retake()
+            self._release()
 
     def _allowed_percent(self) -> int:
         return pacer.allowed(self._host, self._op, policy.load(self._host).others_rise_percent)
@@ -314,24 +319,27 @@ class Execution:
         """Hold the VG again. What took hours is not to be begun anew because others are at work in
         the VG now: they are waited for, however long, until this operation is asked to stop."""
         told = False
-        while True:
-            try:
-                self._acquire(RETAKE_SECONDS)
-                self._recheck()
-                return
-            except LockBusy:
-                why = self._busy().message
-            except Refusal as refusal:
-                if refusal.code not in ("busy", "occupied", "timeout", "stuck"):
-                    raise
-                why = refusal.message
+        while why := self._obstacle():
             self._release()
-            if self._stopping():
-                raise interrupted()
+            self._go_on()
             if not told:
                 self._entry.say(f"Waits: {why}")
             told = True
             self._host.sleep(POLL_SECONDS)
+
+    def _obstacle(self) -> str:
+        """Take the VG, once: what passing thing keeps this operation from going on there, ""
+        where nothing does and the VG is held."""
+        try:
+            self._acquire(RETAKE_SECONDS)
+            self._recheck()
+        except LockBusy:
+            return self._busy().message
+        except Refusal as refusal:
+            if refusal.code not in ("busy", "occupied", "timeout", "stuck"):
+                raise
+            return refusal.message
+        return ""
 
     def _release(self) -> None:
         lock, self._lock = self._lock, None

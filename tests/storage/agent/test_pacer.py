@@ -135,6 +135,34 @@ def test_who_waits_for_a_disk_can_be_stopped(host: FakeHost, agent: Agent) -> No
     assert agent.outcome(first)["state"] == "done"
 
 
+def test_who_waits_for_its_volume_leaves_the_disk_to_others(host: FakeHost, agent: Agent) -> None:
+    volume = agent.volume()
+    pause = host.pause_next("blkdiscard")
+    first = agent.start("volume.create", agent.volume_args())
+    pause.reached.wait(10)
+    move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
+    second = agent.start("volume.move", move)
+    await_line(host, second, "One at a time")
+    with host.changing():
+        host.root.snapshot(volume, "backup", 4 * MIB)
+    pause.resume()
+    assert agent.outcome(first)["state"] == "done"
+    await_line(host, second, "has the snapshot backup")
+    third = agent.do("volume.create", agent.volume_args())
+    assert third["state"] == "done", "the disk is free meanwhile"
+    host.root.remove_lv("backup")
+    with host.changing():
+        host.root.lv(volume).role = "public"
+    assert agent.outcome(second)["state"] == "done"
+
+
+def await_line(host: FakeHost, op: str, words: str) -> None:
+    end = time.monotonic() + 60
+    while not any(words in line["text"] for line in get(host, op, 0)["lines"]):
+        assert time.monotonic() < end, get(host, op, 0)["lines"]
+        time.sleep(0.01)
+
+
 def test_where_nobody_can_tell_what_others_feel_a_quarter_of_the_time_is_taken(
     host: FakeHost, agent: Agent, neighbour: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
