@@ -44,7 +44,8 @@ def is_fastest(step: Step) -> bool:
 
 @register.filter
 def is_flush(step: Step) -> bool:
-    return step.verb in FLUSHES
+    """Dirty data goes to the disk; LVM writes the last of it back while it detaches a cache."""
+    return step.verb in FLUSHES or step.verb == "cache.detach"
 
 
 @register.filter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs import transport
+from jobs import installation, transport
 from jobs.models import VgFence
 from jobs.replies import AgentError
 from storage.models import Host
@@ -18,6 +18,8 @@ def refused(host: Host, verb: str, lv: str) -> AgentError:
     turn = VgFence.objects.filter(vg_uuid=found.vg_uuid).first()
     fence = (turn.fence if turn is not None else 0) + 1
     VgFence.objects.update_or_create(vg_uuid=found.vg_uuid, defaults={"fence": fence})
-    reply = transport.call(host, verb, {"vg": "vg0", "lv": lv}, expect, fence=fence)
+    reply = transport.call(
+        host, verb, {"vg": "vg0", "lv": lv}, expect, fence=fence, panel=installation.named_to(host)
+    )
     assert reply.error is not None, reply.data
     return reply.error

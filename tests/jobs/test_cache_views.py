@@ -166,7 +166,14 @@ def test_a_setting_that_the_kernel_would_not_take_is_an_error(
 def flushing(**pace: int) -> Job:
     there = job(scene(), kind="flush-cache", state="running", lease_owner="w", lease_until=now())
     progress = {"label": "flushed", "done_bytes": GIB, "total_bytes": 4 * GIB, **pace}
-    step(there, state="running", op_id=OP_ID, started_at=now(), progress=progress)
+    step(
+        there,
+        verb="cache.flush",
+        state="running",
+        op_id=OP_ID,
+        started_at=now(),
+        progress=progress,
+    )
     return there
 
 

@@ -28,9 +28,12 @@ FULL = {"code": "cmd_failed", "message": "blkdiscard ended with 1", "correction"
 
 
 class DestroyingAgent(TaggingAgent):
-    """It takes a `volume.destroy` where `before` does not refuse it, and never gets far."""
+    """It takes a `volume.destroy` where `before` does not refuse it, and never gets far. Its host
+    keeps a retired volume for no time."""
 
     def __call__(self, request: dict[str, Any]) -> object:
+        if request.get("verb") == "hello":
+            return {"policy": {"undo_hours": 0}}
         if request.get("verb") != "volume.destroy":
             return super().__call__(request)
         first = self.before.get("volume.destroy")

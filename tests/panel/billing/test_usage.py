@@ -173,9 +173,10 @@ def test_a_month_that_is_over_is_charged_for_what_was_there_then() -> None:
 
 def was(volume: Volume, until: datetime) -> None:
     """The books have the volume as it is now, changed then."""
-    fields = [each.attname for each in Volume._meta.concrete_fields if each.name != "guest"]
-    values = {name: getattr(volume, name) for name in fields}
     events: Any = Volume.pgh_event_model  # type: ignore[attr-defined]
+    noted = {each.attname for each in events._meta.concrete_fields}
+    fields = [each.attname for each in Volume._meta.concrete_fields if each.attname in noted]
+    values = {name: getattr(volume, name) for name in fields}
     with time_machine.travel(until):
         events.objects.create(pgh_label="update", pgh_obj=volume, **values)
 
