@@ -339,7 +339,7 @@ def _lvs(
                 uuid=_lvm_uuid(random),
                 size_bytes=each.cache_bytes,
                 pvs=("md0",),
-                tags=make.tags(each.key),
+                tags=make.tags(each.key, made="cset"),
                 dev=f"253:{500 + n}",
                 kname=f"dm-{500 + n}",
                 **common,

@@ -28,7 +28,7 @@ def pool(
 
 
 def device(name: str = f"s-{OTHER}") -> LogicalVolume:
-    return make.lv(name, tags=make.tags(KEY), size_bytes=20 * GIB, pvs=("md0",))
+    return make.lv(name, tags=make.tags(KEY, made="cset"), size_bytes=20 * GIB, pvs=("md0",))
 
 
 def beside(lv: LogicalVolume, recorded: Wish, *others: LogicalVolume) -> VolumeRow:

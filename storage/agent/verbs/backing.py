@@ -217,6 +217,7 @@ ATTACH = Verb(
     identity=identity,
     todo=_attach_todo,
     state=lambda view, call: [
+        checks.not_hosts_own(view, call, call.args["lv"]),
         has_device(view, call),
         _cset_there(view, call),
         redundant_set(view, call, call.args["cset_uuid"]),

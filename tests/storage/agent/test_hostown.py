@@ -79,6 +79,16 @@ def test_nothing_is_done_to_the_hosts_own_volume(host: FakeHost, agent: Agent) -
             )
 
 
+def test_a_bcache_volume_that_the_host_lives_on_gets_no_cache(host: FakeHost, agent: Agent) -> None:
+    volume = agent.backing()
+    _, uuid = agent.cset(volume)
+    host.root.mount(host.root.device(volume), "/var")
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    with agent.unchanged():
+        attach = {"lv": volume, "cset_uuid": uuid, **wished}
+        assert said(agent, "bcache.attach", attach).startswith("in_use: ")
+
+
 def test_the_hosts_own_volume_is_not_even_tagged(host: FakeHost, agent: Agent) -> None:
     root = host.root.add_lv("root", 64 << 20)
     host.root.mount("/dev/vg0/root", "/")

@@ -165,7 +165,7 @@ def _cache_detach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 
 def _cset_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
-    tags = make.tags(args["volume_key"])
+    tags = make.tags(args["volume_key"], made="cset")
     made = lv or make.lv(args["name"], size_bytes=args["size_bytes"], pvs=args["pvs"], tags=tags)
     assert made.size_bytes == args["size_bytes"] and made.tags == tags
     cset = make.cset(made.uuid, uuid=args["cset_uuid"], size_bytes=made.size_bytes)

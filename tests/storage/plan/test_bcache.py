@@ -10,6 +10,7 @@ from storage.wish import GIB, MIB
 from tests import make
 from tests.storage.plan.case import (
     DEVICE,
+    KEY,
     OTHER,
     OURS,
     READY,
@@ -24,11 +25,12 @@ from tests.storage.plan.case import (
 from tests.storage.plan.model import finish
 
 OTHER_CSET = "7b8d2f5f-1b57-4c0e-8a53-90e54ab1c002"
+MADE = make.tags(KEY, made="cset")
 WRITEBACK = bcached(cache_mode="writeback")
 
 
 def device(name: str = DEVICE, **fields: Any) -> LogicalVolume:
-    return make.lv(name, **{"tags": OURS, "size_bytes": 2 * GIB, "pvs": ("md0",), **fields})
+    return make.lv(name, **{"tags": MADE, "size_bytes": 2 * GIB, "pvs": ("md0",), **fields})
 
 
 def formatted(**fields: Any) -> LogicalVolume:
@@ -263,6 +265,14 @@ def test_an_unregistered_cache_device_goes_where_no_cache_is_wished() -> None:
     lv, left = formatted(), device()
     (step,) = steps(make.facts(lv, left), lv, READY)
     assert (step.verb, "cset_uuid" in step.args) == ("cset.remove", False)
+
+
+@pytest.mark.parametrize("wish", [READY, bcached(name=f"s-{OTHER}", cset_uuid=OTHER_CSET)])
+def test_a_cache_is_not_begun_to_be_removed_where_its_device_lacks_the_mark(wish: Any) -> None:
+    """The agent refuses to remove it: that shows before the cache is flushed and detached."""
+    lv, old = attached(), device(tags=OURS)
+    facts = make.facts(lv, old, csets=(make.cset(old.uuid, backing_count=1),))
+    assert refused(facts, lv, wish) == "not_ours"
 
 
 def test_an_unregistered_leftover_makes_room_and_the_wished_device_is_finished() -> None:

@@ -262,7 +262,7 @@ def test_who_removes_a_cache_gets_no_move_that_nobody_saw(life: Literal["live", 
 
 
 def test_who_removes_a_bcache_from_a_volume_on_ssd_gets_no_move_either() -> None:
-    device = make.lv(f"s-{KEY}", tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
+    device = make.lv(f"s-{KEY}", tags=make.tags(KEY, made="cset"), size_bytes=2 * GIB, pvs=("md0",))
     backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean")
     lv = ours(bcache=backing, segments=(make.segment("md0", size_bytes=8 * GIB),))
     facts = make.facts(lv, device, csets=(make.cset(device.uuid, backing_count=1),))

@@ -14,6 +14,7 @@ from tests import make
 from tests.storage.plan import model
 from tests.storage.plan.case import (
     DEVICE,
+    KEY,
     OTHER,
     OURS,
     POOL,
@@ -43,7 +44,7 @@ def on_bcache(**facts: Any) -> tuple[HostFacts, LogicalVolume]:
 
 def with_bcache(bcache: BcacheBacking, **facts: Any) -> tuple[HostFacts, LogicalVolume]:
     lv = ours(bcache=bcache)
-    device = make.lv(DEVICE, tags=OURS, size_bytes=2 * GIB, pvs=("md0",))
+    device = make.lv(DEVICE, tags=make.tags(KEY, made="cset"), size_bytes=2 * GIB, pvs=("md0",))
     csets = (make.cset(device.uuid, backing_count=1),)
     return make.facts(lv, device, csets=csets, **facts), lv
 
