@@ -18,14 +18,17 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
 
 RULES = "/etc/udev/rules.d/61-tiercel.rules"
 LOCAL = "/etc/lvm/lvmlocal.conf"
+# Without our rules the distribution's own registers the device at once, maybe before we look.
 AGAIN = """
 set -e
 disk=$(basename $(realpath /dev/vg0/{volume}))
-echo 1 > /sys/block/$disk/bcache/stop
-until [ ! -e /sys/block/$disk/bcache ]; do sleep 0.1; done
-echo /dev/vg0/{volume} > /sys/fs/bcache/register_quiet
+bcache=/sys/block/$disk/bcache
+before=$(stat -c %i $bcache)
+echo 1 > $bcache/stop
+until [ "$(stat -c %i $bcache 2>/dev/null)" != $before ]; do sleep 0.1; done
 udevadm settle
-until [ -e /sys/block/$disk/bcache/dev ]; do sleep 0.1; done
+[ -e $bcache ] || echo /dev/vg0/{volume} > /sys/fs/bcache/register_quiet
+until [ -e $bcache/dev ]; do sleep 0.1; done
 udevadm settle
 sleep 4
 """
