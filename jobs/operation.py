@@ -210,7 +210,11 @@ def _since(job: Job, code: str) -> datetime | None:
 
 
 def _is_outnumbered(job: Job, step: Step) -> bool:
-    hello = hosts.ask(job.host, "hello")
+    try:
+        hello = hosts.ask(job.host, "hello")
+    except TransportError:
+        # The next refusal asks again; what broke stands on the host's record.
+        return False
     seen = installation.fences_of(hello.data).get(step.vg_uuid, 0)
     return installation.note_ahead(step.vg_uuid, seen)
 

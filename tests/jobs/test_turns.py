@@ -24,7 +24,7 @@ from tests.jobs.agent import running
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
 from tests.jobs.cachingagent import CACHED, CachingAgent
-from tests.jobs.sshd import Sshd
+from tests.jobs.sshd import Cut, Sshd
 from tests.jobs.test_fallback import before_sending
 from tests.jobs.test_moves import at_once
 from tests.jobs.test_moves import job as job_in
@@ -225,6 +225,17 @@ def test_turns_that_this_panel_never_gave_are_not_climbed_over(
     run(second)
     assert (second.state, second.error["code"]) == (State.FAILED, "turn_unknown")
     assert VgFence.objects.get().fence == 1, "and the next job takes no number either"
+
+
+def test_a_host_that_falls_silent_after_it_refused_a_turn_does_not_break_the_job(
+    job: Job, agent: CachingAgent
+) -> None:
+    agent.fence = 1
+    agent.before["hello"] = lambda request: Cut()
+    run(job)
+    assert (job.state, agent.ran) == (State.WAITING, [])
+    run(job)
+    assert job.state == State.SUCCEEDED
 
 
 def test_who_sends_a_step_is_said_to_an_agent_that_knows_panels(
