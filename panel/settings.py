@@ -183,7 +183,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or place.redis_url
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "panel.cachejson.JsonCache",
         "LOCATION": REDIS_URL,
         # Apart from what an older panel wrote there in its own way.
         "KEY_PREFIX": "json",
