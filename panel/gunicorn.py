@@ -13,3 +13,6 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa:
 accesslog = None
 # Its default lies in the home folder, which one user's checkouts share.
 control_socket_disable = True
+# The panel is mounted nowhere: else whoever sends SCRIPT_NAME through a proxy on this machine says
+# under which path it lies.
+forwarder_headers = ""

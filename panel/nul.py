@@ -35,7 +35,7 @@ class NulMiddleware:
         """Let the view answer; else raise `Http404` or `BadRequest`."""
         if has_nul(kwargs.values()):
             raise Http404
-        if not request.path.startswith(API) and with_nul(request.GET):
+        if not request.path_info.startswith(API) and with_nul(request.GET):
             raise BadRequest
 
 

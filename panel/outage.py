@@ -51,7 +51,7 @@ def is_outage(error: BaseException | None) -> bool:
 def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
     """A page (for programs a problem) that needs neither session nor database."""
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    if request.path.startswith(API):
+    if request.path_info.startswith(API):
         body = {
             "type": "urn:tiercel:problem:unavailable",
             "title": "Service Unavailable",

@@ -61,7 +61,7 @@ class SessionEndMiddleware:
         kwargs: object,
     ) -> None:
         """End the session where its time has come; else note that it is used."""
-        asks_who = getattr(view_func, "login_required", True) or request.path.startswith(API)
+        asks_who = getattr(view_func, "login_required", True) or request.path_info.startswith(API)
         if not asks_who or not isinstance(user := request.user, User):
             return
         now = time.time()
@@ -79,7 +79,7 @@ def _is_of_a_person(request: HttpRequest) -> bool:
     if "HX-Request" in request.headers and "HX-Boosted" not in request.headers:
         return False
     mode = request.headers.get("Sec-Fetch-Mode", "navigate")
-    return mode == "navigate" and not request.path.startswith(API)
+    return mode == "navigate" and not request.path_info.startswith(API)
 
 
 def _begin(*, request: HttpRequest, **given: Any) -> None:

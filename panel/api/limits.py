@@ -202,9 +202,9 @@ class LimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a request to the API, or say how long to wait."""
-        if request.path.startswith(API):
+        if request.path_info.startswith(API):
             buckets, places = buckets_of(request), AT_ONCE
-        elif request.path.startswith(ACCOUNT) and request.method == "POST":
+        elif request.path_info.startswith(ACCOUNT) and request.method == "POST":
             buckets, places = [sign_in_bucket(request)], SIGN_INS_AT_ONCE
         else:
             return self.get_response(request)
@@ -262,7 +262,7 @@ def cost_of(request: HttpRequest) -> int:
 
 
 def _too_many(request: HttpRequest) -> HttpResponseBase:
-    answer = _problem(request) if request.path.startswith(API) else _page()
+    answer = _problem(request) if request.path_info.startswith(API) else _page()
     # A flood is not to flood the log as well.
     answer._has_been_logged = True  # type: ignore[attr-defined]
     return answer

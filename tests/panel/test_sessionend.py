@@ -110,6 +110,11 @@ def test_the_api_is_closed_to_it_too(boss: User) -> None:
     assert aged(boss, began=13 * HOUR, seen=5).get(reverse("api-hosts")).status_code == 401
 
 
+def test_so_is_it_under_a_path_in_front_of_the_panels_own(boss: User) -> None:
+    client = aged(boss, began=13 * HOUR, seen=5)
+    assert client.get(reverse("api-hosts"), SCRIPT_NAME="/x").status_code == 401
+
+
 def test_a_session_that_is_over_is_not_listed(boss: User) -> None:
     for began in (5, 13 * HOUR):
         client = aged(boss, began=began, seen=5)

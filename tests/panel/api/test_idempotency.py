@@ -156,7 +156,8 @@ def test_fifty_parallel_puts_with_one_key_make_one_job() -> None:
     answers = at_once(*[call] * THREADS)
     statuses = Counter(answer.status_code for answer in answers)
     assert Job.objects.count() == 1
-    assert set(statuses) <= {202, 409}
+    # One token has few places at a time: who finds none is refused before the key is looked at.
+    assert set(statuses) <= {202, 409, 429}
     done = [answer for answer in answers if answer.status_code == 202]
     assert {answer.json()["key"] for answer in done} == {Job.objects.get().key}
     assert sum("Idempotency-Replayed" not in answer for answer in done) == 1

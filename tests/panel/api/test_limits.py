@@ -176,6 +176,12 @@ def test_some_threads_are_never_the_apis_and_some_of_its_own_are_left_to_others(
     assert waiting_and_one_token <= limits.AT_ONCE.most - 2
 
 
+def test_a_path_in_front_of_the_panels_own_lifts_no_limit(address: str) -> None:
+    client, headers = Client(REMOTE_ADDR=address, SCRIPT_NAME="/x"), staff().headers()
+    answers = [client.get(f"{V1}/", headers=headers).status_code for _ in range(MOST + 3)]
+    assert (answers[0], answers[-1]) == (200, 429)
+
+
 def test_who_sends_many_sign_ins_is_refused_before_a_password_is_tried(
     address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
