@@ -2,7 +2,8 @@
 
 Root's unit runs it at boot; by hand it may run at any time, for it only adds what is missing. It
 registers the bcache devices that this agent made (keep.py), writes their settings, renews the
-stable paths and the latency histograms. Nothing of it writes to a volume.
+stable paths and the latency histograms, and puts up the throttle that a killed move left. Nothing
+of it writes to a volume.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bcache, keep, links, provenance, undo
+from . import bcache, keep, links, ops, provenance, undo
 from .command import OURS, REGISTER, device
 from .dm import text
 from .errors import Refusal
@@ -60,6 +61,7 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
     done: list[str] = []
     failed: list[str] = []
     try:
+        done += ops.end_throttles(host)
         with host.lock(FILES, FILES_SECONDS):
             done += links.scrub(host)
         failed += _all_back(host, keep.load(host), done)

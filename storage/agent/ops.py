@@ -20,7 +20,7 @@ from .dm import text
 from .errors import Refusal
 from .host import Host, LockBusy
 from .owner import Panel
-from .pacer import FULL, throttle
+from .pacer import FULL, THROTTLE, throttle
 from .protocol import Call
 from .view import View
 
@@ -130,6 +130,20 @@ def listing(host: Host) -> dict[str, Any]:
                 }
             )
     return {"ops": sorted(found, key=lambda each: -int(each["started_ns"]))}
+
+
+def end_throttles(host: Host) -> list[str]:
+    """Judge every operation that puts the throttle of the kernel's mirrors down and up: one that
+    was killed takes it along only when somebody asks for it. What was written, as a shell line; a
+    throttle that no dead operation left is somebody's own."""
+    before = text(host, THROTTLE)
+    for op in host.op_ids():
+        if host.op_marked(op, journal.THROTTLED):
+            record = host.op_load(op)
+            if record is not None and not _is_barred(record):
+                _judge(host, op, record)
+    ended = before != FULL and text(host, THROTTLE) == FULL
+    return [f"echo {FULL} > {THROTTLE}"] if ended else []
 
 
 def _plain(call: Call) -> dict[str, Any]:

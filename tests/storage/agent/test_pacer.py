@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from storage.agent import pacer
+from storage.agent.boot import boot
 from storage.agent.ops import get
 from storage.agent.pace import percentile_ns
 from tests.contract.client import MIB, Agent
@@ -89,9 +90,8 @@ def test_a_move_keeps_the_budget_by_the_throttle_of_the_kernels_mirrors(
     assert host.machine.mirror_throttle == 100
 
 
-def test_a_move_that_was_killed_leaves_nothing_throttled(
-    host: FakeHost, agent: Agent, neighbour: str
-) -> None:
+def killed_move(host: FakeHost, agent: Agent) -> str:
+    """The operation of a pvmove whose unit was killed while the kernel's mirrors rested."""
     volume = agent.volume(size_bytes=BIG)
     host.machine.modules.add("dm_mirror")
     host.cut_next("pvmove")
@@ -101,8 +101,45 @@ def test_a_move_that_was_killed_leaves_nothing_throttled(
     with host.changing() as machine:
         machine.mirror_throttle = 1
     host.advance(60)
+    return op
+
+
+def test_a_move_that_was_killed_leaves_nothing_throttled(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    op = killed_move(host, agent)
     assert get(host, op, 0)["state"] == "interrupted"
     assert host.machine.mirror_throttle == 100
+
+
+def test_the_boot_units_timer_ends_the_throttle_where_nobody_asks_for_a_killed_move(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    killed_move(host, agent)
+    done, failed = boot(host)
+    assert failed == [] and f"echo 100 > {THROTTLE}" in done
+    assert host.machine.mirror_throttle == 100
+    assert boot(host)[0] == []
+
+
+def test_the_boot_units_timer_leaves_the_throttle_to_a_move_that_runs_and_to_a_person(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    volume = agent.volume(size_bytes=BIG)
+    pause = host.pause_next("pvmove")
+    move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
+    op = agent.start("volume.move", move)
+    pause.reached.wait(10)
+    with host.changing() as machine:
+        machine.mirror_throttle = 1
+    boot(host)
+    assert host.machine.mirror_throttle == 1, "the move rests"
+    pause.resume()
+    assert agent.outcome(op)["state"] == "done"
+    with host.changing() as machine:
+        machine.mirror_throttle = 50
+    boot(host)
+    assert host.machine.mirror_throttle == 50, "set by hand"
 
 
 def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent: Agent) -> None:
