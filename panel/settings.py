@@ -195,6 +195,7 @@ CACHES = {
 
 AUTH_USER_MODEL = "panel.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+PASSWORD_HASHERS = ["panel.hashers.BackgroundHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": name}
     for name in (
