@@ -57,7 +57,7 @@ RUBBISH = {
 def world(lab_world: LabWorld) -> Iterator[LabWorld]:
     lab_world.reset()
     yield lab_world
-    lab_world.lab.run("rm -rf /etc/libvirt /run/libvirt /usr/sbin/virsh; rm -f /run/hostile.*")
+    lab_world.lab.run(f"rm -rf /etc/libvirt /run/libvirt /usr/sbin/virsh {QEMU} /run/hostile.*")
     lab_world.reset()
 
 
@@ -71,7 +71,7 @@ def told_to_grow(world: LabWorld, agent: Agent, volume: str) -> dict[str, object
 @contextmanager
 def held(world: LabWorld, command: str) -> Iterator[None]:
     """A process of the guest, as long as the block lasts."""
-    world.lab.run(f"systemd-run -q --unit=guest-web12 --service-type=exec -- {command}")
+    world.lab.run(f"systemd-run -q --collect --unit=guest-web12 --service-type=exec -- {command}")
     try:
         yield
     finally:
@@ -98,6 +98,8 @@ def test_a_libvirt_that_hangs_keeps_nobody_from_the_group(world: LabWorld) -> No
         assert agent.data("op.get", {"op": op, "after": 0})["state"] == "running"
         outcome = agent.outcome(op)
     assert (outcome["state"], outcome["error"]["code"]) == ("failed", "guest_busy")
+    # As long as libvirt has the guest, its disk is in use.
+    world.lab.run("rm -r /etc/libvirt /run/libvirt")
     ends(agent, volume, "plain")
 
 
@@ -120,6 +122,5 @@ def test_a_monitor_that_never_ends_keeps_nobody_from_the_group(
         op = agent.start("guest.resize", {**size, "guests": ["web12"]})
         agent.volume()
         outcome = agent.outcome(op)
-    world.lab.run(["rm", "-f", QEMU])
     assert outcome["state"] == "failed", outcome
     ends(agent, volume, "plain")
