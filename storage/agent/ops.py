@@ -133,9 +133,9 @@ def listing(host: Host) -> dict[str, Any]:
 
 
 def end_throttles(host: Host) -> list[str]:
-    """Judge every operation that puts the throttle of the kernel's mirrors down and up: one that
-    was killed takes it along only when somebody asks for it. What was written, as a shell line; a
-    throttle that no dead operation left is somebody's own."""
+    """Judge every operation that puts the throttle of the kernel's mirrors down and up, also where
+    nobody asks for it: one that was killed may have left it down. What was written, as a shell
+    line. A throttle that no dead operation left is somebody's own."""
     before = text(host, THROTTLE)
     for op in host.op_ids():
         if host.op_marked(op, journal.THROTTLED):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import checks, keep
-from ..command import OURS, Args, volume_tag
+from ..command import MADE_PREFIX, OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
 from ..retirement import WIPING, Retired, retired
@@ -52,6 +52,16 @@ def _this_volume(view: View, call: Call, name: str) -> Check:
                 "not_ours",
                 f"{found['vg_name']}/{name} does not carry the tag of this volume.",
                 "Put it under management first (volume.tag).",
+                subject=lv_subject(call.args["vg"], name),
+            )
+        made = [tag for tag in found["tags"] if tag.startswith(MADE_PREFIX)]
+        if made:
+            # It carries the key of the volume that it was made for.
+            raise Refusal(
+                "not_ours",
+                f"{found['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it beside a "
+                "volume, and it is none itself.",
+                "Remove the cache of that volume, or finish its growth, instead.",
                 subject=lv_subject(call.args["vg"], name),
             )
 

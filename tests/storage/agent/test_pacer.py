@@ -112,7 +112,7 @@ def test_a_move_that_was_killed_leaves_nothing_throttled(
     assert host.machine.mirror_throttle == 100
 
 
-def test_the_boot_units_timer_ends_the_throttle_where_nobody_asks_for_a_killed_move(
+def test_boot_ends_the_throttle_where_nobody_asks_for_a_killed_move(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
     killed_move(host, agent)
@@ -122,7 +122,7 @@ def test_the_boot_units_timer_ends_the_throttle_where_nobody_asks_for_a_killed_m
     assert boot(host)[0] == []
 
 
-def test_the_boot_units_timer_leaves_the_throttle_to_a_move_that_runs_and_to_a_person(
+def test_boot_leaves_the_throttle_to_a_move_that_runs_and_to_a_person(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
     volume = agent.volume(size_bytes=BIG)

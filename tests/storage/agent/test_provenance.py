@@ -109,6 +109,20 @@ def test_a_named_cache_device_that_a_process_holds_is_left_alone(
         assert agent.refused("cset.remove", {"name": cset, "cset_uuid": uuid}) == "in_use"
 
 
+def test_what_tiercel_made_beside_a_volume_is_not_retired_in_its_place(
+    host: FakeHost, agent: Agent
+) -> None:
+    """A cache device and a pool carry the key of their volume."""
+    backing, plain = agent.backing(), agent.volume()
+    beside = [(agent.cset(backing)[0], backing[2:]), (agent.pool(plain), plain[2:])]
+    with host.changing() as machine:
+        machine.csets.clear()
+    for name, key in beside:
+        end = {"volume_key": key, "layout": "plain", "retired_name": f"del-{key}"}
+        with agent.unchanged():
+            assert agent.refused("volume.retire", {"lv": name, **end}) == "not_ours"
+
+
 def unmark(host: FakeHost, *names: str) -> None:
     """As an agent before this version made them."""
     with host.changing():
