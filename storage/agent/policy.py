@@ -29,8 +29,7 @@ class Policy:
     whose tier the operator states (else the kernel's `rotational`, and hardware RAID lies), and
     that survive the loss of a disk though no md array shows it; how many volumes may be destroyed
     in an hour; how many hours a retired volume can be restored; by how many percent the p95 latency
-    of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether what a
-    volume leaves behind (after a move, or in a cache that is removed) is cleared.
+    of the other volumes on a disk may rise while Tiercel zeroes or moves there.
     `broken` says why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
