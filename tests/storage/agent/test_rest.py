@@ -56,7 +56,12 @@ def test_a_program_stands_still_while_it_is_told_to_and_then_ends(tmp_path: Path
 
 
 def test_a_program_that_rests_can_be_told_to_stop(tmp_path: Path) -> None:
-    result = Runner(tmp_path).run(["sleep", "300"], None, stop=lambda: True, rest=lambda: True)
+    # A shell that starts the tests in the background has them ignore it, and their programs too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = Runner(tmp_path).run(["sleep", "60"], None, stop=lambda: True, rest=lambda: True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.rc == -signal.SIGINT
 
 
