@@ -217,10 +217,11 @@ def test_compose_holds_no_secret_and_publishes_only_on_loopback(compose: dict[st
 # --- The documents ------------------------------------------------------------------------------
 
 
-def test_what_the_table_of_the_asvs_names_is_there() -> None:
-    text = (ROOT / "docs" / "asvs.md").read_text()
+@pytest.mark.parametrize(("document", "at_least"), [("asvs.md", 60), ("security.md", 30)])
+def test_what_a_document_of_security_names_is_there(document: str, at_least: int) -> None:
+    text = (ROOT / "docs" / document).read_text()
     named = set(re.findall(r"`((?:panel|jobs|storage|tests|static)/[\w/.]+)(?:::(\w+))?`", text))
-    assert len(named) > 60
+    assert len(named) > at_least
     for path, test in sorted(named):
         assert (ROOT / path).exists(), path
         assert not test or f"def {test}(" in (ROOT / path).read_text(), test
