@@ -16,7 +16,8 @@ from .serve import serve, unreplaced
 LISTS = {command: list_name for list_name, command in PV_LISTS.items()}
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
-    "redundant-pv PV | forget-pv PV | adopt-panel ID | policy | hide-guests | boot]"
+    "redundant-pv PV | forget-pv PV | adopt-panel ID | policy | hide-guests | "
+    "keep-bcache VG/LV | boot]"
 )
 
 
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
             print(owner.adopt(host, rest[0]))
         elif command == "hide-guests" and not rest:
             print(hiding.hide_guests(host, policy.load(host)))
+        elif command == "keep-bcache" and len(rest) == 1:
+            print(admin.keep_bcache(host, rest[0]))
         elif command == "boot" and not rest:
             return _boot(host)
         else:

@@ -1,15 +1,16 @@
-"""What root types on the host about its groups and physical volumes: allow-vg, deny-vg, fast-pv,
-slow-pv, redundant-pv, forget-pv, policy. The panel cannot: sudo admits the agent without arguments
-only."""
+"""What root types on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
+fast-pv, slow-pv, redundant-pv, forget-pv, keep-bcache, policy. The panel cannot: sudo admits the
+agent without arguments only."""
 
 from __future__ import annotations
 
 import json
 
-from . import lvm, policy
+from . import byhand, keep, links, lvm, policy
 from .errors import Refusal
 from .host import Host
 from .inventory import storage
+from .keep import FILES, FILES_SECONDS
 from .names import vg_name
 from .volumes import pv_name
 
@@ -39,6 +40,10 @@ def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
     for vg in facts["vgs"]:
         if vg["name"] == name and not alone:
             policy.check_alone(current, name, vg["sharing"])
+    with host.lock(FILES, FILES_SECONDS):
+        for vg in facts["vgs"]:
+            if vg["name"] == name:
+                byhand.note_all_of(host, facts, vg["uuid"])
     policy.save(host, policy.with_vg(current, name, alone=alone))
     return show(host)
 
@@ -46,6 +51,16 @@ def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
 def deny_vg(host: Host, name: str) -> str:
     policy.save(host, policy.without_vg(_usable(host), name))
     return show(host)
+
+
+def keep_bcache(host: Host, name: str) -> str:
+    """Root says that the bcache at work on VG/LV is the host's own. Raises what byhand.by_root
+    raises."""
+    facts = storage(host, _usable(host))
+    with host.lock(FILES, FILES_SECONDS):
+        byhand.by_root(host, facts, name)
+        links.refresh(host, facts, keep.load(host))
+    return f"The bcache on {name} is the host's own: it comes back after a restart as before."
 
 
 def list_pv(host: Host, list_name: str, name: str) -> str:

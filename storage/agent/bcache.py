@@ -67,15 +67,20 @@ def folder(kname: str) -> str:
     return f"/sys/block/{kname}/bcache"
 
 
+def is_device(kname: str) -> bool:
+    """Whether it is called bcacheN."""
+    return _DEVICE.fullmatch(kname) is not None
+
+
 def devices(host: Host) -> tuple[str, ...]:
     """Every bcacheN that is there."""
-    return tuple(name for name in host.list("/sys/block") if _DEVICE.fullmatch(name))
+    return tuple(name for name in host.list("/sys/block") if is_device(name))
 
 
 def below(host: Host, device: str) -> str | None:
     """kname of the backing device under a bcacheN; None for any other device. Not by `slaves`: the
     cache device is one too."""
-    link = host.link(folder(device)) if _DEVICE.fullmatch(device) else None
+    link = host.link(folder(device)) if is_device(device) else None
     return None if link is None else _owner(link)
 
 
@@ -91,7 +96,7 @@ def other_backings(host: Host, lvs: Collection[str]) -> tuple[Backing, ...]:
     found = [
         _backing(host, name, f"/sys/class/block/{name}/bcache")
         for name in names
-        if _DEVICE.fullmatch(name) is None
+        if not is_device(name)
     ]
     return tuple(each for each in found if each is not None)
 

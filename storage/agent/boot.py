@@ -14,13 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bcache, keep, links, ops, provenance, undo
+from . import bcache, byhand, keep, links, ops, provenance, undo
 from .command import OURS, REGISTER, device
 from .dm import text
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool, TimedOut
 from .inventory import storage
-from .keep import UNIT, Kept
+from .keep import FILES, FILES_SECONDS, UNIT, Kept
 from .policy import load
 from .protocol import Call
 from .retirement import is_retired
@@ -39,10 +39,7 @@ ROUND_SECONDS = 3.0
 REPORT_SECONDS = 30.0
 REPORTED_SECONDS = 240.0
 LOCK_SECONDS = 10.0
-FILES_SECONDS = 120.0
 PASSING = frozenset(("timeout", "stuck", "busy", "cmd_failed"))
-# No VG has such a name: it orders the writers of the two files.
-FILES = "@files"
 
 _DEVICE = re.compile(r"(?m)^dev\.uuid\s+([0-9a-f-]{36})\s*$")
 _CSET = re.compile(r"(?m)^cset\.uuid\s+([0-9a-f-]{36})\s*$")
@@ -69,6 +66,7 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
         with host.lock(FILES, FILES_SECONDS):
             facts = _facts(host)
             keep.note(host, facts)
+            byhand.note(host, facts)
             done += undo.note_all(host, facts)
             done += links.refresh(host, facts, keep.load(host))
         sample(host)
@@ -91,6 +89,8 @@ def remember(view: View, call: Call) -> list[str]:
         return []
     with view.host.lock(FILES, FILES_SECONDS):
         keep.after(view, call)
+        if call.verb == "volume.tag":
+            byhand.note(view.host, view.facts)
         return links.refresh(view.host, view.facts, keep.load(view.host))
 
 
@@ -161,7 +161,7 @@ def _round(host: Host, facts: Facts, kept: Sequence[Kept], done: list[str]) -> l
     ready: dict[str, list[tuple[Facts, Kept]]] = {}
     for each in sorted(kept, key=lambda each: each.kind != "cset"):
         lv = lvs.get(each.lv_uuid)
-        if lv is None or is_retired(lv["tags"]) or _left_alone(facts, lv, done):
+        if lv is None or is_retired(lv["tags"]) or _left_alone(facts, lv, each, done):
             continue
         obstacle = _obstacle(lv)
         if obstacle is None:
@@ -173,10 +173,13 @@ def _round(host: Host, facts: Facts, kept: Sequence[Kept], done: list[str]) -> l
     return missing
 
 
-def _left_alone(facts: Facts, lv: Facts, done: list[str]) -> bool:
+def _left_alone(facts: Facts, lv: Facts, kept: Kept, done: list[str]) -> bool:
     named = lv["vg_uuid"] in facts["named"]
     if named and OURS in lv["tags"]:
         return False
+    if kept.by_hand:
+        # Of a VG that is not named, and of what is switched off, root takes care.
+        return not named or not lv["active"]
     why = "has lost its tag" if named else "is in a VG that root does not allow any more"
     line = f"{lv['vg_name']}/{lv['name']} {why}: left alone."
     if line not in done:
@@ -228,6 +231,9 @@ def _try(host: Host, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing
             REGISTERED_SECONDS,
         )
     except Refusal as refusal:
+        if refusal.code == "stale" and kept.by_hand and OURS not in lv["tags"]:
+            # Root made something else of it.
+            return
         patience_seconds = REGISTERED_SECONDS if refusal.code in PASSING else 0.0
         yield Missing(f"{name}: {refusal.message} {refusal.correction}", patience_seconds)
     except OSError as error:

@@ -22,12 +22,12 @@ from . import (
     waits,
 )
 from .assess import assess, settled
-from .boot import FILES, remember
+from .boot import remember
 from .command import BY_MIRROR, REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
 from .host import Host, LockBusy, MissingTool
-from .keep import SETTERS
+from .keep import FILES, SETTERS
 from .ops import Record, aborted, interrupted
 from .owner import panel_from_json
 from .pacer import BEAT_SECONDS, Pacer, throttling

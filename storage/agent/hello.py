@@ -10,6 +10,7 @@ from . import (
     PROTOCOL,
     VERSION,
     boot,
+    byhand,
     disks,
     fence,
     groups,
@@ -186,6 +187,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
     yield from orphans.of_facts(facts)
     yield from _split_vgs(facts)
     yield from visible.of_facts(host, facts)
+    yield from byhand.problems(host, facts)
     yield from writeback.of_facts(host, facts)
 
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from . import bcache, disks, dm
+from . import bcache, byhand, disks, dm
 from .command import OURS
 from .errors import Refusal
 from .host import Host, MissingTool, TimedOut
 from .inventory import storage
-from .keep import UNIT
+from .keep import UNIT, Kept
 from .policy import AGENT, HIDE, Policy
 from .view import Facts
 
@@ -90,21 +90,39 @@ ENV{ID_FS_TYPE}=="", ENV{ID_FS_TYPE}="tiercel_guest"
 _END_OF_RULES = 'LABEL="tiercel_end"\n'
 
 
-def rules(facts: Facts, own: Collection[str], held: Collection[str], *, brings_back: bool) -> str:
+def rules(
+    facts: Facts,
+    kept: Iterable[Kept],
+    own: Collection[str],
+    held: Collection[str],
+    *,
+    brings_back: bool,
+) -> str:
     """The rules file. All LVs of the VGs that root names are taken for guests', but for those in
-    `held` (uuids) that something of the host stands on and that are not ours. bcache devices are
-    guests' but for those that stand on no logical volume and those in `own` (uuids of backing
-    devices): where there is none of the latter, also when nothing is known yet. bcache is left to
-    the distribution where nobody `brings_back` ours after a restart. Pure."""
+    `held` (uuids) that something of the host stands on and that are not ours, and for the bcache
+    that root made. bcache devices are guests' but for those that stand on no logical volume, or on
+    one of another VG, and those in `own` (uuids of backing devices): where there is none of the
+    latter, also when nothing is known yet. bcache is left to the distribution where nobody
+    `brings_back` ours after a restart. Pure."""
     lines = [_HEAD]
     for lv in facts["lvs"]:
         if lv["uuid"] in held and OURS not in lv["tags"]:
             lines.append(f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", GOTO="tiercel_end"\n')
+    for lv, each in byhand.left_to_udev(facts, kept):
+        match = f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", ENV{{ID_FS_TYPE}}=="bcache", '
+        # blkid's uuid of a cache device is not that of its set, which is what is noted.
+        superblock = f'ENV{{ID_FS_UUID}}=="{each.uuid}", ' if each.kind == "backing" else ""
+        lines.append(f'{match}{superblock}GOTO="tiercel_end"\n')
     for uuid in facts["named"]:
         plain = uuid.replace("-", "")
         lines.append(f'ENV{{DM_UUID}}=="LVM-{plain}*", GOTO="tiercel_type"\n')
     lines.append(_BCACHE)
-    for uuid in sorted(own):
+    elsewhere = {
+        lv["bcache"]["uuid"]
+        for lv in facts["lvs"]
+        if lv["bcache"] is not None and lv["vg_uuid"] not in facts["named"]
+    }
+    for uuid in sorted({*own, *elsewhere}):
         lines.append(f'ENV{{CACHED_UUID}}=="{uuid}", GOTO="tiercel_end"\n')
         lines.append(f'ATTRS{{bcache/backing_dev_uuid}}=="{uuid}", GOTO="tiercel_end"\n')
     if own:
@@ -112,15 +130,16 @@ def rules(facts: Facts, own: Collection[str], held: Collection[str], *, brings_b
     return "".join((*lines, _TAIL, _NO_BCACHE if brings_back else "", _END_OF_RULES))
 
 
-def rules_of(host: Host, facts: Facts) -> str:
-    """The rules file for this host as it is."""
-    held = {
-        lv["uuid"]
-        for lv in facts["lvs"]
-        if lv["kname"] is not None and host.list(f"/sys/block/{lv['kname']}/holders")
-    }
+def rules_of(host: Host, facts: Facts, kept: Sequence[Kept]) -> str:
+    """The rules file for this host as it is. What bcache holds is root's only where that is known,
+    or where nobody can tell."""
+    held = set(byhand.look(host, facts, kept).unclear)
+    for lv in facts["lvs"]:
+        holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
+        if not all(bcache.is_device(each) for each in holders):
+            held.add(lv["uuid"])
     own = {each.uuid for each in own_backings(host)}
-    return rules(facts, own, held, brings_back=host.exists(UNIT))
+    return rules(facts, kept, own, held, brings_back=host.exists(UNIT))
 
 
 def dm_uuid(lv: Facts) -> str:
@@ -208,6 +227,7 @@ def hide_guests(host: Host, policy: Policy) -> str:
     was done. Raises Refusal(unsupported), and what inventory.storage raises; OSError."""
     facts = storage(host, policy)
     said = [*_switch_off(host, facts)]
+    said += [f"{each['message']} {each['correction']}" for each in byhand.problems(host, facts)]
     if hides_guests(host):
         return "\n".join([*said, "LVM on this host looks away from guests' disks already."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")

@@ -1,4 +1,5 @@
-"""What this host has to bring back after a restart: our bcache devices and their settings.
+"""What this host has to bring back after a restart: our bcache devices and their settings, and what
+root made by hand in the groups that root allowed.
 
 bcache keeps its mode in the superblock and forgets everything else at each registration. The file
 is also the list of what may be registered at boot: a tenant who runs make-bcache inside a volume
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import names
@@ -21,6 +22,9 @@ from .view import Facts, View
 
 PATH = "/var/lib/tiercel/tunables.json"
 UNIT = "/etc/systemd/system/tiercel-boot.service"
+# No VG has such a name: it orders the writers of this file and of udev's rules.
+FILES = "@files"
+FILES_SECONDS = 120.0
 
 # Argument of bcache.attach and bcache.set -> its sysfs file.
 SETTINGS = {
@@ -37,13 +41,14 @@ _KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
 @dataclass(frozen=True)
 class Kept:
     """`kind` is "backing" or "cset", `uuid` what bcache itself calls it, `settings` sysfs file ->
-    value to be written."""
+    value to be written. `by_hand`: root made it, not this agent (byhand.py)."""
 
     lv_uuid: str
     vg_uuid: str
     kind: str
     uuid: str
     settings: Mapping[str, str]
+    by_hand: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +57,7 @@ class Kept:
             "kind": self.kind,
             "uuid": self.uuid,
             "settings": dict(self.settings),
+            "by_hand": self.by_hand,
         }
 
 
@@ -88,6 +94,13 @@ def note(host: Host, facts: Facts) -> None:
     or an agent of an earlier release. Raises Refusal or OSError."""
     before = load(host)
     _save(host, before, before, facts)
+
+
+def add(host: Host, made: Iterable[Kept], facts: Facts) -> None:
+    """Keep these, in place of what was noted of the same LVs. Raises Refusal or OSError."""
+    before, fresh = load(host), tuple(made)
+    lvs = {each.lv_uuid for each in fresh}
+    _save(host, before, (*(each for each in before if each.lv_uuid not in lvs), *fresh), facts)
 
 
 def _save(host: Host, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
@@ -133,10 +146,9 @@ def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ..
     known = next((each for each in before if each.lv_uuid == lv["uuid"]), None)
     settings = dict(known.settings) if known is not None else {}
     settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})
-    return (
-        *_without(before, lv["uuid"]),
-        _new(lv, "backing", lv["bcache"]["uuid"], settings),
-    )
+    made = _new(lv, "backing", lv["bcache"]["uuid"], settings)
+    is_roots = known is not None and known.by_hand and call.verb != "bcache.format"
+    return (*_without(before, lv["uuid"]), replace(made, by_hand=is_roots))
 
 
 def _new(lv: Facts, kind: str, uuid: str, settings: Mapping[str, str]) -> Kept:
@@ -170,4 +182,5 @@ def _kept(document: Any) -> Kept:
         document["kind"],
         names.uuid(document["uuid"]),
         settings,
+        document.get("by_hand") is True,
     )

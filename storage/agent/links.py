@@ -9,7 +9,7 @@ the device counts: a tenant can write any superblock into his own volume.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from . import hiding, names
 from .command import FORMAT_BCACHE, OURS
@@ -48,10 +48,10 @@ def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     return HEAD + "".join(lines[0] for _, lines in sorted(found.items()) if len(lines) == 1)
 
 
-def refresh(host: Host, facts: Facts, kept: Iterable[Kept]) -> list[str]:
+def refresh(host: Host, facts: Facts, kept: Sequence[Kept]) -> list[str]:
     """Write both rules files where they differ and let udev make the new paths. Returns what was
     run, as shell lines. Raises OSError."""
-    wanted = {hiding.PATH: hiding.rules_of(host, facts), PATH: rules(facts, kept)}
+    wanted = {hiding.PATH: hiding.rules_of(host, facts, kept), PATH: rules(facts, kept)}
     before = {path: host.read(path) for path in wanted}
     stale = [path for path, text in wanted.items() if before[path] != text.encode()]
     if not stale:

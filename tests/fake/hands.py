@@ -80,6 +80,21 @@ class Hands:
                     pv.device = made
         return made
 
+    def bcache_by_hand(self, lv: str, cache: str | None = None, *, vg: str = "vg0") -> str:
+        """`make-bcache -B` of a volume, and `-C` of another with the first one attached to it; the
+        distribution's rule registers them. What a guest opens."""
+        with self.host.changing() as machine:
+            below, on = self.lv(lv, vg), None if cache is None else self.lv(cache, vg)
+            set_uuid = machine.uuid4()
+            below.signature = Signature(
+                "bcache", machine.uuid4(), set_uuid, data_sectors=16, attached=on is not None
+            )
+            if on is not None:
+                on.signature = Signature("bcache", machine.uuid4(), set_uuid, True, 64 * KIB)
+                bcache.register(machine, on.path)
+            bcache.register(machine, below.path)
+        return self.device(lv, vg)
+
     def attach(self, lv: str, disk: BcacheDisk, mode: str, vg: str = "vg0") -> None:
         """A volume formatted for bcache comes to the cache set of a bcacheN made by hand."""
         backing = self.host.machine.backing(self.lv(lv, vg))

@@ -134,6 +134,8 @@ def _of_volume(lv: Lv, action: str) -> Event:
     held = "" if lv.signature is None else lv.signature.type
     keys = {"SUBSYSTEM": "block", "ACTION": action, "KERNEL": str(lv.kname)}
     env = {"DM_UUID": lv.dm_uuid, "DEVTYPE": "disk", "ID_FS_TYPE": held}
+    if lv.signature is not None:
+        env["ID_FS_UUID"] = lv.signature.uuid
     return Event(keys, env, {"dm/uuid": lv.dm_uuid}, {}, frozenset())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import checks, provenance, room
+from .. import byhand, checks, provenance, room
 from ..command import OURS, ZEROING, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
@@ -95,6 +95,10 @@ TAG = Verb(
         checks.not_hosts_own(view, call, call.args["lv"]),
     ],
     todo=_tag_todo,
-    state=lambda view, call: [_name_of_a_volume(view, call), _one_owner(view, call)],
+    state=lambda view, call: [
+        _name_of_a_volume(view, call),
+        _one_owner(view, call),
+        byhand.is_sure(view, call.args["vg"], call.args["lv"]),
+    ],
     touches=_tag_touches,
 )
