@@ -12,6 +12,7 @@ from storage.beside import leftovers_of
 from storage.facts import LogicalVolume
 from storage.naming import (
     FORMAT_TAG,
+    LEFT_TAG_PREFIX,
     MANAGED_TAG,
     ZEROING_TAG,
     grown_tags,
@@ -164,6 +165,8 @@ def _differences(
     yield from _of_cache(recorded, now, extent_bytes)
     if lv.cache is not None and lv.cache.policy == CLEANER:
         yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
+    if any(tag.startswith(LEFT_TAG_PREFIX) for tag in lv.tags):
+        yield Difference(LEFT_OVER, "nothing", "disk space that is still to be cleared")
     if grown_tags(lv.tags) and lv.bcache is None:
         yield Difference("Guest", "knows its size", "never told that the volume has grown")
     for left in leftovers_of(row, recorded):

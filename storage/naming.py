@@ -22,6 +22,8 @@ MOVING_TAG = "tiercel.moving"
 """On a volume that Tiercel is moving: any other pvmove is somebody else's."""
 PVMOVE_PREFIX = "pvmove"
 """LVM keeps it for the volumes of a pvmove at work."""
+LEFT_TAG_PREFIX = "tiercel.left="
+"""On a volume: extents that it left behind, which are still to be cleared."""
 WIPING_TAG = "tiercel.wiping"
 MADE_TAG_PREFIX = "tiercel.made="
 """What the agent's own lvcreate gives to a pool, a cache device and room, and no other verb to
@@ -58,9 +60,19 @@ def room_name(key: str) -> str:
     return f"x-{key}"
 
 
+def held_name(key: str) -> str:
+    """The LV name of what a volume left behind, while that is cleared."""
+    return f"w-{key}"
+
+
 def is_room_name(name: str) -> bool:
     """True for what `room_name` makes."""
     return name.startswith("x-") and KEY_PATTERN.fullmatch(name[2:]) is not None
+
+
+def is_held_name(name: str) -> bool:
+    """True for what `held_name` makes."""
+    return name.startswith("w-") and KEY_PATTERN.fullmatch(name[2:]) is not None
 
 
 def is_pool_name(name: str) -> bool:
@@ -74,8 +86,14 @@ def is_cache_device_name(name: str) -> bool:
 
 
 def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
-    """True for a cache pool, a cache device or room that the agent made, by its name and mark."""
-    kinds = {"pool": is_pool_name, "cset": is_cache_device_name, "room": is_room_name}
+    """True for a cache pool, a cache device, room, or what is being cleared, that the agent made,
+    by its name and mark."""
+    kinds = {
+        "pool": is_pool_name,
+        "cset": is_cache_device_name,
+        "room": is_room_name,
+        "left": is_held_name,
+    }
     return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
 
 
@@ -83,7 +101,8 @@ def is_reserved_name(name: str) -> bool:
     """True for what Tiercel calls things that are no volume in service."""
     key = name.removeprefix("del-")
     retired = key != name and KEY_PATTERN.fullmatch(key) is not None
-    return retired or is_pool_name(name) or is_cache_device_name(name) or is_room_name(name)
+    beside = (is_pool_name, is_cache_device_name, is_room_name, is_held_name)
+    return retired or any(fits(name) for fits in beside)
 
 
 def volume_tag(key: str) -> str:

@@ -177,6 +177,7 @@ def vg(**fields: Any) -> VolumeGroup:
         "sharing": (),
         "metadata_bytes": 522240,
         "metadata_free_bytes": 517632,
+        "clears_freed": True,
     }
     return VolumeGroup(**{**defaults, **fields})
 

@@ -17,6 +17,7 @@ ABORTABLE = frozenset(
         "cache.detach",
         "cache.flush",
         "guest.resize",
+        "volume.clear",
         "volume.create",
         "volume.destroy",
         "volume.extend",

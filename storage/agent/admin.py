@@ -109,7 +109,8 @@ def show(host: Host) -> str:
     )
     beside = (
         "While it zeroes or moves, the p95 latency of the other volumes on those disks may rise by "
-        f"{current.others_rise_percent} %."
+        f"{current.others_rise_percent} %. What a volume leaves behind after a move, or in a cache "
+        f"that is removed, is {'' if current.clear_freed else 'not '}cleared."
     )
     return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}"
 

@@ -19,6 +19,7 @@ MADE_PREFIX = "tiercel.made="
 MADE_POOL = f"{MADE_PREFIX}pool"
 MADE_CSET = f"{MADE_PREFIX}cset"
 MADE_ROOM = f"{MADE_PREFIX}room"
+MADE_LEFT = f"{MADE_PREFIX}left"
 # Zeroing rests between two of these only.
 ZERO_STEP = "4MiB"
 DATA_OFFSET_SECTORS = 8192

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Callable
 
-from . import growth, retirement
+from . import growth, left, retirement
 from .command import (
     CONGESTION,
     DATA_OFFSET_SECTORS,
@@ -68,7 +68,11 @@ def _pool_create(args: Args) -> tuple[Command, ...]:
 
 
 def _pool_remove(args: Args) -> tuple[Command, ...]:
-    return (_run("remove", "lvremove", "-y", f"{args['vg']}/{args['pool']}"),)
+    vg, pool = args["vg"], args["pool"]
+    remove = _run("remove", "lvremove", "-y", f"{vg}/{pool}")
+    if "lv" not in args:
+        return (remove,)
+    return (left.note(vg, args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")), remove)
 
 
 def _threshold(args: Args) -> list[str]:
@@ -122,8 +126,11 @@ def _cache_flush(args: Args) -> tuple[Command, ...]:
 
 
 def _cache_detach(args: Args) -> tuple[Command, ...]:
-    target = f"{args['vg']}/{args['lv']}"
-    return (_run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),)
+    target, pool = f"{args['vg']}/{args['lv']}", f"{args['pool']}_cpool"
+    return (
+        left.note(args["vg"], args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")),
+        _run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),
+    )
 
 
 def _cache_drop(args: Args) -> tuple[Command, ...]:
@@ -165,6 +172,7 @@ def _cset_remove(args: Args) -> tuple[Command, ...]:
     vg, name = args["vg"], args["name"]
     rest = (
         _run("wipe", "wipefs", "-a", "-t", "bcache", device(vg, name)),
+        zero(device(vg, name)),
         _run("remove", "lvremove", "-y", f"{vg}/{name}"),
     )
     if args.get("cset_uuid") is None:

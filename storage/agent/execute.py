@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from . import (
     failure,
     fence,
     journal,
+    left,
     pacer,
     policy,
     qmp,
@@ -259,6 +261,8 @@ class Execution:
 
         try:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
+            if left.asks(words):
+                words = self._of_host(command)
             # What takes long is watched. Anything else is let end: no further command follows.
             stop = self._aborted if command.watch else None
             result = self._host.run(words, timeout=None, tick=tick, stop=stop, rest=rest)
@@ -278,6 +282,20 @@ class Execution:
             raise failure.of_command(command, result.rc, result.stderr)
         demand_flushed(command, result.stdout + result.stderr)
         return 0
+
+    def _of_host(self, command: Command) -> tuple[str, ...]:
+        """The words that only the host can tell now, and what of it is left alone, said."""
+        vg_uuid, args = self._call.expect["vg_uuid"], self._call.args
+        words, skipped = self._patiently(
+            lambda view: (
+                tuple(left.filled(view.host, vg_uuid, args, command.argv)),
+                left.not_cleared(view.host, vg_uuid, args, command.argv),
+            )
+        )
+        self._entry.say(f"$ {shlex.join(words)}")
+        if skipped:
+            self._entry.say(skipped)
+        return words
 
     def _question(self, name: str) -> Callable[[], Progress] | None:
         return WAITS[name].begin(self._host, self._call.args) if name else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Callable
 
+from . import left
 from .command import (
     BY_MIRROR,
     MADE_ROOM,
@@ -103,6 +104,7 @@ def volume_move(args: Args) -> tuple[Command, ...]:
     to = [f"/dev/{pv}" for pv in args["to_pvs"]]
     words = ("pvmove", "-i", POLL_SECONDS, "--atomic", "-n", name)
     return (
+        left.note(args["vg"], args["lv"], (args["lv"],), args["from_pvs"]),
         run("mark", "lvchange", "--addtag", MOVING, name),
         *(
             replace(
@@ -130,5 +132,6 @@ BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     "volume.extend": volume_extend,
     "guest.resize": guest_resize,
     "volume.move": volume_move,
+    "volume.clear": left.volume_clear,
     "move.abort": move_abort,
 }

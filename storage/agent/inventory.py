@@ -232,6 +232,7 @@ def _vg(host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted
         "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
         "sharing": others,
         "alone": alone,
+        "clears_freed": policy.clear_freed,
         "lock_type": printable(row["vg_lock_type"]),
         "system_id": printable(row["vg_systemid"]),
         "exported": lvm.flag(row["vg_exported"]),

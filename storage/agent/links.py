@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from . import hiding, names
-from .command import FORMAT_BCACHE, OURS
+from .command import FORMAT_BCACHE, MADE_LEFT, OURS
 from .host import Host, MissingTool, TimedOut
 from .keep import Kept
 from .view import Facts
@@ -112,7 +112,7 @@ def _key(lv: Facts) -> str:
     keys = [tag[len(_TAG) :] for tag in lv["tags"] if tag.startswith(_TAG)]
     if OURS not in lv["tags"] or "public" not in lv["role"] or len(keys) != 1:
         return ""
-    beside = lv["name"].startswith(BESIDE)
+    beside = lv["name"].startswith(BESIDE) or MADE_LEFT in lv["tags"]
     if beside or FORMAT_BCACHE in lv["tags"]:
         return ""
     try:

@@ -40,6 +40,7 @@ class Policy:
     destroy_per_hour: int = 5
     undo_hours: int = 24
     others_rise_percent: int = 20
+    clear_freed: bool = True
     broken: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -52,6 +53,7 @@ class Policy:
             "destroy_per_hour": self.destroy_per_hour,
             "undo_hours": self.undo_hours,
             "others_rise_percent": self.others_rise_percent,
+            "clear_freed": self.clear_freed,
         }
 
 
@@ -75,6 +77,7 @@ def load(host: Host) -> Policy:
             _number(document, "destroy_per_hour", names.integer(0, 1000)),
             _number(document, "undo_hours", names.integer(0, 24 * 365)),
             _number(document, "others_rise_percent", names.integer(1, 1000)),
+            _flag(document, "clear_freed"),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Policy(broken=str(error))
@@ -93,6 +96,13 @@ def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> 
         return check(value)
     except ValueError as error:
         raise ValueError(f"{key} must be {error}") from None
+
+
+def _flag(document: dict[str, Any], key: str) -> bool:
+    value = document.get(key, getattr(Policy(), key))
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false")
+    return value
 
 
 def save(host: Host, policy: Policy) -> None:

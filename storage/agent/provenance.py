@@ -1,5 +1,6 @@
-"""What this agent made beside a volume: a cache pool, a cache device, room to grow into. Such an LV
-carries a mark that only the agent's own lvcreate gives; without it nothing is removed."""
+"""What this agent made beside a volume: a cache pool, a cache device, room to grow into, what it
+left behind while that is cleared. Such an LV carries a mark that only the agent's own lvcreate
+gives; without it nothing is removed."""
 
 from __future__ import annotations
 
@@ -7,7 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import names
-from .command import MADE_CSET, MADE_POOL, MADE_PREFIX, MADE_ROOM, OURS, Command, run, volume_tag
+from .command import (
+    MADE_CSET,
+    MADE_LEFT,
+    MADE_POOL,
+    MADE_PREFIX,
+    MADE_ROOM,
+    OURS,
+    Command,
+    run,
+    volume_tag,
+)
 from .errors import Refusal
 from .host import Host
 from .view import Check, Facts, View, lv_subject
@@ -16,11 +27,13 @@ WHAT = {
     MADE_POOL: "a cache pool",
     MADE_CSET: "the cache device of a bcache volume",
     MADE_ROOM: "room for a volume to grow into",
+    MADE_LEFT: "what a volume left behind, to be cleared",
 }
 PATTERNS = {
     MADE_POOL: names.made("c"),
     MADE_CSET: names.made("s"),
     MADE_ROOM: names.made("x"),
+    MADE_LEFT: names.made("w"),
     "retired": names.made("del"),
 }
 _BY_VERB = {"pool.create": MADE_POOL, "cset.create": MADE_CSET, "volume.extend": MADE_ROOM}

@@ -116,6 +116,9 @@ MUTATING: Mapping[str, Shape] = {
         {"lv": names.lv_name, "from_pvs": names.devices, "to_pvs": names.devices},
         expects="lv_uuid",
     ),
+    "volume.clear": _shape(
+        {"lv": names.lv_name, "volume_key": names.volume_key}, expects="lv_uuid"
+    ),
     "move.abort": _shape({"lv": names.lv_name, "pv": names.device}, expects="lv_uuid"),
     "pool.create": _shape(
         {
@@ -126,7 +129,8 @@ MUTATING: Mapping[str, Shape] = {
             "volume_key": names.volume_key,
         }
     ),
-    "pool.remove": _shape({"pool": names.made("c")}, expects="lv_uuid"),
+    # `lv`: the volume it was made for, which what it held is noted on.
+    "pool.remove": _shape({"pool": names.made("c")}, {"lv": names.lv_name}, expects="lv_uuid"),
     "cache.attach": _shape(
         {"lv": names.lv_name, "pool": names.made("c"), "mode": _mode},
         {"migration_threshold": _threshold},

@@ -12,6 +12,7 @@ from .dm import SECTOR
 from .errors import Refusal
 from .growth import room_name
 from .host import Host
+from .left import held_name
 from .pace import Fall, Others, Pace
 
 UNFLUSHED = "flush for failed cache"
@@ -81,7 +82,8 @@ def _rising(host: Host, label: str, ask: Callable[[], tuple[int, int]]) -> Calla
 def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
     """Sectors written by dm-N since the start: field 7 of its stat file."""
     stat = f"/sys/block/{kname(host, args)}/stat"
-    total = args["size_bytes"]
+    size = dm.text(host, f"/sys/block/{kname(host, args)}/size")
+    total = args["size_bytes"] if "size_bytes" in args else int(size or 0) * SECTOR
     first = _written(host, stat)
 
     def ask() -> tuple[int, int]:
@@ -205,6 +207,10 @@ def _room_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
     return _zeroed(host, {**args, "lv": room_name(args), "size_bytes": more})
 
 
+def _left_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+    return _zeroed(host, {"vg": args["vg"], "lv": held_name(args)})
+
+
 def _moved(host: Host, args: Args) -> Callable[[], Progress]:
     return _rising(host, "moved", mirror.follow(host, lambda: kname(host, args)))
 
@@ -212,6 +218,7 @@ def _moved(host: Host, args: Args) -> Callable[[], Progress]:
 WAITS: Mapping[str, Wait] = {
     "zeroed": Wait(_zeroed, None),
     "room_zeroed": Wait(_room_zeroed, None),
+    "left_zeroed": Wait(_left_zeroed, None),
     "moved": Wait(_moved, None),
     "flushed": Wait(_flushed, None),
     "bcache_flushed": Wait(_bcache_flushed, None),

@@ -24,7 +24,8 @@ class VolumeGroup:
     """`allowed` says whether root on the host lets Tiercel change this group. `sharing` says why
     other machines may use it too, None where an older agent does not know, and `alone` that root
     says none does. LVM's text about the group may take `metadata_bytes` in all, of which
-    `metadata_free_bytes` are left; None where an older agent does not say."""
+    `metadata_free_bytes` are left; None where an older agent does not say.
+    `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot."""
 
     uuid: str
     name: str
@@ -44,6 +45,7 @@ class VolumeGroup:
     partial: bool = False
     metadata_bytes: int | None = None
     metadata_free_bytes: int | None = None
+    clears_freed: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.extent_bytes:

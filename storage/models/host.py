@@ -152,6 +152,13 @@ class Host(models.Model):
         return percent if type(percent) is int else None
 
     @property
+    def clears_freed(self) -> bool | None:
+        """Whether what a volume leaves behind is cleared; None where the host does not say."""
+        policy = self.hello.get("policy")
+        clears = policy.get("clear_freed") if isinstance(policy, dict) else None
+        return clears if type(clears) is bool else None
+
+    @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

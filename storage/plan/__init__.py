@@ -45,6 +45,7 @@ def plan(
         else:
             lvmcache.shape(draft)
         growth.move(draft)
+        growth.clear(draft)
     occupied.forget_mark(draft)
     if draft.steps:
         occupied.spare_the_host(draft)

@@ -295,11 +295,13 @@ def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> No
                 "If it is left over from a Tiercel before version 0.3, root marks it on the host: "
                 f"lvchange --addtag {MADE_TAG_PREFIX}cset {where}; then refresh the host.",
             )
+        clearing = "Write zeros over" if draft.vg.clears_freed else "Remove"
         named: dict[str, Any] = {} if cset is None else {"cset_uuid": cset.uuid}
         draft.add_beside(
             "cset.remove",
-            f"Remove the cache device {lv.name} and free its SSD space",
+            f"{clearing} the cache device {lv.name} and free its SSD space",
             uuid=lv.uuid,
+            polled=True,
             name=lv.name,
             **named,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from storage.agent.left import ranges
 from storage.facts import HostFacts, LogicalVolume
 from storage.plan.draft import DIRTY_LIMIT_BYTES, Step, Target
 from storage.plan.lvmcache import SPARE_ROLE
@@ -29,6 +30,7 @@ SECONDS: dict[str, tuple[float, float]] = {
     "volume.tag": (1, 1),
     "volume.extend": (3, 1),
     "volume.move": (4, 2),
+    "volume.clear": (4, 2),
     "move.abort": (3, 2),
     "volume.retire": (3, 1),
     "volume.restore": (3, 1),
@@ -108,7 +110,7 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
     dirty_bytes = _dirty(lv)
     costs = []
     for step in steps:
-        costs.append(_step(facts, target, lv, step, dirty_bytes))
+        costs.append(_step(facts, target, lv, step, steps, dirty_bytes))
         if step.verb in ("cache.flush", "bcache.flush", "cache.detach", "bcache.detach"):
             dirty_bytes = min(dirty_bytes, int(step.args.get("dirty_limit_bytes", 0)))
     if [step.verb for step in steps] == [TAG]:
@@ -129,7 +131,12 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
 
 
 def _step(
-    facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step, dirty_bytes: int
+    facts: HostFacts,
+    target: Target,
+    lv: LogicalVolume | None,
+    step: Step,
+    steps: Sequence[Step],
+    dirty_bytes: int,
 ) -> StepCost:
     seconds, locked = SECONDS.get(step.verb, UNKNOWN)
     flush_seconds = dirty_bytes / _flush_speed(lv)
@@ -140,6 +147,8 @@ def _step(
         limit = int(step.args.get("dirty_limit_bytes", DIRTY_LIMIT_BYTES))
         rest = min(dirty_bytes, limit) / _flush_speed(lv)
         seconds, locked = seconds + rest, locked + rest
+    elif step.verb == "volume.clear":
+        seconds += _cleared_seconds(facts, target, lv, steps)
     elif step.verb == "volume.move":
         seconds += (lv.size_bytes if lv is not None else 0) / MOVE
     else:
@@ -167,6 +176,28 @@ def _zeroed_bytes(lv: LogicalVolume | None, step: Step) -> int:
     if step.verb == "volume.destroy":
         return lv.size_bytes if lv is not None else int(step.args.get("size_bytes", 0))
     return 0
+
+
+def _cleared_seconds(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+) -> float:
+    """Over what the steps leave and what was left before; it may be less by then."""
+    extent_bytes = getattr(facts.vg(target.vg_uuid), "extent_bytes", 0)
+    disks = {pv.uuid: pv.name for pv in facts.pvs}
+    tags = lv.tags if lv is not None else ()
+    places = [
+        (disks.get(pv, ""), (last - first + 1) * extent_bytes) for pv, first, last in ranges(tags)
+    ]
+    for step in steps:
+        if step.verb == "volume.move" and lv is not None:
+            places.append((step.args["from_pvs"][0], lv.size_bytes))
+        elif step.verb in ("cache.detach", "pool.remove"):
+            on = lv.cache.pvs if lv is not None and lv.cache is not None else ()
+            places.append((on[0] if on else "", _ssd_freed(facts, target, lv, step)))
+    return sum(
+        size_bytes / (ZERO_FAST if _is_fast(facts, target, (disk,)) else ZERO_SLOW)
+        for disk, size_bytes in places
+    )
 
 
 def _zero_speed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:

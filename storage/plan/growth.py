@@ -7,12 +7,16 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from storage.agent.left import TEXT_BYTES as NOTE_BYTES
 from storage.agent.names import guest as guest_name
 from storage.agent.versions import missing_feature
 from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
+    LEFT_TAG_PREFIX,
     MANAGED_TAG,
     grown_tags,
+    held_name,
+    is_made_beside,
     room_name,
     size_known_to_guest,
     tagged_volume_key,
@@ -125,6 +129,42 @@ def tidy(draft: Draft, lv: LogicalVolume) -> None:
     left = left_room(draft)
     if left is not None:
         _tidy(draft, lv, left)
+
+
+LEAVES = frozenset({"volume.move", "cache.detach", "pool.remove"})
+"""Verbs after which data of the volume is where nothing of it lies any more."""
+
+
+def clear(draft: Draft) -> None:
+    """Zeros over what the volume leaves by the steps so far, and over what it left before, as its
+    tags say. None where the host's policy says so, or its agent is older and has no verb for it."""
+    lv, vg = draft.lv, draft.vg
+    # A lost cache is given up while its disk is missing; LVM lets nothing else be done then.
+    is_lost = any(step.verb == "cache.drop" for step in draft.steps)
+    if lv is None or not vg.clears_freed or is_lost:
+        return
+    # The agent notes nothing where LVM's text about the group has no room for that.
+    free_bytes = vg.metadata_free_bytes
+    is_full = vg.metadata_bytes and free_bytes is not None and free_bytes < NOTE_BYTES
+    leaves = not is_full and any(step.verb in LEAVES for step in draft.steps)
+    if leaves or held_of(draft) is not None or _notes(lv):
+        draft.add(
+            "volume.clear",
+            "Write zeros over the disk space that the volume left behind",
+            polled=True,
+            volume_key=draft.target.volume_key,
+        )
+
+
+def _notes(lv: LogicalVolume) -> bool:
+    return any(tag.startswith(LEFT_TAG_PREFIX) for tag in lv.tags)
+
+
+def held_of(draft: Draft) -> LogicalVolume | None:
+    """What the volume left behind and an earlier attempt reserved to clear it, by its name and
+    mark."""
+    held = draft.facts.lv_named(draft.vg.uuid, held_name(draft.target.volume_key))
+    return held if held is not None and is_made_beside(held.name, held.tags) else None
 
 
 def left_room(draft: Draft) -> LogicalVolume | None:

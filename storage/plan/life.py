@@ -92,6 +92,7 @@ def _retire(draft: Draft, lv: LogicalVolume) -> None:
         lvmcache.shape(draft)
     elif lv.bcache is not None:
         bcache.shape(draft)
+    growth.clear(draft)
     name = retired_name(draft.target.volume_key)
     draft.add(
         "volume.retire",
@@ -109,6 +110,7 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
             f"{lv.vg_name}/{lv.name} is not retired.",
             "Retire it first: what may be in use is never destroyed.",
         )
+    growth.clear(draft)
     draft.add(
         "volume.destroy",
         f"Overwrite {lv.vg_name}/{lv.name} with zeros and remove it, for good",

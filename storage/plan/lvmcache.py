@@ -298,9 +298,16 @@ def unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
 
 def _remove_pools(draft: Draft, keep: str | None) -> None:
     """What an earlier, broken attempt left of this volume's pools."""
+    # An older agent cannot note what it held.
+    is_noted = draft.lv is not None and draft.vg.clears_freed is not None
+    noted: dict[str, Any] = {"lv": draft.lv_name} if is_noted else {}
     for lv in unattached_pools(draft):
         if lv.name != keep:
             draft.add_beside(
-                "pool.remove", f"Remove the unused pool {lv.name}", uuid=lv.uuid, pool=lv.name
+                "pool.remove",
+                f"Remove the unused pool {lv.name}",
+                uuid=lv.uuid,
+                pool=lv.name,
+                **noted,
             )
             draft.free(lv)

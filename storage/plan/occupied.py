@@ -9,6 +9,7 @@ from storage.facts import LogicalVolume, Work
 from storage.naming import MOVING_TAG, PVMOVE_PREFIX
 from storage.plan.draft import Draft, Refused
 
+CLEAR = "volume.clear"
 MOVES = frozenset({"volume.move", "move.abort"})
 NEEDS_PLACE = MOVES | {
     "volume.extend",
@@ -19,6 +20,7 @@ NEEDS_PLACE = MOVES | {
     "cache.flush",
     "cache.detach",
     "cache.drop",
+    CLEAR,
 }
 """Verbs that have LVM change where the volume lies, what stands in front of it, or that it is."""
 
@@ -65,7 +67,7 @@ def forget_mark(draft: Draft) -> None:
     """Take off the mark that a move of ours left, unless it is to go on."""
     lv = draft.lv
     is_left = lv is not None and MOVING_TAG in lv.tags and work_at(draft, lv) is None
-    if lv is None or not is_left or any(step.verb in NEEDS_PLACE for step in draft.steps):
+    if lv is None or not is_left or any(step.verb in NEEDS_PLACE - {CLEAR} for step in draft.steps):
         return
     draft.add("move.abort", "Take off the mark of a move that has ended", pv=lv.pvs[0])
 

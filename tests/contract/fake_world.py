@@ -41,6 +41,9 @@ class FakeWorld:
     ) -> None:
         self.host.root.add_lv(name, size_bytes, pv or self.slow[0], tags=tags)
 
+    def take_lv(self, name: str, size_bytes: int, pv: str | None = None) -> None:
+        self.host.root.add_lv(name, size_bytes, pv or self.slow[0], scribbled=False)
+
     def format(self, lv: str) -> None:
         with self.host.changing() as machine:
             self.host.root.lv(lv).signature = Signature("ext2", machine.uuid4())

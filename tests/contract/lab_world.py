@@ -125,6 +125,9 @@ class LabWorld:
         # It is open as long as udev looks what is on it.
         self.lab.run(["udevadm", "settle"])
 
+    def take_lv(self, name: str, size_bytes: int, pv: str | None = None) -> None:
+        self.add_lv(name, size_bytes, pv)
+
     def format(self, lv: str) -> None:
         self.lab.run(["mkfs.ext2", "-q", "-F", f"/dev/vg0/{lv}"])
 

@@ -27,6 +27,9 @@ class World(Protocol):
     ) -> None:
         """An LV of vg0 that root made, on the first HDD unless it is said."""
 
+    def take_lv(self, name: str, size_bytes: int, pv: str | None = None) -> None:
+        """The same, and what lay on its extents before can be read."""
+
     def format(self, lv: str) -> None:
         """Put a file system's signature on an LV."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 
 from storage.agent.host import Result
 from tests.fake import lvmfilter
 from tests.fake.argv import Line, failed, parse
 from tests.fake.machine import Machine
-from tests.fake.parts import Lv, ModelGap, Run, Vg
+from tests.fake.parts import Lv, ModelGap, Pv, Run, Vg
+
+_PLACE = re.compile(r"(/dev/[^:]+)((?::\d+-\d+)+)")
 
 Steps = Generator[float, None, Result]
 """A command at work: it yields the seconds until it goes on, and returns its result."""
@@ -45,7 +48,7 @@ def writer(
 FLAGS = frozenset(("-y", "-Wy", "-Zy", "--uncache", "-an", "-ay", "-K"))
 VALUED = frozenset(
     (
-        "-n", "-L", "--addtag", "--deltag", "--type", "--chunksize", "--cachepool",
+        "-n", "-L", "-l", "--addtag", "--deltag", "--type", "--chunksize", "--cachepool",
         "--cachemode", "--cachepolicy", "--cachesettings", "--config", "-S", "--setactivationskip",
     )
 )  # fmt: skip
@@ -117,3 +120,16 @@ def vgchange(machine: Machine, argv: Sequence[str]) -> Steps:
             vg.inside.held = False
     machine.changed()
     return Result(0)
+
+
+def runs_of(vg: Vg, place: str) -> list[Run]:
+    match = _PLACE.fullmatch(place)
+    pv = None if match is None else pv_at(vg, match.group(1))
+    if match is None or pv is None:
+        raise ModelGap(f"allocation on {place}")
+    ranges = [piece.split("-") for piece in match.group(2)[1:].split(":")]
+    return [Run(pv, int(first), int(last) - int(first) + 1) for first, last in ranges]
+
+
+def pv_at(vg: Vg, path: str) -> Pv | None:
+    return next((pv for pv in vg.pvs if pv.path == path), None)

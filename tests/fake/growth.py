@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from storage.agent.host import Result
 from tests.fake.argv import Line, failed, parse, said
-from tests.fake.group import Steps, find, not_found, refuses_change, writer
+from tests.fake.group import Steps, find, not_found, pv_at, refuses_change, runs_of, writer
 from tests.fake.machine import Machine
 from tests.fake.parts import EXTENT, SECTOR, Lv, ModelGap, Move, Process, Pv, Run, Vg
 
 POLL_SECONDS = 0.5
-_PLACE = re.compile(r"(/dev/[^:]+)((?::\d+-\d+)+)")
 _SIZE = re.compile(r"(\d+)[bB]")
 
 
@@ -36,7 +35,7 @@ def _lvextend(machine: Machine, vg: Vg, line: Line) -> Steps:
         return failed(f"Can't resize locked logical volume {operand}.")
     if more <= 0:
         return failed("New size given is not larger than existing size.")
-    runs = [run for place in places for run in _runs(vg, place)]
+    runs = [run for place in places for run in runs_of(vg, place)]
     if sum(run.count for run in runs) != more:
         raise ModelGap(f"{more} extents on places that have others: {places}")
     for run in runs:
@@ -53,19 +52,6 @@ def _lvextend(machine: Machine, vg: Vg, line: Line) -> Steps:
         f"Size of logical volume {operand} changed.",
         f"Logical volume {operand} successfully resized.",
     )
-
-
-def _runs(vg: Vg, place: str) -> list[Run]:
-    match = _PLACE.fullmatch(place)
-    pv = None if match is None else _pv(vg, match.group(1))
-    if match is None or pv is None:
-        raise ModelGap(f"lvextend onto {place}")
-    ranges = [piece.split("-") for piece in match.group(2)[1:].split(":")]
-    return [Run(pv, int(first), int(last) - int(first) + 1) for first, last in ranges]
-
-
-def _pv(vg: Vg, path: str) -> Pv | None:
-    return next((pv for pv in vg.pvs if pv.path == path), None)
 
 
 lvextend = writer(_lvextend)
@@ -134,7 +120,7 @@ def begin(
     machine: Machine, vg: Vg, lvs: Sequence[Lv], source_path: str, targets: Sequence[str]
 ) -> Result | None:
     """One mirror for all the extents that `lvs` have on the source."""
-    source = _pv(vg, source_path)
+    source = pv_at(vg, source_path)
     on = [pv for pv in vg.pvs if pv.path in targets]
     if source is None or len(on) != len(targets):
         return failed(f'Physical Volume "{source_path}" not found.')

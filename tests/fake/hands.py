@@ -43,8 +43,9 @@ class Hands:
         vg: str = "vg0",
         tags: Sequence[str] = (),
         signature: str | None = None,
+        scribbled: bool = True,
     ) -> Lv:
-        """An LV made by hand, with an earlier owner's data in it."""
+        """An LV made by hand, with an earlier owner's data in it, or with what lay there."""
         with self.host.changing() as machine:
             found = _vg(machine, vg)
             on = [each for each in found.pvs if each.device.name == pv]
@@ -59,7 +60,8 @@ class Hands:
                 lv.signature = Signature(signature, machine.uuid4())
             found.lvs.append(lv)
             found.seqno += 1
-        self.scribble(lv)
+        if scribbled:
+            self.scribble(lv)
         return lv
 
     def make_bcache(

@@ -5,7 +5,16 @@ from __future__ import annotations
 from storage.agent.host import Result
 from tests.fake import activation, cachepool
 from tests.fake.argv import Line, failed, said
-from tests.fake.group import Steps, allocate, find, forget, not_found, refuses_change, writer
+from tests.fake.group import (
+    Steps,
+    allocate,
+    find,
+    forget,
+    not_found,
+    refuses_change,
+    runs_of,
+    writer,
+)
 from tests.fake.machine import Machine
 from tests.fake.parts import EXTENT, Lv, ModelGap, Vg
 
@@ -14,7 +23,10 @@ def _lvcreate(machine: Machine, vg: Vg, line: Line) -> Steps:
     refusal = refuses_change(vg)
     if refusal is not None:
         return refusal
-    name, size = line.one("-n"), line.one("-L")
+    name = line.one("-n")
+    if line.has("-l"):
+        return (yield from _on_extents(machine, vg, line, name))
+    size = line.one("-L")
     if not size.endswith("b"):
         raise ModelGap(f"a size that is not in bytes: {size}")
     extents = -(-int(size[:-1]) // EXTENT)
@@ -26,6 +38,25 @@ def _lvcreate(machine: Machine, vg: Vg, line: Line) -> Steps:
     if isinstance(runs, Result):
         return runs
     made = Lv(vg, machine.lvm_uuid(), name, extents * EXTENT, runs, tags=line.all("--addtag"))
+    vg.lvs.append(made)
+    made.minor = machine.free_minor()
+    machine.changed(vg)
+    yield 0.1
+    return said(f'Logical volume "{name}" created.')
+
+
+def _on_extents(machine: Machine, vg: Vg, line: Line, name: str) -> Steps:
+    """As many extents as there are in the ranges that are named: /dev/sdc:0-9:20-29."""
+    runs = [run for place in line.operands[1:] for run in runs_of(vg, place)]
+    if vg.lv(name) is not None:
+        return failed(f'Logical Volume "{name}" already exists in volume group "{vg.name}"')
+    if sum(run.count for run in runs) != int(line.one("-l")):
+        raise ModelGap(f"{line.one('-l')} extents on places that have others")
+    for run in runs:
+        if set(range(run.first, run.first + run.count)) & vg.taken(run.pv):
+            return failed(f"Insufficient suitable allocatable extents for logical volume {name}")
+    size_bytes = sum(run.count for run in runs) * EXTENT
+    made = Lv(vg, machine.lvm_uuid(), name, size_bytes, runs, tags=line.all("--addtag"))
     vg.lvs.append(made)
     made.minor = machine.free_minor()
     machine.changed(vg)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import backing, cache, cset, destroy, growth, life, lost, move, pool, ssd, tuning, volume
+from . import (
+    backing,
+    cache,
+    clear,
+    cset,
+    destroy,
+    growth,
+    life,
+    lost,
+    move,
+    pool,
+    ssd,
+    tuning,
+    volume,
+)
 from .base import Verb
 
 VERBS: Mapping[str, Verb] = {
@@ -15,6 +29,7 @@ VERBS: Mapping[str, Verb] = {
     "volume.destroy": destroy.DESTROY,
     "volume.extend": growth.EXTEND,
     "volume.move": move.MOVE,
+    "volume.clear": clear.CLEAR,
     "move.abort": move.ABORT,
     "guest.resize": growth.RESIZE,
     "pool.create": pool.CREATE,

@@ -11,6 +11,7 @@ from ..protocol import Call
 from ..redundancy import redundant
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
 from .base import NOTHING, Verb
+from .clear import noted
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB
@@ -228,7 +229,9 @@ FLUSH = Verb(
 
 
 def _detach_todo(view: View, call: Call) -> frozenset[str] | None:
-    return NOTHING if _lv(view, call)["cache"] is None else None
+    if _lv(view, call)["cache"] is None:
+        return NOTHING
+    return frozenset(("detach",)) | noted(view, call)
 
 
 def _right_pool(view: View, call: Call) -> Check:

@@ -199,7 +199,13 @@ def _unregistered(view: View, call: Call) -> Check:
 def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
-    return None if _is_registered(view, call) else frozenset(("wipe", "remove"))
+    found = {"wipe", "remove", *_cleared(view)}
+    return frozenset(found | {"unregister"} if _is_registered(view, call) else found)
+
+
+def _cleared(view: View) -> frozenset[str]:
+    """Zeros over all that was cached, where root has not said otherwise."""
+    return frozenset(("zero",)) if view.policy.clear_freed else NOTHING
 
 
 def _without_backing(view: View, call: Call) -> Check:

@@ -9,6 +9,7 @@ from ..growth import move_name
 from ..protocol import Call
 from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
 from .base import NOTHING, Verb
+from .clear import noted
 
 MIB = 1 << 20
 
@@ -31,7 +32,7 @@ def _todo(view: View, call: Call) -> frozenset[str] | None:
     lv = _lv(view, call)
     left = {move_name(pv) for pv in _left(view, call)}
     if left and MOVING not in lv["tags"]:
-        left.add("mark")
+        left |= {"mark", *noted(view, call)}
     return frozenset(left | {"unmark"}) if left or MOVING in lv["tags"] else NOTHING
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .. import checks, provenance, room
-from ..command import MADE_POOL
+from ..command import MADE_POOL, OURS, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
-from ..view import Check, View, lv_subject, space_subject
+from ..view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from .base import NOTHING, Verb
+from .clear import noted
 
 KIB = 1024
 
@@ -113,9 +114,29 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
     if gone(view, call, call.args["pool"]):
         return found
     pool = call.args["pool"]
-    known = checks.known_lv(view, call, pool)
-    is_made = provenance.made(view, call.args["vg"], pool, MADE_POOL)
-    return [*found, _hidden(view, call), known, is_made]
+    found += [
+        _hidden(view, call),
+        checks.known_lv(view, call, pool),
+        provenance.made(view, call.args["vg"], pool, MADE_POOL),
+    ]
+    return [*found, _of_volume(view, call)] if "lv" in call.args else found
+
+
+def _of_volume(view: View, call: Call) -> Check:
+    """What the pool held is noted on the volume that it was made for, and on no other."""
+
+    def check() -> None:
+        lv, pool = (view.lv(call.args["vg"], call.args[name]) for name in ("lv", "pool"))
+        keys = {each for each in pool["tags"] if each.startswith(volume_tag(""))}
+        if OURS not in lv["tags"] or not keys & set(lv["tags"]):
+            raise Refusal(
+                "not_ours",
+                f"{pool['name']} was not made for {lv['vg_name']}/{lv['name']}.",
+                LOOK_AGAIN,
+                subject=lv_subject(call.args["vg"], call.args["lv"]),
+            )
+
+    return check
 
 
 def _hidden(view: View, call: Call) -> Check:
@@ -146,7 +167,9 @@ def gone(view: View, call: Call, name: str) -> bool:
 
 
 def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
-    return NOTHING if gone(view, call, call.args["pool"]) else None
+    if gone(view, call, call.args["pool"]):
+        return NOTHING
+    return frozenset(("remove",)) | noted(view, call)
 
 
 def _idle(view: View, call: Call) -> Check:

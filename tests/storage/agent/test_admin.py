@@ -35,6 +35,7 @@ def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
         "destroy_per_hour": 5,
         "undo_hours": 24,
         "others_rise_percent": 20,
+        "clear_freed": True,
     }
     assert saved(host) == {"vgs": ["vg0"], **rest}
     admin.allow_vg(host, "vg0")
@@ -60,17 +61,18 @@ def test_denying_the_last_volume_group_is_observe_only_again() -> None:
 def test_the_policy_says_what_may_be_destroyed() -> None:
     host = observing()
     document = {"vgs": ["vg0"], "destroy_per_hour": 3, "undo_hours": 72}
-    document |= {"others_rise_percent": 50}
+    document |= {"others_rise_percent": 50, "clear_freed": False}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     shown = admin.show(host)
     assert "destroy 3 in an hour" in shown and "72 h after" in shown
+    assert "is not cleared" in shown
 
 
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
     document = {"vgs": [], **pvs, "destroy_per_hour": 1, "undo_hours": 72}
-    document |= {"others_rise_percent": 20}
+    document |= {"others_rise_percent": 20, "clear_freed": False}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     assert saved(host) == {**document, "vgs": ["vg0"], "alone": [], "redundant_pvs": []}
@@ -80,7 +82,7 @@ def test_what_the_operator_says_is_kept() -> None:
     "text",
     [
         *("garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'),
-        *('{"others_rise_percent":0}'),
+        *('{"others_rise_percent":0}', '{"clear_freed":1}'),
         *('{"destroy_per_hour":-1}', '{"destroy_per_hour":true}', '{"undo_hours":"24"}'),
     ],
 )

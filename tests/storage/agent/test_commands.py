@@ -71,10 +71,33 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "volume.move",
         {**VOLUME, "from_pvs": ("sdc", "sdd"), "to_pvs": ("md0",)},
         [
+            "lvchange --addtag tiercel.left=<each range that vg0/v-abcdefgh has on sdc,sdd> "
+            "vg0/v-abcdefgh",
             "lvchange --addtag tiercel.moving vg0/v-abcdefgh",
             "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdc /dev/md0",
             "pvmove -i 2 --atomic -n vg0/v-abcdefgh /dev/sdd /dev/md0",
             "lvchange --deltag tiercel.moving vg0/v-abcdefgh",
+        ],
+    ),
+    (
+        "volume.clear",
+        {**VOLUME, "volume_key": "abcdefgh"},
+        [
+            "lvcreate -y -Wy -Zy -n w-abcdefgh -l <how many extents> --addtag tiercel "
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
+            "--addtag tiercel.zeroing vg0 <where it lies>",
+            "blkdiscard --zeroout --step 4MiB /dev/vg0/w-abcdefgh",
+            "lvchange --deltag tiercel.left=<each range that is cleared> vg0/v-abcdefgh",
+            "lvremove -y vg0/w-abcdefgh",
+        ],
+    ),
+    (
+        "pool.remove",
+        {"vg": "vg0", "pool": "c-abcdefgh", "lv": "v-abcdefgh"},
+        [
+            "lvchange --addtag tiercel.left=<each range that vg0/c-abcdefgh_cdata,c-abcdefgh_cmeta "
+            "has on any disk> vg0/v-abcdefgh",
+            "lvremove -y vg0/c-abcdefgh",
         ],
     ),
     (
@@ -159,7 +182,12 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "cache.detach",
         {**VOLUME, "pool": "c-abcdefgh", "dirty_limit_bytes": 0},
-        ["lvconvert -y --uncache vg0/v-abcdefgh"],
+        [
+            "lvchange --addtag tiercel.left="
+            "<each range that vg0/c-abcdefgh_cpool_cdata,c-abcdefgh_cpool_cmeta has on any disk> "
+            "vg0/v-abcdefgh",
+            "lvconvert -y --uncache vg0/v-abcdefgh",
+        ],
     ),
     (
         "cache.drop",
@@ -188,13 +216,18 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             f"echo 1 > /sys/fs/bcache/{CSET}/unregister",
             "wipefs -a -t bcache /dev/vg0/s-abcdefgh",
+            "blkdiscard --zeroout --step 4MiB /dev/vg0/s-abcdefgh",
             "lvremove -y vg0/s-abcdefgh",
         ],
     ),
     (
         "cset.remove",
         {"vg": "vg0", "name": "s-abcdefgh"},
-        ["wipefs -a -t bcache /dev/vg0/s-abcdefgh", "lvremove -y vg0/s-abcdefgh"],
+        [
+            "wipefs -a -t bcache /dev/vg0/s-abcdefgh",
+            "blkdiscard --zeroout --step 4MiB /dev/vg0/s-abcdefgh",
+            "lvremove -y vg0/s-abcdefgh",
+        ],
     ),
     (
         "bcache.format",

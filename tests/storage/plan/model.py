@@ -21,6 +21,7 @@ from storage.naming import (
     MOVING_TAG,
     ZEROING_TAG,
     grown_tags,
+    held_name,
     room_name,
     tagged_volume_key,
     volume_tag,
@@ -66,7 +67,8 @@ def apply(facts: HostFacts, target: Target, step: Step) -> HostFacts:
 
 
 def _subject(facts: HostFacts, step: Step) -> LogicalVolume | None:
-    name = step.args.get("lv") or step.args.get("name") or step.args.get("pool")
+    own = ("pool",) if step.verb == "pool.remove" else ("lv", "name", "pool")
+    name = next((step.args[each] for each in own if each in step.args), None)
     assert isinstance(name, str)
     return facts.lv_named(make.VG_UUID, name)
 
@@ -115,8 +117,26 @@ def _pool_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     )
 
 
-def _remove(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
-    return _with(facts, without=lv)
+LEFT = "tiercel.left=AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA/0-9"
+
+
+def _noted(facts: HostFacts, lv: LogicalVolume) -> tuple[str, ...]:
+    """The tags once something of the volume is about to leave, on a host that clears it."""
+    (vg,) = facts.vgs
+    return tuple(dict.fromkeys((*lv.tags, LEFT))) if vg.clears_freed else lv.tags
+
+
+def _pool_remove(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    facts = _with(facts, without=lv)
+    volume = facts.lv_named(make.VG_UUID, args["lv"]) if "lv" in args else None
+    return _change(facts, volume, tags=_noted(facts, volume)) if volume is not None else facts
+
+
+def _volume_clear(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and lv.work is None
+    held = facts.lv_named(make.VG_UUID, held_name(args["volume_key"]))
+    facts = _with(facts, without=held) if held is not None else facts
+    return _change(facts, lv, tags=_without_tag(lv, LEFT))
 
 
 def _cache_attach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
@@ -161,7 +181,8 @@ def _cache_flush(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 def _cache_detach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.cache is not None
     assert lv.cache.dirty_bytes <= args["dirty_limit_bytes"]
-    return _with(_change(facts, lv, cache=None), without=facts.lv(lv.cache.pool_uuid))
+    pool, tags = facts.lv(lv.cache.pool_uuid), _noted(facts, lv)
+    return _with(_change(facts, lv, cache=None, tags=tags), without=pool)
 
 
 def _cset_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
@@ -262,7 +283,8 @@ def _volume_move(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is not None and lv.cache is None
     assert set(args["from_pvs"]) <= set(lv.pvs)
     there = (make.segment(*args["to_pvs"], size_bytes=lv.size_bytes),)
-    return _change(facts, lv, segments=there, tags=_without_tag(lv, MOVING_TAG), work=None)
+    tags = _noted(facts, dataclasses.replace(lv, tags=_without_tag(lv, MOVING_TAG)))
+    return _change(facts, lv, segments=there, tags=tags, work=None)
 
 
 def _move_abort(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
@@ -282,7 +304,8 @@ VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "move.abort": _move_abort,
     "guest.resize": _guest_resize,
     "pool.create": _pool_create,
-    "pool.remove": _remove,
+    "pool.remove": _pool_remove,
+    "volume.clear": _volume_clear,
     "cache.attach": _cache_attach,
     "cache.set": _cache_set,
     "cache.flush": _cache_flush,

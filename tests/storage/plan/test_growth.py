@@ -227,18 +227,21 @@ def test_a_full_disk_is_told() -> None:
 
 def test_a_volume_goes_to_ssd_and_back() -> None:
     lv = ours()
-    (move,) = steps(make.facts(lv), lv, ON_SSD)
+    move, clear = steps(make.facts(lv), lv, ON_SSD)
+    assert (clear.verb, clear.polled, clear.args["volume_key"]) == ("volume.clear", True, KEY)
     assert move.verb == "volume.move" and move.polled and not move.turns
     assert (move.args["from_pvs"], move.args["to_pvs"]) == (["sdc"], ["md0"])
     facts, done = finish(make.facts(lv), aim(lv), ON_SSD)
-    assert done == ["volume.move"] and tier_of(facts, facts.lvs[0]) == "ssd"
-    (back,) = steps(facts, facts.lvs[0], PLAIN)
+    assert done == ["volume.move", "volume.clear"] and tier_of(facts, facts.lvs[0]) == "ssd"
+    back, _ = steps(facts, facts.lvs[0], PLAIN)
     assert (back.args["from_pvs"], back.args["to_pvs"]) == (["md0"], ["sdc"])
 
 
 def test_a_cache_goes_before_its_volume_goes_to_ssd() -> None:
     lv = ours(cache=make.dm_cache(f"c-{KEY}_cpool"), layout=("cache",))
-    assert verbs(make.facts(lv), lv, ON_SSD) == ["cache.detach", "volume.move"]
+    assert verbs(make.facts(lv), lv, ON_SSD) == [
+        "cache.detach", "volume.move", "volume.clear",
+    ]  # fmt: skip
     assert tier_of(make.facts(lv), lv) == "hdd"
 
 
@@ -254,11 +257,11 @@ def test_who_removes_a_cache_gets_no_move_that_nobody_saw(life: Literal["live", 
     assert (now.tier, wish) == ("hdd", ON_SSD)
     if life == "live":
         after, done = finish(facts, aim(lv), wish)
-        assert done == ["cache.detach"]
+        assert done == ["cache.detach", "volume.clear"]
         assert tier_of(after, after.lvs[0]) == "ssd"
     else:
         wish = dataclasses.replace(wish, life=life)
-        assert verbs(facts, lv, wish) == ["cache.detach", "volume.retire"]
+        assert verbs(facts, lv, wish) == ["cache.detach", "volume.clear", "volume.retire"]
 
 
 def test_who_removes_a_bcache_from_a_volume_on_ssd_gets_no_move_either() -> None:
@@ -274,7 +277,7 @@ def test_a_volume_partly_on_ssd_stays_where_it_is_unless_ssd_is_wished() -> None
     lv = ours(segments=(make.segment("sdc"), make.segment("md0", size_bytes=GIB)))
     assert tier_of(make.facts(lv), lv) == "hdd"
     assert verbs(make.facts(lv), lv, PLAIN) == []
-    (move,) = steps(make.facts(lv), lv, ON_SSD)
+    move, _ = steps(make.facts(lv), lv, ON_SSD)
     assert move.args["from_pvs"] == ["sdc"]
 
 
@@ -293,7 +296,7 @@ def moving(*, ours: bool = True, **fields: Any) -> HostFacts:
 def test_a_move_at_work_goes_on_or_back() -> None:
     facts = moving()
     lv = facts.lvs[0]
-    (on,) = steps(facts, lv, ON_SSD)
+    on, _ = steps(facts, lv, ON_SSD)
     assert (on.verb, on.args["from_pvs"], on.args["to_pvs"]) == ("volume.move", ["sdc"], ["md0"])
     (back,) = steps(facts, lv, PLAIN)
     assert (back.verb, back.args["pv"]) == ("move.abort", "sdc")
@@ -344,7 +347,7 @@ def test_the_mark_of_a_move_that_has_ended_is_taken_off() -> None:
     after, done = finish(make.facts(lv), aim(lv), PLAIN)
     assert done == ["move.abort"] and after.lvs[0].tags == OURS
     after, done = finish(make.facts(lv), aim(lv), ON_SSD)
-    assert done == ["volume.move"] and after.lvs[0].tags == OURS
+    assert done == ["volume.move", "volume.clear"] and after.lvs[0].tags == OURS
 
 
 @pytest.mark.parametrize("kind", ["merge", "convert", "sync"])

@@ -46,7 +46,9 @@ def test_a_volume_is_switched_off_and_renamed() -> None:
 
 def test_its_cache_goes_first() -> None:
     cached = ours(cache=make.dm_cache(f"c-{KEY}"))
-    assert verbs(make.facts(cached), cached, RETIRED) == ["cache.detach", "volume.retire"]
+    assert verbs(make.facts(cached), cached, RETIRED) == [
+        "cache.detach", "volume.clear", "volume.retire",
+    ]  # fmt: skip
     backing = ours(bcache=make.bcache(cset_uuid=make.CSET_UUID, state="clean"))
     off = dataclasses.replace(READY, life="retired")
     detach, retire = steps(make.facts(backing), backing, off)

@@ -89,4 +89,4 @@ def test_a_cache_that_is_there_is_removed_in_the_ordinary_way() -> None:
     lv = ours(cache=make.dm_cache(POOL), layout=("cache",))
     facts = make.facts(lv)
     assert loss_of(facts, lv) is None
-    assert verbs(facts, lv, Wish(lv.size_bytes)) == ["cache.detach"]
+    assert verbs(facts, lv, Wish(lv.size_bytes)) == ["cache.detach", "volume.clear"]

@@ -43,7 +43,7 @@ def test_a_volume_and_its_cache_are_one_plan() -> None:
     facts, done = finish(make.facts(), aim(None), wish)
     assert done == ["volume.create", "pool.create", "cache.attach"]
     _, undone = finish(facts, aim(None), PLAIN)
-    assert undone == ["cache.flush", "cache.detach"]
+    assert undone == ["cache.flush", "cache.detach", "volume.clear"]
 
 
 @pytest.mark.parametrize("chunk_kib", [64, 96, 8192])
@@ -120,7 +120,7 @@ def test_a_pool_from_a_broken_attempt_is_used() -> None:
 def test_a_pool_that_is_too_small_makes_room_for_a_new_one() -> None:
     lv, pool = ours(), make.pool(POOL, tags=OURS, size_bytes=GIB)
     pvs = (make.pv(), make.fast_pv(free_bytes=GIB + 16 * MIB))
-    wanted = ["pool.remove", "pool.create", "cache.attach"]
+    wanted = ["pool.remove", "pool.create", "cache.attach", "volume.clear"]
     assert verbs(make.facts(lv, pool, pvs=pvs), lv, lvmcache()) == wanted
 
 
@@ -128,8 +128,9 @@ def test_leftover_pools_go_and_their_room_counts() -> None:
     lv, left = ours(), make.pool(f"c-{OTHER}", tags=OURS)
     pvs = (make.pv(), make.fast_pv(free_bytes=16 * MIB))
     facts = make.facts(lv, left, pvs=pvs)
-    assert verbs(facts, lv, lvmcache()) == ["pool.remove", "pool.create", "cache.attach"]
-    assert verbs(facts, lv, PLAIN) == ["pool.remove"]
+    made = ["pool.remove", "pool.create", "cache.attach", "volume.clear"]
+    assert verbs(facts, lv, lvmcache()) == made
+    assert verbs(facts, lv, PLAIN) == ["pool.remove", "volume.clear"]
     assert steps(facts, lv, PLAIN)[0].expect["lv_uuid"] == left.uuid
 
 
@@ -173,7 +174,9 @@ def test_a_removal_that_was_interrupted_is_finished_and_not_put_back(wish: Wish)
     assert caught.value.code == "degraded"
     assert "was interrupted" in caught.value.message
     assert caught.value.correction == "Finish it: remove the cache, then add a cache again."
-    assert verbs(make.facts(HALF_REMOVED), HALF_REMOVED, PLAIN) == ["cache.detach"]
+    assert verbs(make.facts(HALF_REMOVED), HALF_REMOVED, PLAIN) == [
+        "cache.detach", "volume.clear",
+    ]  # fmt: skip
 
 
 def test_a_change_of_mode_or_of_size_ends_an_interrupted_removal_by_the_way() -> None:
@@ -181,7 +184,9 @@ def test_a_change_of_mode_or_of_size_ends_an_interrupted_removal_by_the_way() ->
     (change,) = steps(facts, HALF_REMOVED, WRITEBACK)
     assert {"mode": "writeback", "policy": "smq"}.items() <= change.args.items()
     bigger = lvmcache(size_bytes=3 * GIB)
-    assert verbs(facts, HALF_REMOVED, bigger) == ["cache.detach", "pool.create", "cache.attach"]
+    assert verbs(facts, HALF_REMOVED, bigger) == [
+        "cache.detach", "pool.create", "cache.attach", "volume.clear",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -223,8 +228,10 @@ def test_a_broken_cache_is_repaired_first(fault: dict[str, bool], wish: Wish) ->
 
 def test_a_cache_is_flushed_before_it_is_detached() -> None:
     dirty, clean = cached(mode="writeback", dirty_bytes=GIB), cached()
-    assert verbs(make.facts(dirty), dirty, PLAIN) == ["cache.flush", "cache.detach"]
-    (step,) = steps(make.facts(clean), clean, PLAIN)
+    assert verbs(make.facts(dirty), dirty, PLAIN) == [
+        "cache.flush", "cache.detach", "volume.clear",
+    ]  # fmt: skip
+    step, _ = steps(make.facts(clean), clean, PLAIN)
     assert step.verb == "cache.detach" and step.args["pool"] == POOL and step.holds_vg
 
 

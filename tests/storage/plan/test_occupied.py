@@ -42,7 +42,7 @@ def test_it_is_not_put_under_management_either() -> None:
 def test_a_cache_that_it_has_is_taken_off() -> None:
     cache = make.dm_cache(f"c-{KEY}_cpool")
     lv = ours(cache=cache, layout=("cache",), host_use="mounted at /")
-    assert verbs(make.facts(lv), lv, PLAIN) == ["cache.detach"]
+    assert verbs(make.facts(lv), lv, PLAIN) == ["cache.detach", "volume.clear"]
 
 
 def test_what_the_host_only_stores_on_is_a_volume_like_any() -> None:

@@ -53,9 +53,9 @@ def test_the_new_pool_is_made_first_and_the_old_one_goes_when_it_is_clean() -> N
     lv = cached(mode="writeback", dirty_bytes=GIB)
     found = steps(make.facts(lv), lv, BIGGER)
     assert [step.verb for step in found] == [
-        "pool.create", "cache.flush", "cache.detach", "cache.attach",
+        "pool.create", "cache.flush", "cache.detach", "cache.attach", "volume.clear",
     ]  # fmt: skip
-    create, flush, detach, attach = found
+    create, flush, detach, attach, _ = found
     assert create.args["name"] == attach.args["pool"] == NEW_POOL
     assert flush.polled and not flush.holds_vg
     assert detach.args["pool"] == POOL and "disk speed" in detach.title
@@ -64,9 +64,9 @@ def test_the_new_pool_is_made_first_and_the_old_one_goes_when_it_is_clean() -> N
 
 def test_without_ssd_room_for_both_the_old_one_goes_first_and_the_plan_says_so() -> None:
     lv = cached(pvs=("md0",))
-    detach, create, attach = steps(make.facts(lv, pvs=TIGHT), lv, BIGGER)
-    assert (detach.verb, create.verb, attach.verb) == (
-        "cache.detach", "pool.create", "cache.attach",
+    detach, create, attach, clear = steps(make.facts(lv, pvs=TIGHT), lv, BIGGER)
+    assert (detach.verb, create.verb, attach.verb, clear.verb) == (
+        "cache.detach", "pool.create", "cache.attach", "volume.clear",
     )  # fmt: skip
     assert "no SSD room for both" in detach.title
     facts, lv = on_bcache(pvs=TIGHT)
@@ -91,7 +91,9 @@ def test_a_cache_of_the_same_name_and_another_size_makes_way_first() -> None:
     lv = cached()
     for size_bytes in (GIB, 3 * GIB):
         wish = lvmcache(size_bytes=size_bytes)
-        assert verbs(make.facts(lv), lv, wish) == ["cache.detach", "pool.create", "cache.attach"]
+        assert verbs(make.facts(lv), lv, wish) == [
+            "cache.detach", "pool.create", "cache.attach", "volume.clear",
+        ]  # fmt: skip
 
 
 def test_a_found_cache_of_an_odd_size_is_not_replaced_by_a_change_of_mode() -> None:
@@ -113,7 +115,9 @@ def test_a_broken_cache_is_repaired_first(fault: dict[str, bool]) -> None:
 
 def test_a_pool_that_is_made_already_is_used() -> None:
     lv, made = cached(), make.pool(NEW_POOL, tags=OURS, size_bytes=3 * GIB)
-    assert verbs(make.facts(lv, made), lv, BIGGER) == ["cache.detach", "cache.attach"]
+    assert verbs(make.facts(lv, made), lv, BIGGER) == [
+        "cache.detach", "cache.attach", "volume.clear",
+    ]  # fmt: skip
 
 
 def test_writeback_on_a_new_pool_asks_about_its_ssds() -> None:
@@ -170,7 +174,7 @@ def test_from_every_stop_it_goes_on_to_the_new_cache_or_back_to_the_old_one(
         start, lv = on_bcache()
         wish, before = BIGGER_SET, bcached()
     seen = list(stops(start, wish))
-    assert len(seen) == 5
+    assert len(seen) == (6 if technology == "lvmcache" else 5)
     for stop in seen:
         for way in (wish, before):
             end, _ = model.finish(stop, aim(lv), way)

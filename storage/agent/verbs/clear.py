@@ -1,0 +1,86 @@
+"""volume.clear: zeros over what a volume left behind, where nobody else has it now."""
+
+from __future__ import annotations
+
+from .. import checks, left
+from ..command import MADE_LEFT, OURS, ZEROING, volume_tag
+from ..errors import Refusal
+from ..protocol import Call
+from ..usage import unused
+from ..view import Check, Facts, View, lv_subject, space_subject
+from .base import NOTHING, Verb
+
+
+def noted(view: View, call: Call) -> frozenset[str]:
+    """The command that notes what goes, where root lets it be cleared, and LVM's text about the
+    group has room for it: a cache must come off also where there is none."""
+    vg = view.vg(call.args["vg"])
+    is_full = vg["metadata_bytes"] and vg["metadata_free_bytes"] < left.TEXT_BYTES
+    return frozenset(("note",)) if view.policy.clear_freed and not is_full else NOTHING
+
+
+def _identity(view: View, call: Call) -> list[Check]:
+    return [
+        checks.vg(view, call),
+        checks.vg_whole(view, call),
+        checks.known_lv(view, call, call.args["lv"]),
+        _is_ours(view, call),
+    ]
+
+
+def _held(view: View, call: Call) -> Facts | None:
+    return view.find_lv(call.args["vg"], left.held_name(call.args))
+
+
+def _is_ours(view: View, call: Call) -> Check:
+    """What an earlier try reserved, and nothing else: it is zeroed and removed."""
+
+    def check() -> None:
+        held = _held(view, call)
+        ours = {OURS, volume_tag(call.args["volume_key"]), MADE_LEFT, ZEROING}
+        if held is not None and not ours <= set(held["tags"]):
+            raise Refusal(
+                "already_exists",
+                f"{held['vg_name']}/{held['name']} exists and is not what Tiercel clears.",
+                "Rename or remove it on the host.",
+                subject=lv_subject(call.args["vg"], held["name"]),
+            )
+
+    return check
+
+
+def _todo(view: View, call: Call) -> frozenset[str] | None:
+    vg = call.args["vg"]
+    held = _held(view, call)
+    if not left.ranges(view.lv(vg, call.args["lv"])["tags"]):
+        return NOTHING if held is None else frozenset(("zero", "remove"))
+    report = left.report_of(view.host, call.expect["vg_uuid"], vg)
+    wanted = left.noted_on(report, call.args["lv"])
+    free = left.free_of(report, wanted)
+    if held is None:
+        return frozenset(("reserve", "zero", "cleared", "remove") if free else ("cleared",))
+    cleared = ("cleared",) if left.taken_of(wanted, free) else ()
+    return frozenset(("zero", *cleared, "remove"))
+
+
+def _state(view: View, call: Call) -> list[Check]:
+    found = [_place_is_settled(view, call)]
+    held = _held(view, call)
+    if held is None:
+        return found
+    return [*found, unused(view, Call(call.verb, {**call.args, "lv": held["name"]}, {}))]
+
+
+def _place_is_settled(view: View, call: Call) -> Check:
+    """A move at work has its source still, which would be forgotten as somebody else's."""
+    return lambda: checks.left_alone(view.lv(call.args["vg"], call.args["lv"]), ours=False)
+
+
+CLEAR = Verb(
+    identity=_identity,
+    todo=_todo,
+    state=_state,
+    touches=lambda args: frozenset((lv_subject(args["vg"], args["lv"]), space_subject(args["vg"]))),
+    # What was noted while an earlier try was cleared is left for the next one.
+    settled=False,
+)
