@@ -51,8 +51,28 @@ def verbs(job: Job) -> list[str]:
 @pytest.mark.parametrize(
     ("technology", "old_bytes", "expected"),
     [
-        ("lvmcache", GIB, ["pool.create", "cache.flush", "cache.detach", "cache.attach"]),
-        ("lvmcache", TIGHT, ["cache.flush", "cache.detach", "pool.create", "cache.attach"]),
+        (
+            "lvmcache",
+            GIB,
+            [
+                "pool.create",
+                "cache.flush",
+                "cache.detach",
+                "cache.attach",
+                "volume.clear",
+            ],
+        ),
+        (
+            "lvmcache",
+            TIGHT,
+            [
+                "cache.flush",
+                "cache.detach",
+                "pool.create",
+                "cache.attach",
+                "volume.clear",
+            ],
+        ),
         ("bcache", GIB, ["cset.create", *DRAINED, "bcache.attach", "cset.remove"]),
         ("bcache", TIGHT, [*DRAINED, "cset.remove", "cset.create", "bcache.attach"]),
     ],
