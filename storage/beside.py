@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from storage.facts import LogicalVolume
+from storage.naming import held_name
 from storage.plan.bcache import cache_devices, is_on
 from storage.plan.draft import Draft, Target
-from storage.plan.growth import left_room
+from storage.plan.growth import held_of, left_room
 from storage.plan.lost import MISSING
 from storage.plan.lvmcache import unattached_pools
 from storage.rows import VolumeRow
@@ -39,6 +40,11 @@ def leftovers_of(row: VolumeRow, recorded: Wish) -> Iterator[str]:
     room = left_room(draft)
     if room is not None and room in draft.ours() and MISSING not in room.pvs:
         yield f"{_named(room)}, new space that the volume never got"
+    held = draft.facts.lv_named(draft.vg.uuid, held_name(draft.target.volume_key))
+    if held is not None:
+        yield f"{_named(held)}, disk space that is still to be cleared" + (
+            "" if held == held_of(draft) else "; without its tags no job clears or removes it"
+        )
 
 
 def cache_device_of(row: VolumeRow) -> str | None:

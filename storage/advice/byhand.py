@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from uuid import NAMESPACE_OID, uuid5
 
+from storage.agent import left
 from storage.agent.commands import commands
 from storage.facts import HostFacts
 from storage.naming import cache_device_name, pool_name
@@ -42,8 +43,9 @@ def by_hand(row: VolumeRow, size_bytes: int) -> ByHand:
 
 
 def as_if_allowed(facts: HostFacts) -> HostFacts:
-    """The same host if root allowed every volume group."""
-    vgs = tuple(dataclasses.replace(vg, allowed=True) for vg in facts.vgs)
+    """The same host if root allowed every volume group. What is left behind only the agent clears,
+    which reads where it lies while it works."""
+    vgs = tuple(dataclasses.replace(vg, allowed=True, clears_freed=None) for vg in facts.vgs)
     return dataclasses.replace(facts, vgs=vgs)
 
 
@@ -60,8 +62,11 @@ def _lines(steps: tuple[Step, ...]) -> tuple[str, ...]:
 
 def _removal(row: VolumeRow, wish: Wish) -> tuple[str, ...]:
     place = {"vg": row.lv.vg_name, "lv": row.lv.name} if row.lv is not None else {}
-    steps = [("cache.detach", place)]
     if isinstance(wish.cache, Bcache):
         cset = {"name": wish.cache.name, "cset_uuid": wish.cache.cset_uuid}
         steps = [("bcache.detach", place), ("cset.remove", {**place, **cset})]
-    return tuple(command.shell for verb, args in steps for command in commands(verb, args))
+    else:
+        pool = {"pool": wish.cache.name} if wish.cache is not None else {}
+        steps = [("cache.detach", {**place, **pool})]
+    each = [command for verb, args in steps for command in commands(verb, args)]
+    return tuple(command.shell for command in each if not left.asks(command.argv))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import lvm
+from . import dm, lvm
 from .command import (
     MADE_LEFT,
     OURS,
@@ -29,6 +29,7 @@ from .command import (
 )
 from .errors import Refusal
 from .host import Host
+from .orphans import orphans
 
 PREFIX = "tiercel.left="
 _TAG = re.compile(
@@ -125,6 +126,15 @@ def report_of(host: Host, vg_uuid: str, vg: str) -> lvm.Report:
     )
 
 
+def unknown_to_lvm(host: Host, vg_uuid: str, vg: str) -> list[str]:
+    """Names of the VG's devices in the kernel that LVM has no volume for."""
+    before = host.list("/sys/block")
+    # Another group may be locked for hours; of this one the report is fresh.
+    report = replace(report_of(host, vg_uuid, vg), stale=False)
+    devices = [device for device in dm.devices(host) if device.vg_uuid == vg_uuid]
+    return [each["name"] for each in orphans(report, devices, before)]
+
+
 def filled(host: Host, vg_uuid: str, args: Args, argv: Sequence[str]) -> list[str]:
     """`argv` with its words of this module replaced. Raises Refusal, and what lvm.read raises."""
     report = report_of(host, vg_uuid, args["vg"])
@@ -150,8 +160,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
     if word == _COUNT:
         return [str(sum(last - first + 1 for _, first, last in free))]
     if word == _WHERE:
-        paths = {row["pv_uuid"]: row["pv_name"] for row in report.pvs}
-        return [f"{paths[pv]}:{first}-{last}" for pv, first, last in free]
+        return _in_words(report, free)
     return [each for place in taken_of(wanted, free) for each in ("--deltag", tag(place))]
 
 
@@ -162,14 +171,22 @@ def not_cleared(host: Host, vg_uuid: str, args: Args, argv: Sequence[str]) -> st
     report = report_of(host, vg_uuid, args["vg"])
     wanted = noted_on(report, args["lv"])
     done = taken_of(wanted, free_of(report, wanted))
-    held = _taken(report, held_name(args))
-    paths = {row["pv_uuid"]: row["pv_name"] for row in report.pvs}
-    lost = [f"{paths.get(pv, pv)}:{first}-{last}" for pv, first, last in _without(done, held)]
+    # What the volume has itself, it did not leave: a move or detach that did not come to its end.
+    ours = [each for lv in (held_name(args), args["lv"]) for each in _of(report, lv, (ANY_DISK,))]
+    lost = _without(joined(done, most=len(done)), _by_pv(ours))
     if not lost:
         return ""
-    return (
-        f"Not cleared, for somebody has it now, or LVM gives nothing of that disk: {' '.join(lost)}"
-    )
+    where = " ".join(_in_words(report, lost))
+    return f"Not cleared, for somebody has it now, or LVM gives nothing of that disk: {where}"
+
+
+def _in_words(report: lvm.Report, places: Sequence[Range]) -> list[str]:
+    """As LVM's commands take them, one word for each PV: /dev/sdc:0-9:20-29."""
+    paths = {row["pv_uuid"]: row["pv_name"] for row in report.pvs}
+    each: dict[str, list[str]] = {}
+    for pv, first, last in places:
+        each.setdefault(paths.get(pv, pv), []).append(f"{first}-{last}")
+    return [":".join((path, *found)) for path, found in each.items()]
 
 
 def noted_on(report: lvm.Report, lv: str) -> tuple[Range, ...]:
@@ -177,14 +194,15 @@ def noted_on(report: lvm.Report, lv: str) -> tuple[Range, ...]:
     return () if row is None else ranges(row["lv_tags"].split(","))
 
 
-def free_of(report: lvm.Report, wanted: Iterable[Range]) -> tuple[Range, ...]:
+def free_of(report: lvm.Report, wanted: Sequence[Range]) -> tuple[Range, ...]:
     """What of the ranges nobody has now, on PVs that LVM gives something of."""
     given = {
         row["pv_uuid"]: lvm.number(row["pv_size"]) // _extent_bytes(report)
         for row in report.pvs
         if row["pv_allocatable"] != "0" and not lvm.flag(row["pv_missing"])
     }
-    there = [(pv, first, min(last, given.get(pv, 0) - 1)) for pv, first, last in joined(wanted)]
+    exactly = joined(wanted, most=len(wanted))
+    there = [(pv, first, min(last, given.get(pv, 0) - 1)) for pv, first, last in exactly]
     return _without(there, _taken(report))
 
 
@@ -213,14 +231,16 @@ def taken_of(wanted: Sequence[Range], free: Sequence[Range]) -> tuple[Range, ...
     )
 
 
-def _taken(report: lvm.Report, lv: str = "") -> Mapping[str, list[tuple[int, int]]]:
-    """By PV, what any volume has, or `lv` alone."""
-    taken: dict[str, list[tuple[int, int]]] = {}
-    for row in report.segments:
-        if not lv or row["lv_name"] == lv:
-            for pv, first, last in _places(report, row):
-                taken.setdefault(pv, []).append((first, last))
-    return taken
+def _taken(report: lvm.Report) -> Mapping[str, list[tuple[int, int]]]:
+    """By PV, what any volume has."""
+    return _by_pv(each for row in report.segments for each in _places(report, row))
+
+
+def _by_pv(places: Iterable[Range]) -> Mapping[str, list[tuple[int, int]]]:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for pv, first, last in places:
+        found.setdefault(pv, []).append((first, last))
+    return found
 
 
 def _of(report: lvm.Report, lv: str, disks: Sequence[str], depth: int = 8) -> list[Range]:

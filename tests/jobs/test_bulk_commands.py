@@ -53,7 +53,7 @@ def answer(client: Client, preview: Job) -> str:
 
 def test_each_row_says_how_many_steps_and_whether_they_can_be_taken_back(staff: Client) -> None:
     page = shown(staff, cached())
-    assert "1 step, about" in page and "Another job can take it back." in page
+    assert "2 steps, about" in page and "Another job can take it back." in page
     assert "no way back" not in page
 
 

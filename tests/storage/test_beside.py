@@ -18,6 +18,7 @@ from tests.storage.test_difference import CACHED, DEVICE, KEY, POOL, READY, bcac
 
 OTHER = "bbbbbbbbbbbbbbbb"
 ROOM = make.lv(f"x-{KEY}", tags=make.tags(KEY), size_bytes=4 * GIB)
+HELD = make.lv(f"w-{KEY}", tags=make.tags(KEY, made="left"), size_bytes=4 * GIB)
 TOLD = "never told that the volume has grown"
 
 
@@ -54,6 +55,7 @@ def is_planned(found: VolumeRow, recorded: Wish) -> bool:
         (Wish(8 * GIB), make.lv(), pool(), f"the cache pool c-{OTHER} (20 GiB)"),
         (CACHED, cached(), pool(), f"the cache pool c-{OTHER} (20 GiB)"),
         (Wish(8 * GIB), make.lv(), ROOM, f"x-{KEY} (4 GiB)"),
+        (Wish(8 * GIB), make.lv(), HELD, f"w-{KEY} (4 GiB), disk space that is still to be"),
         (
             Wish(8 * GIB, layout="bcache"),
             make.lv(bcache=make.bcache()),
@@ -75,6 +77,14 @@ def test_a_leftover_is_named_until_a_repair_removes_it_and_is_not_accepted(
     assert refusal is not None and refusal.correction == "Repair it instead."
     clean = beside(lv, recorded)
     assert (said(clean), is_planned(clean, recorded)) == ([], False)
+
+
+def test_what_is_to_be_cleared_and_lost_its_tags_is_named_and_no_job_touches_it() -> None:
+    bare = dataclasses.replace(HELD, tags=())
+    found = beside(make.lv(), Wish(8 * GIB), bare)
+    (sentence,) = said(found)
+    assert sentence.endswith("without its tags no job clears or removes it")
+    assert not is_planned(found, Wish(8 * GIB))
 
 
 def test_a_guest_that_was_never_told_is_named() -> None:

@@ -67,13 +67,33 @@ def _state(view: View, call: Call) -> list[Check]:
     found = [_place_is_settled(view, call)]
     held = _held(view, call)
     if held is None:
-        return found
+        return [*found, _lvm_knows_all(view, call)]
     return [*found, unused(view, Call(call.verb, {**call.args, "lv": held["name"]}, {}))]
 
 
 def _place_is_settled(view: View, call: Call) -> Check:
     """A move at work has its source still, which would be forgotten as somebody else's."""
     return lambda: checks.left_alone(view.lv(call.args["vg"], call.args["lv"]), ours=False)
+
+
+def _lvm_knows_all(view: View, call: Call) -> Check:
+    """A device of this group that LVM has no volume for may lie where LVM sees nothing: its text
+    about the group is older than the device (vgcfgrestore)."""
+
+    def check() -> None:
+        vg = call.args["vg"]
+        lost = left.unknown_to_lvm(view.host, call.expect["vg_uuid"], vg)
+        if lost:
+            raise Refusal(
+                "in_use",
+                f"{', '.join(lost)} of {vg} is in the kernel and LVM has no such volume: "
+                "what LVM calls free may be its own.",
+                "Get its volume back, or take it out of the kernel: the problems of this host say "
+                "how. Then try again.",
+                subject=space_subject(vg),
+            )
+
+    return check
 
 
 CLEAR = Verb(

@@ -48,7 +48,7 @@ def test_the_unregistered_device_of_an_old_cache_is_removed(
         (step,) = agent.preview(("cset.remove", args, expect))
     outcome = agent.do("cset.remove", args, **expect)
     ran = argvs(outcome["commands"])
-    assert [argv[0] for argv in ran] == ["wipefs", "lvremove"]
+    assert [argv[0] for argv in ran] == ["wipefs", "blkdiscard", "lvremove"]
     assert ran == argvs(step["commands"])
     assert old not in agent.names()
     assert agent.lv(volume)["bcache"]["state"] != "no cache"
