@@ -33,8 +33,10 @@ def outnumbered(vg_name: str) -> Refused:
     return Refused(
         "turn_unknown",
         f"The host has seen turns in {vg_name} that this panel never gave: another copy of this "
-        "panel works on it, or the database was put back by hand.",
-        "Switch the other copy off. Then run here: manage.py after_restore",
+        "panel works on it, or the database lost its last transactions (it was put back by hand, "
+        "or a standby took over that had not received them).",
+        "Make sure that no other copy of this panel runs. Then run here: manage.py after_restore. "
+        "It stops all jobs and asks each host what it was told.",
     )
 
 

@@ -236,7 +236,8 @@ def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) 
             "unsupported",
             f"The agent on this host is older: it does not say whether other machines use "
             f"{vg.name} too.",
-            "Upgrade it: run the enrolment line again as root on the host, then refresh the host.",
+            "Upgrade the agent: manage.py enrol, with the host's name and address, prints a line; "
+            "run it as root on the host. Then refresh the host.",
         )
     if vg.sharing and not vg.alone:
         raise Refused(

@@ -206,6 +206,8 @@ def test_while_a_guest_is_told_other_jobs_have_the_group(
     monkeypatch.setattr(runner, "HOLD_SECONDS", 0.1)
     volume = new_volume(enrolled)
     assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
+    neighbour = new_volume(enrolled)
+    assert done(Kind.CREATE_VOLUME, neighbour, Wish(GIB)).state == State.SUCCEEDED
     path = f"/dev/vg0/v-{volume.key}"
     fake_host.root.domain("42", path, "00000000-0000-4000-8000-000000000042")
     hanging = fake_host.pause_next("virsh")
@@ -215,9 +217,13 @@ def test_while_a_guest_is_told_other_jobs_have_the_group(
             break
         again(job)
     assert job.step_set.get(verb="guest.resize").state == StepState.RUNNING
-    other = submit(kind=Kind.CREATE_VOLUME, volume=new_volume(enrolled), wish=Wish(GIB), actor=None)
+    # Its steps take turns in the group, as zeroing does not.
+    cached = Wish(GIB, cache=LvmCache(f"c-{neighbour.key}", GIB))
+    other = submit(kind=Kind.ADD_CACHE, volume=neighbour, wish=cached, actor=None)
     drive(other)
-    assert other.state == State.SUCCEEDED
+    assert (other.state, other.error) == (State.SUCCEEDED, {})
+    told = job.step_set.get(verb="guest.resize")
+    assert (told.state, told.holds_vg) == (StepState.RUNNING, False), "libvirt hangs still"
     hanging.resume()
     drive(job)
     assert job.state == State.SUCCEEDED

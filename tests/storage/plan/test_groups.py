@@ -11,7 +11,7 @@ from storage.facts import WriteCache
 from storage.plan.growth import tier_of
 from storage.wish import GIB, Wish
 from tests import make
-from tests.storage.plan.case import KEY, PLAIN, lvmcache, ours, refused, steps, verbs
+from tests.storage.plan.case import KEY, PLAIN, lvmcache, ours, refusal, refused, steps, verbs
 
 LARGER = Wish(9 * GIB)
 
@@ -30,6 +30,12 @@ def test_a_group_that_others_may_use_is_not_changed(fields: dict[str, Any], code
     facts = make.facts(lv, vgs=(make.vg(**fields),))
     assert refused(facts, lv, LARGER) == code
     assert verbs(facts, lv, PLAIN) == []
+
+
+def test_an_older_agent_is_to_be_upgraded_by_a_command_that_is_named() -> None:
+    lv = ours()
+    facts = make.facts(lv, vgs=(make.vg(sharing=None),))
+    assert "manage.py enrol" in refusal(facts, lv, LARGER).correction
 
 
 def test_roots_word_that_no_other_machine_uses_it_counts() -> None:
