@@ -12,17 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 from . import hiding, names
-from .command import FORMAT_BCACHE, MADE_LEFT, OURS
+from .command import FORMAT_BCACHE, MADE_PREFIX, OURS
 from .host import Host, MissingTool, TimedOut
 from .keep import Kept
+from .provenance import is_name_beside
 from .view import Facts
 
 PATH = "/etc/udev/rules.d/69-tiercel.rules"
 FOLDER = "/dev/tiercel"
 HEAD = "# Written by Tiercel's agent. Changes made by hand are lost.\n"
 RELOAD = ("udevadm", "control", "--reload")
-# Pools, cache devices and new room being zeroed carry the key of their volume.
-BESIDE = ("c-", "s-", "x-")
 _TAG = "tiercel.volume="
 _ACTED_UPON = re.compile(r'"type": ?"(?:bcache|\w+_member)"')
 _LINE = re.compile(
@@ -36,13 +35,15 @@ _LINE = re.compile(
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     """The file for these facts. Only volumes of VGs that root names get a path: a tag is text that
     whoever wrote the metadata chose. No path for a key that two volumes carry, nor for a volume
-    that is at work as a bcache device we did not make. Pure."""
+    that is at work as a bcache device we did not make. What an agent before the marks made beside
+    a volume carries its key too, and is told by its name. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
     found: dict[str, list[str]] = {}
-    for lv in facts["lvs"]:
+    # Those with such a name come last, and only where nothing else carries their key.
+    for lv in sorted(facts["lvs"], key=lambda lv: is_name_beside(lv["name"])):
         key = _key(lv) if lv["vg_uuid"] in facts["named"] else ""
         uuid = backings.get(lv["uuid"], "")
-        if key:
+        if key and not (key in found and is_name_beside(lv["name"])):
             foreign = lv["bcache"] is not None and not uuid
             found.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
     return HEAD + "".join(lines[0] for _, lines in sorted(found.items()) if len(lines) == 1)
@@ -112,8 +113,8 @@ def _key(lv: Facts) -> str:
     keys = [tag[len(_TAG) :] for tag in lv["tags"] if tag.startswith(_TAG)]
     if OURS not in lv["tags"] or "public" not in lv["role"] or len(keys) != 1:
         return ""
-    beside = lv["name"].startswith(BESIDE) or MADE_LEFT in lv["tags"]
-    if beside or FORMAT_BCACHE in lv["tags"]:
+    is_beside = any(tag.startswith(MADE_PREFIX) for tag in lv["tags"])
+    if is_beside or FORMAT_BCACHE in lv["tags"]:
         return ""
     try:
         return names.volume_key(keys[0])

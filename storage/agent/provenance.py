@@ -70,13 +70,20 @@ def own_pool(view: View, cache: Facts) -> None:
 
 def is_name_of_ours(name: str) -> bool:
     """True for what only Tiercel may call an LV beside a volume, and for a retired volume."""
-    for pattern in PATTERNS.values():
-        try:
-            pattern(name)
-        except ValueError:
-            continue
-        return True
-    return False
+    return any(_fits(name, kind) for kind in PATTERNS)
+
+
+def is_name_beside(name: str) -> bool:
+    """True for what Tiercel calls what it makes beside a volume, marked or not."""
+    return any(_fits(name, kind) for kind in WHAT)
+
+
+def _fits(name: str, kind: str) -> bool:
+    try:
+        PATTERNS[kind](name)
+    except ValueError:
+        return False
+    return True
 
 
 def unmarked(host: Host, facts: Facts) -> Iterator[tuple[str, Command]]:
@@ -105,7 +112,7 @@ def unmarked(host: Host, facts: Facts) -> Iterator[tuple[str, Command]]:
             yield _mark(lv, _BY_VERB[record["call"]["verb"]])
     at_work = {cset["lv_uuid"]: cset["uuid"] for cset in facts["csets"]}
     for lv in there.values():
-        if _is_cset_name(lv["name"]) and _serves(lv, at_work.get(lv["uuid"]), facts["lvs"]):
+        if _fits(lv["name"], MADE_CSET) and _serves(lv, at_work.get(lv["uuid"]), facts["lvs"]):
             yield _mark(lv, MADE_CSET)
 
 
@@ -125,14 +132,6 @@ def _serves(device: Facts, cset_uuid: str | None, lvs: list[Facts]) -> bool:
         for lv in lvs
         if keys and lv["uuid"] != device["uuid"]
     )
-
-
-def _is_cset_name(name: str) -> bool:
-    try:
-        PATTERNS[MADE_CSET](name)
-    except ValueError:
-        return False
-    return True
 
 
 def _marks(tags: list[str]) -> list[str]:

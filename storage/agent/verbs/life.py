@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import checks, keep
-from ..command import MADE_PREFIX, OURS, Args, volume_tag
+from ..command import MADE_CSET, MADE_PREFIX, OURS, Args, volume_tag
 from ..errors import Refusal
 from ..protocol import Call
 from ..retirement import WIPING, Retired, retired
@@ -109,7 +109,7 @@ def is_cache_device(view: View, lv: Facts) -> bool:
 def _uses_our_set(view: View, backing: Facts | None) -> bool:
     cset = None if backing is None else view.cset(backing["cset_uuid"] or "")
     lv = None if cset is None else view.lv_by_uuid(cset["lv_uuid"] or "")
-    return lv is not None and OURS in lv["tags"] and lv["name"].startswith("s-")
+    return lv is not None and {OURS, MADE_CSET} <= set(lv["tags"])
 
 
 def _both(args: Args) -> frozenset[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent import policy
+from storage.agent import links, policy
 from storage.agent.boot import boot
 from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.fake import FakeHost
@@ -80,9 +80,35 @@ def test_a_name_such_as_tiercel_gives_is_not_put_under_management(
         )
 
 
+def key_of(agent: Agent, name: str) -> str:
+    (tag,) = (tag for tag in agent.lv(name)["tags"] if tag.startswith("tiercel.volume="))
+    return str(tag.partition("=")[2])
+
+
 def test_one_that_was_put_under_management_before_stays_so(agent: Agent, mail: str) -> None:
     args = {"lv": mail, "volume_key": "websites"}
     assert agent.do("volume.tag", args, lv_name=mail, size_bytes=VOLUME_BYTES)["commands"] == []
+
+
+def test_nor_does_its_name_cost_it_its_path(host: FakeHost, agent: Agent, mail: str) -> None:
+    boot(host)
+    assert f"tiercel/{key_of(agent, mail)}".encode() in host.machine.files[links.PATH]
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "of an older agent"])
+def test_what_is_made_beside_a_volume_does_not_take_its_path(
+    host: FakeHost, agent: Agent, marked: bool
+) -> None:
+    volume = agent.volume()
+    pool = agent.pool(volume)
+    if not marked:
+        with host.changing():
+            host.root.lv(pool).tags.remove("tiercel.made=pool")
+    boot(host)
+    rules = host.machine.files[links.PATH].decode()
+    uuid = agent.lv(volume)["uuid"].replace("-", "")
+    assert [line for line in rules.splitlines() if volume[2:] in line and uuid in line]
+    assert rules.count("SYMLINK") == 1
 
 
 def test_a_named_cache_device_with_somebodys_data_on_it_is_left_alone(
