@@ -79,6 +79,7 @@ def test_what_is_written_is_a_group_to_an_lvm_that_looks(
     """Else the others would show nothing."""
     volume = agent.backing()
     play(world, agent, Scenario("", "bcache", Group(partition=partition)), volume)
-    looks = "devices { global_filter=[] filter=[] use_devicesfile=0 }"
+    every = '["a|.*|"]'
+    looks = f"devices {{ global_filter={every} filter={every} use_devicesfile=0 }}"
     vgs = ["vgs", "--noheadings", "-o", "vg_name,lv_count", "--config", looks]
     assert ["guestvg", "1"] in [line.split() for line in world.lab.run(vgs).stdout.splitlines()]
