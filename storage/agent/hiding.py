@@ -113,7 +113,7 @@ def rules(
         # blkid's uuid of a cache device is not that of its set, which is what is noted.
         superblock = f'ENV{{ID_FS_UUID}}=="{each.uuid}", ' if each.kind == "backing" else ""
         lines.append(f'{match}{superblock}GOTO="tiercel_end"\n')
-    for uuid in facts["named"]:
+    for uuid in facts["hidden"]:
         plain = uuid.replace("-", "")
         lines.append(f'ENV{{DM_UUID}}=="LVM-{plain}*", GOTO="tiercel_type"\n')
     lines.append(_BCACHE)

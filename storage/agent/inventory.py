@@ -20,7 +20,7 @@ from . import (
     writecache,
 )
 from .host import Host, TimedOut
-from .names import printable
+from .names import lvm_uuid, printable
 from .orphans import orphans
 from .policy import Policy, tier
 from .soundness import Sifted, sift
@@ -33,7 +33,7 @@ def inventory(host: Host, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy)
     # What is left out is told by hello.
-    del facts["unsound"], facts["guests"], facts["named"]
+    del facts["unsound"], facts["guests"], facts["named"], facts["hidden"]
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
@@ -89,7 +89,8 @@ def storage(
     """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
     of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
     uuids of the others that root names: what was made there is brought back also while other
-    machines may use the group and nothing of it is changed. Raises what lvm.read raises for
+    machines may use the group and nothing of it is changed. In those that are `hidden` (uuids) the
+    host is kept away from guests' disks. Raises what lvm.read raises for
     `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
@@ -129,7 +130,23 @@ def storage(
             for row in report.vgs
             if row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out
         ],
+        "hidden": _hidden(policy, report, sifted),
     }
+
+
+def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
+    """Uuids of the groups in which guests' disks are hidden: all that bear a name that root names,
+    for one that a guest had left out by what it wrote is the host's all the same."""
+    groups = [(row["vg_name"], row["vg_uuid"]) for row in report.vgs]
+    groups += [(each.name, each.vg_uuid) for each in sifted.unsound]
+    found = []
+    for name, uuid in groups:
+        try:
+            found.append(lvm_uuid(uuid) if name in policy.vgs else "")
+        except ValueError:
+            # No group of LVM's has such a uuid: nothing of it can be at work.
+            continue
+    return sorted({*found} - {""})
 
 
 def guests_groups(

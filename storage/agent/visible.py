@@ -45,13 +45,15 @@ def of_facts(host: Host, facts: dict[str, Any]) -> Iterable[Problem]:
     for pv in facts["pvs"]:
         real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
         kname = None if real is None else real.rsplit("/", 1)[-1]
-        if kname is None or disks.stands_on(host, kname, lvs) is None:
+        volume = None if kname is None else disks.stands_on(host, kname, lvs)
+        if kname is None or volume is None:
             continue
+        mapped = dm.text(host, f"/sys/block/{volume}/dm/name")
         yield problem(
             "foreign_vg_on_guest_disk",
             "error",
-            f"VG {pv['vg_name']} lies on {kname}, which is a guest's disk. Nothing of it is "
-            "managed.",
+            f"VG {pv['vg_name']} lies on {kname}, which is a guest's disk. Its volume is {mapped}. "
+            "Nothing of a group of this name is managed until LVM looks away from it.",
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf."
             if disks.whole(host, kname) in lvs
             else HIDE,

@@ -114,6 +114,21 @@ def test_a_group_named_as_the_hosts_is_named_with_its_cure(
     ends(agent, volume, scenario.layout)
 
 
+def test_guests_disks_stay_hidden_in_a_group_whose_header_a_guest_copied(
+    host: FakeHost, agent: Agent
+) -> None:
+    (copied,) = (each for each in EVERY if each.name == "the host's own group, copied")
+    plain = agent.volume()
+    volume, _ = attack(host, agent, copied)
+    with host.changing() as machine:
+        machine.files["/etc/lvm/lvmlocal.conf"] = b""
+    boot(host)
+    written = play(host, Scenario("", "plain", SETS[0]), plain)
+    assert written.starts == 0
+    problems = [each["message"] for each in agent.data("hello")["problems"]]
+    assert any(volume.replace("-", "--") in message for message in problems)
+
+
 def test_a_rules_file_that_was_poisoned_is_clean_after_the_boot_unit(
     host: FakeHost, agent: Agent
 ) -> None:
