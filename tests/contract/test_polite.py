@@ -41,9 +41,10 @@ class Felt:
 def world(lab_world: LabWorld, monkeypatch: pytest.MonkeyPatch) -> LabWorld:
     lab_world.reset()
     # Zeros are written, as to a disk that has no command for them, in pieces of 64 KiB: the lab's
-    # disks take 300 requests a second, however large. And who asks often, keeps the CPU busy.
+    # disks take 300 requests a second, however large. `zeroing_mode` does not do that: BLKZEROOUT
+    # sends WRITE SAME whatever it says. And who asks often, keeps the CPU busy.
     lab_world.lab.run(
-        "for each in /sys/class/scsi_disk/*/zeroing_mode; do echo write > $each; done; "
+        "for each in /sys/class/scsi_disk/*/max_write_same_blocks; do echo 0 > $each; done; "
         "for each in /sys/block/sd*/queue/max_sectors_kb; do echo 64 > $each; done"
     )
     monkeypatch.setattr(lab_world, "poll_seconds", 3.0)
