@@ -20,8 +20,8 @@ MADE_POOL = f"{MADE_PREFIX}pool"
 MADE_CSET = f"{MADE_PREFIX}cset"
 MADE_ROOM = f"{MADE_PREFIX}room"
 MADE_LEFT = f"{MADE_PREFIX}left"
-# Zeroing rests between two of these only.
-ZERO_STEP = "4MiB"
+# Zeroing rests between two of these only. To most disks the kernel writes it as one request.
+ZERO_STEP = "1MiB"
 DATA_OFFSET_SECTORS = 8192
 # Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
 WIPE = ("-Wy", "-Zy")

@@ -28,11 +28,11 @@ from .boot import remember
 from .command import BY_MIRROR, REGISTER, Command, stamped
 from .entry import Entry
 from .errors import Refusal
-from .host import Host, LockBusy, MissingTool
+from .host import Beat, Host, LockBusy, MissingTool
 from .keep import FILES, SETTERS
 from .ops import Record, aborted, interrupted
 from .owner import panel_from_json
-from .pacer import BEAT_SECONDS, Pacer, throttling
+from .pacer import Pacer, throttling
 from .protocol import Call, call_from_json
 from .view import View
 from .waits import WAITS, Progress, demand_flushed
@@ -178,14 +178,13 @@ class Execution:
             own = waits.kname_at(host, command.argv[-1])
         under = pacer.under(host, self._call, command, own)
         locks = {*under, pacer.ALL_MIRRORS} if command.pace == BY_MIRROR else under
-        turn = pacer.MIRROR_TURN_SECONDS if command.pace == BY_MIRROR else pacer.TURN_SECONDS
         while True:
             with pacer.alone_on(host, locks, self._entry.say, self._go_on) as has_waited:
                 # Whose volume it is, and whether this may still be done, was seen long ago.
                 obstacle = self._obstacle() if has_waited else ""
                 self._release()
                 if not obstacle:
-                    yield Pacer(host, under, (own,), self._allowed_percent, turn)
+                    yield Pacer(host, under, own, self._allowed_percent, command.pace)
                     return
             # That may take hours: meanwhile others have the disks.
             self._retake()
@@ -235,13 +234,13 @@ class Execution:
     ) -> int:
         if pacing is None:
             return self._program(command, watch, None)
-        while pacing.rests():
+        while (beat := pacing.beat()).rests:
             self._go_on()
             if watch is not None:
                 self._glance(watch)
-            self._host.sleep(BEAT_SECONDS)
+            self._host.sleep(beat.seconds)
         if command.pace != BY_MIRROR:
-            return self._program(command, watch, pacing.rests)
+            return self._program(command, watch, pacing.beat)
         try:
             self._host.op_mark(self._op, journal.THROTTLED)
         except OSError as error:
@@ -253,7 +252,7 @@ class Execution:
         self,
         command: Command,
         watch: Callable[[], Progress] | None,
-        rest: Callable[[], bool] | None,
+        rest: Callable[[], Beat] | None,
     ) -> int:
         def tick() -> None:
             if watch is not None:

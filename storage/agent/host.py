@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, NamedTuple, Protocol
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,13 @@ class Stuck(TimedOut):
         self.reader = reader
 
 
+class Beat(NamedTuple):
+    """Whether a program stands still now, and after how many seconds that is to be asked again."""
+
+    rests: bool
+    seconds: float
+
+
 class LockBusy(Exception):
     """Another operation of the agent holds the volume group."""
 
@@ -63,7 +70,7 @@ class Host(Protocol):
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        rest: Callable[[], bool] | None = None,
+        rest: Callable[[], Beat] | None = None,
     ) -> Result:
         """Run a program to its end, without a shell and with stdin empty.
 
@@ -71,9 +78,9 @@ class Host(Protocol):
         MissingTool. After `timeout` seconds raises TimedOut (only ever given for commands that
         read), and Stuck at once while an earlier reader hangs; None waits for ever, which every
         command that writes uses. `tick` is called about twice a second meanwhile; so is `stop`,
-        and once it says True the program gets one SIGINT and is waited for. `rest` is called
-        about twenty times a second; while it says True the program stands still, and it dies with
-        this process, so that it never does so for ever. LVM reports ask for
+        and once it says True the program gets one SIGINT and is waited for. `rest` is called as
+        often as it asks for; while it says so the program stands still, and it dies with this
+        process, so that it never does so for ever. LVM reports ask for
         their JSON on LVM_REPORT_FD: it comes back as `Result.report`; a host may leave that empty
         and put the JSON on stdout.
         """

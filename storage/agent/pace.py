@@ -7,24 +7,24 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .stats import BOUNDS_NS
+from .stats import FINE_NS
 
 WINDOW_NS = 30_000_000_000
-CLASSES = len(BOUNDS_NS) + 1
+CLASSES = len(FINE_NS) + 1
 # What long work takes of the time: at first, at least, and at most where others do I/O.
-FIRST_SHARE = 0.1
-LEAST_SHARE = 0.05
+FIRST_SHARE = 0.02
+LEAST_SHARE = 0.01
 MOST_SHARE = 0.5
 UNKNOWN_SHARE = 0.5
 # From one turn to the next it becomes at most so many times as much; the second where nobody can
-# tell yet what it brings.
-FASTER, SLOWER = 1.5, 1.1
+# tell yet what it brings. The third is the step between the shares that are compared.
+FASTER, SLOWER, FINER = 2.0, 1.1, 0.95
 # So much of what is allowed is aimed at: the rest is for what a turn cannot foresee.
 AIM = 0.75
-# What a turn saw counts so much at the next one.
-FADE = 0.9
+# After so long what was seen counts half.
+HALF_LIFE_SECONDS = 120.0
 # Fewer I/Os say nothing of a p95.
-ENOUGH = 20
+ENOUGH = 50
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,14 @@ class Fall:
         return Pace(rate, left_s, (at_ns - self._least_ns) // 1_000_000_000)
 
 
-def percentile_ns(counts: Sequence[float], share: float = 0.95) -> float:
-    """The latency that `share` of the I/Os in a histogram of stats.BOUNDS_NS stay below, evenly
-    spread inside their class. `counts` hold at least one I/O."""
+def percentile_ns(
+    counts: Sequence[float], share: float = 0.95, bounds_ns: Sequence[int] = FINE_NS
+) -> float:
+    """The latency that `share` of the I/Os in a histogram of these bounds stay below, evenly spread
+    inside their class. `counts` hold at least one I/O."""
     wanted = share * sum(counts)
     lower = 0.0
-    for count, upper in zip(counts, (*BOUNDS_NS, 2 * BOUNDS_NS[-1])):
+    for count, upper in zip(counts, (*bounds_ns, 2 * bounds_ns[-1])):
         if count and wanted <= count:
             return lower + (upper - lower) * wanted / count
         wanted -= count
@@ -106,18 +108,27 @@ Histograms = Mapping[str, Sequence[float]]
 
 
 class _Flow:
-    """I/Os per class and second on each set of disks; what is old counts less and less."""
+    """I/Os per class on each set of disks, for so many seconds, and for how many of these our own
+    I/O was under way; what is old counts less and less."""
 
     def __init__(self) -> None:
         self._counts: dict[str, list[float]] = {}
-        self._seconds = 0.0
+        self.seconds = 0.0
+        self.work_seconds = 0.0
 
-    def add(self, counts: Histograms, seconds: float) -> None:
-        self._seconds = self._seconds * FADE + seconds
-        for name in {*self._counts, *counts}:
+    def fade(self, factor: float) -> None:
+        self.seconds *= factor
+        self.work_seconds *= factor
+        self._counts = {
+            name: [count * factor for count in counts] for name, counts in self._counts.items()
+        }
+
+    def add(self, counts: Histograms, seconds: float, work_seconds: float) -> None:
+        self.seconds += seconds
+        self.work_seconds += work_seconds
+        for name, more in counts.items():
             old = self._counts.get(name, [0.0] * CLASSES)
-            new = counts.get(name, [0.0] * CLASSES)
-            self._counts[name] = [a * FADE + b for a, b in zip(old, new)]
+            self._counts[name] = [a + b for a, b in zip(old, more)]
 
     def total(self, name: str) -> float:
         return sum(self._counts.get(name, ()))
@@ -126,7 +137,7 @@ class _Flow:
         return frozenset(self._counts)
 
     def rate(self, name: str) -> list[float]:
-        seconds = self._seconds or 1.0
+        seconds = self.seconds or 1.0
         return [count / seconds for count in self._counts.get(name, [0.0] * CLASSES)]
 
 
@@ -146,19 +157,23 @@ class Governor:
     def look(
         self,
         allowed_percent: int,
-        beside: tuple[Histograms, float],
+        beside: tuple[Histograms, float, float],
         alone: tuple[Histograms, float],
     ) -> None:
-        """Take a turn in: the others' I/Os and the seconds of its work, and those of its rest."""
+        """Take a turn in: the others' I/Os and the seconds of its work, and for how many of these
+        our own I/O was under way; the others' I/Os and the seconds of its rest."""
+        factor = 0.5 ** ((beside[1] + alone[1]) / HALF_LIFE_SECONDS)
+        for flow in (self._beside, self._alone):
+            flow.fade(factor)
         self._beside.add(*beside)
-        self._alone.add(*alone)
+        self._alone.add(*alone, 0.0)
         names = self._beside.names() | self._alone.names()
         totals = {name: (self._beside.total(name), self._alone.total(name)) for name in names}
         if all(sum(each) < 1 for each in totals.values()):
             self.share, self.p95_ns, self.alone_p95_ns = 1.0, 0.0, 0.0
             return
         known = [name for name, each in totals.items() if min(each) >= ENOUGH]
-        self.share = min(self.share, MOST_SHARE)
+        self.share = FIRST_SHARE if self.share > MOST_SHARE else self.share
         if not known:
             # So few I/Os that a p95 means nothing, or too few yet.
             self.share = max(self.share, min(UNKNOWN_SHARE, self.share * SLOWER))
@@ -167,16 +182,18 @@ class Governor:
         self.alone_p95_ns = percentile_ns(self._alone.rate(worst))
         self.p95_ns = percentile_ns(self._mixed(worst, self.share))
         aim = AIM * allowed_percent / 100
-        shares = [step / 100 for step in range(int(MOST_SHARE * 100), int(LEAST_SHARE * 100), -1)]
-        best = next(
-            (each for each in shares if all(self._rise(name, each) <= aim for name in known)),
-            LEAST_SHARE,
-        )
-        self.share = min(best, self.share * FASTER)
+        share = min(MOST_SHARE, self.share * FASTER)
+        while share > LEAST_SHARE and any(self._rise(name, share) > aim for name in known):
+            share *= FINER
+        self.share = max(LEAST_SHARE, share)
 
     def _mixed(self, name: str, share: float) -> list[float]:
+        """What the others would feel at this share: what each second of ours changed, on top of
+        what they feel without us."""
         beside, alone = self._beside.rate(name), self._alone.rate(name)
-        return [share * a + (1 - share) * b for a, b in zip(beside, alone)]
+        done = self._beside.work_seconds / (self._beside.seconds or 1.0)
+        times = share / done if done > 0 else 0.0
+        return [max(0.0, b + times * (a - b)) for a, b in zip(beside, alone)]
 
     def _rise(self, name: str, share: float) -> float:
         return percentile_ns(self._mixed(name, share)) / percentile_ns(self._alone.rate(name)) - 1

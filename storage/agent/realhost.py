@@ -20,7 +20,7 @@ from typing import Any, Callable
 
 from . import dmctl, qmp, units
 from .execute import execute
-from .host import LockBusy, Reader, Result
+from .host import Beat, LockBusy, Reader, Result
 from .tools import Runner, find
 
 READ_LIMIT = 8 * 1024 * 1024
@@ -45,7 +45,7 @@ class RealHost:
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        rest: Callable[[], bool] | None = None,
+        rest: Callable[[], Beat] | None = None,
     ) -> Result:
         return self._runner.run(argv, timeout, tick, stop, rest)
 

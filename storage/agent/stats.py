@@ -30,31 +30,36 @@ BOUNDS_NS = tuple(
         1000000,
     )
 )
-LIST = f"@stats_list {PROGRAM}"
-CREATE = (
-    "@stats_create - /1 2 precise_timestamps histogram:"
-    + ",".join(map(str, BOUNDS_NS))
-    + f" {PROGRAM}"
-)
+# For a p95 to a few percent: four classes to each doubling, from 20 us to some 1.5 s.
+PACING = "tiercel-pace"
+FINE_NS = tuple(round(20_000 * 2 ** (step / 4)) for step in range(66))
+BOUNDS_OF = {PROGRAM: BOUNDS_NS, PACING: FINE_NS}
 
 _REGION = re.compile(r"(\d+): (\d+)\+(\d+) \d+ (\S+)(.*)")
 
 
-def latency(host: Host, name: str, sectors: int) -> dict[str, Any] | None:
-    """Cumulated I/Os per latency class of the dm device `name`; None where the region was only
-    just made, or the kernel has no dm-stats."""
+def latency(host: Host, name: str, sectors: int, program: str = PROGRAM) -> dict[str, Any] | None:
+    """Cumulated I/Os per latency class of the dm device `name`, as one of BOUNDS_OF counts them;
+    None where the region was only just made, or the kernel has no dm-stats."""
+    bounds = BOUNDS_OF[program]
     try:
-        region = _region(host, name, sectors)
+        region = _region(host, name, sectors, program)
         if region is None:
-            host.dm_message(name, CREATE)
+            host.dm_message(name, creation(program))
             return None
-        counts = parse(host.dm_message(name, f"@stats_print {region}"))
+        counts = parse(host.dm_message(name, f"@stats_print {region}"), len(bounds) + 1)
     except OSError:
         return None
-    return None if counts is None else {"bounds_ns": list(BOUNDS_NS), "counts": list(counts)}
+    return None if counts is None else {"bounds_ns": list(bounds), "counts": list(counts)}
 
 
-def parse(answer: str) -> tuple[int, ...] | None:
+def creation(program: str) -> str:
+    """The message that makes a region of its own for this program."""
+    bounds = ",".join(map(str, BOUNDS_OF[program]))
+    return f"@stats_create - /1 2 precise_timestamps histogram:{bounds} {program}"
+
+
+def parse(answer: str, classes: int) -> tuple[int, ...] | None:
     """The histogram of a one-area region: the last word, colon-separated. None for anything
     else."""
     lines = answer.split("\n", 1)
@@ -62,18 +67,18 @@ def parse(answer: str) -> tuple[int, ...] | None:
     if len(words) < 2 or ":" not in words[-1]:
         return None
     counts = words[-1].split(":")
-    if len(counts) != len(BOUNDS_NS) + 1 or not all(count.isdecimal() for count in counts):
+    if len(counts) != classes or not all(count.isdecimal() for count in counts):
         return None
     return tuple(int(count) for count in counts)
 
 
-def _region(host: Host, name: str, sectors: int) -> int | None:
-    """Our region of the device; ours of a wrong shape are deleted."""
+def _region(host: Host, name: str, sectors: int, program: str) -> int | None:
+    """The program's region of the device; its own of a wrong shape are deleted."""
     found = None
-    histogram = "histogram:" + ",".join(map(str, BOUNDS_NS))
-    for line in host.dm_message(name, LIST).splitlines():
+    histogram = "histogram:" + ",".join(map(str, BOUNDS_OF[program]))
+    for line in host.dm_message(name, f"@stats_list {program}").splitlines():
         match = _REGION.fullmatch(line.strip())
-        if match is None or match.group(4) != PROGRAM:
+        if match is None or match.group(4) != program:
             continue
         number, start, length = (int(match.group(at)) for at in (1, 2, 3))
         rest = match.group(5).split()

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Callable
 
 from . import stuck
-from .host import MissingTool, Reader, Result, Stuck, TimedOut
+from .host import Beat, MissingTool, Reader, Result, Stuck, TimedOut
 
 FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 OUTPUT_LIMIT = 16 * 1024 * 1024
 TICK_SECONDS = 0.5
 TURN_SECONDS = 0.02
-BEAT_SECONDS = 0.05
 PR_SET_PDEATHSIG = 1
 # It may be killed at any moment. LVM's programs may not, and are never made to stand still.
 STOPPABLE = frozenset(("blkdiscard",))
@@ -64,7 +63,7 @@ class Runner:
         timeout: float | None,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        rest: Callable[[], bool] | None = None,
+        rest: Callable[[], Beat] | None = None,
     ) -> Result:
         """Raises MissingTool, TimedOut, Stuck. A reader that outlives its time is killed and not
         waited for: in an uninterruptible sleep it would take this process with it. `timeout` is
@@ -110,7 +109,7 @@ class Runner:
         timeout: float | None,
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
-        rest: Callable[[], bool] | None,
+        rest: Callable[[], Beat] | None,
     ) -> Result:
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
         try:
@@ -196,15 +195,20 @@ def _pace(
     process: subprocess.Popen[bytes],
     tick: Callable[[], None] | None,
     stop: Callable[[], bool] | None,
-    rest: Callable[[], bool],
+    rest: Callable[[], Beat],
 ) -> None:
     """Wait for a program that stands still while `rest` says so."""
     stands = told = False
     next_tick = time.monotonic()
     try:
         while True:
+            beat = rest()
+            wanted = beat.rests and not told
+            if wanted != stands:
+                process.send_signal(signal.SIGSTOP if wanted else signal.SIGCONT)
+                stands = wanted
             with suppress(subprocess.TimeoutExpired):
-                process.wait(BEAT_SECONDS)
+                process.wait(beat.seconds)
                 return
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_SECONDS
@@ -213,10 +217,6 @@ def _pace(
                 if stop is not None and not told and stop():
                     process.send_signal(signal.SIGINT)
                     told = True
-            wanted = rest() and not told
-            if wanted != stands:
-                process.send_signal(signal.SIGSTOP if wanted else signal.SIGCONT)
-                stands = wanted
     finally:
         if stands:
             process.send_signal(signal.SIGCONT)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
-BOUNDS_MS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+@dataclass
+class Region:
+    """A histogram of dm-stats, which a program made for itself."""
+
+    program: str
+    bounds_ns: tuple[int, ...]
+    counts: list[float]
 
 
 @dataclass
@@ -18,7 +26,7 @@ class Counters:
     write_sectors: float = 0.0
     write_ms: float = 0.0
     busy_ms: float = 0.0
-    regions: dict[int, list[float]] = field(default_factory=dict)
+    regions: dict[int, Region] = field(default_factory=dict)
     region_next: int = 0
 
     def read(self, count: float, sectors: float, ms_each: float) -> None:
@@ -35,9 +43,8 @@ class Counters:
 
     def _observe(self, count: float, ms_each: float) -> None:
         self.busy_ms += count * min(ms_each, 1.0)
-        at = sum(ms_each >= bound for bound in BOUNDS_MS)
-        for counts in self.regions.values():
-            counts[at] += count
+        for region in self.regions.values():
+            region.counts[bisect_right(region.bounds_ns, ms_each * 1e6)] += count
 
     def fields(self) -> list[int]:
         """The 17 fields after the device's name."""

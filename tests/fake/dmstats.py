@@ -6,11 +6,9 @@ import errno
 import re
 
 from tests.fake.bcache import oserror
-from tests.fake.counters import BOUNDS_MS
+from tests.fake.counters import Region
 from tests.fake.machine import Machine
 from tests.fake.parts import SECTOR, Lv, ModelGap
-
-BOUNDS = ",".join(str(int(bound * 1_000_000)) for bound in BOUNDS_MS)
 
 
 def message(machine: Machine, name: str, words: str) -> str:
@@ -20,14 +18,21 @@ def message(machine: Machine, name: str, words: str) -> str:
         raise oserror(errno.ENXIO)
     verb, *rest = words.split()
     regions = lv.counters.regions
-    if verb == "@stats_list" and rest == ["tiercel"]:
-        return "".join(_line(lv, number) for number in sorted(regions))
+    if verb == "@stats_list" and len(rest) == 1:
+        return "".join(
+            _line(lv, number, region)
+            for number, region in sorted(regions.items())
+            if region.program == rest[0]
+        )
     if verb == "@stats_create":
-        if rest != ["-", "/1", "2", "precise_timestamps", f"histogram:{BOUNDS}", "tiercel"]:
+        if rest[:4] != ["-", "/1", "2", "precise_timestamps"] or len(rest) != 6:
             raise ModelGap(words)
+        bounds = tuple(int(bound) for bound in rest[4].removeprefix("histogram:").split(","))
+        if list(bounds) != sorted(set(bounds)):
+            raise oserror(errno.EINVAL)
         number = lv.counters.region_next
         lv.counters.region_next += 1
-        regions[number] = [0.0] * (len(BOUNDS_MS) + 1)
+        regions[number] = Region(rest[5], bounds, [0.0] * (len(bounds) + 1))
         return f"{number}\n"
     match = re.fullmatch(r"(\d+)", rest[0]) if len(rest) == 1 else None
     if match is None or verb not in ("@stats_print", "@stats_delete"):
@@ -37,11 +42,14 @@ def message(machine: Machine, name: str, words: str) -> str:
     if verb == "@stats_delete":
         del regions[int(match.group(1))]
         return ""
-    counts = ":".join(str(int(count)) for count in regions[int(match.group(1))])
+    counts = ":".join(str(int(count)) for count in regions[int(match.group(1))].counts)
     fields = " ".join(str(value) for value in lv.counters.fields()[:11])
     return f"0+{lv.size_bytes // SECTOR} {fields} 0 0 {counts}\n"
 
 
-def _line(lv: Lv, number: int) -> str:
+def _line(lv: Lv, number: int, region: Region) -> str:
     length = lv.size_bytes // SECTOR
-    return f"{number}: 0+{length} {length} tiercel - precise_timestamps histogram:{BOUNDS}\n"
+    bounds = ",".join(map(str, region.bounds_ns))
+    return (
+        f"{number}: 0+{length} {length} {region.program} - precise_timestamps histogram:{bounds}\n"
+    )

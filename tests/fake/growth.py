@@ -87,24 +87,18 @@ def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
     move = lv.move
     words = []
     while move is not None and lv.move is move and move.done_bytes < move.mirror.size_bytes:
-        _hammer(machine, move)
-        yield POLL_SECONDS
-        machine.hammered = set()
-        rate = machine.move_bytes_per_second * machine.mirror_throttle / 100
-        move.done_bytes += POLL_SECONDS * rate
+        # The kernel works for so much of the time, in bursts with rests between.
+        work_seconds = POLL_SECONDS * machine.mirror_throttle / 100
+        disks = {move.source.device.name, *(run.pv.device.name for run in move.mirror.runs)}
+        with machine.hammering(argv, frozenset(disks)):
+            yield work_seconds
+        move.done_bytes += work_seconds * machine.move_bytes_per_second
+        yield POLL_SECONDS - work_seconds
         words.append(f"{source}: Moved: {move.percent:.2f}%")
     if move is None or lv.move is not move:
         return failed("ABORTING: Mirror percentage check failed.")
     _finish(machine, vg, lv, move)
     return said(*words)
-
-
-def _hammer(machine: Machine, move: Move) -> None:
-    if machine.mirror_throttle == 100:
-        machine.hammered = {
-            move.source.device.name,
-            *(run.pv.device.name for run in move.mirror.runs),
-        }
 
 
 def _moving(machine: Machine, source: str) -> list[Lv]:

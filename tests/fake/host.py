@@ -10,7 +10,7 @@ from typing import Any
 from storage.agent.errors import Refusal
 from storage.agent.execute import execute
 from storage.agent.handle import handle
-from storage.agent.host import LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
+from storage.agent.host import Beat, LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
 from tests.fake import (
     bcache,
     dmstats,
@@ -59,10 +59,6 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "vgextend": pv.vgextend,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl", "mdadm")
-
-
-BEAT_SECONDS = 0.05
-"""A program that rests is looked at so often."""
 
 
 class Killed(BaseException):
@@ -187,7 +183,7 @@ class FakeHost(Journal):
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        rest: Callable[[], bool] | None = None,
+        rest: Callable[[], Beat] | None = None,
     ) -> Result:
         program = argv[0]
         if not self.has_tool(program):
@@ -220,7 +216,7 @@ class FakeHost(Journal):
         if timeout is None and program in self._cuts:
             self._cuts.remove(program)
             self._cut(steps, program)
-        result = self._drive(steps, tick, stop, rest)
+        result = self._drive(steps, argv, tick, stop, rest)
         if timeout is None and program in self._kills:
             self._kills.remove(program)
             raise Killed(program)
@@ -240,9 +236,10 @@ class FakeHost(Journal):
     def _drive(
         self,
         steps: Steps,
+        argv: Sequence[str],
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
-        rest: Callable[[], bool] | None,
+        rest: Callable[[], Beat] | None,
     ) -> Result:
         while True:
             with self._guard, self._noting_gaps():
@@ -253,7 +250,7 @@ class FakeHost(Journal):
                     result: Result = stop.value
                     return result
             if seconds:
-                self._pass(seconds, stop, rest)
+                self._pass(seconds, argv, stop, rest)
                 if tick is not None:
                     tick()
                 if stop is not None and stop():
@@ -264,23 +261,24 @@ class FakeHost(Journal):
     def _pass(
         self,
         seconds: float,
+        argv: Sequence[str],
         stop: Callable[[], bool] | None,
-        rest: Callable[[], bool] | None,
+        rest: Callable[[], Beat] | None,
     ) -> None:
         """A program works for so long, and rests in between where it is told to."""
         if rest is None:
             self.sleep(seconds)
             return
-        beat_seconds = max(BEAT_SECONDS, seconds / 20)
         while seconds > 0:
-            hammered, self.machine.hammered = self.machine.hammered, set()
-            while rest() and not (stop is not None and stop()):
-                self.sleep(BEAT_SECONDS)
-                self.advance(0.0)
-            self.machine.hammered = hammered
-            self.sleep(min(seconds, beat_seconds))
+            beat = rest()
+            with self.machine.resting(argv):
+                while beat.rests and not (stop is not None and stop()):
+                    self.sleep(beat.seconds)
+                    self.advance(0.0)
+                    beat = rest()
+            self.sleep(min(seconds, beat.seconds))
             self.advance(0.0)
-            seconds -= beat_seconds
+            seconds -= beat.seconds
 
     def _cut(self, steps: Steps, program: str) -> None:
         """SIGKILL where the program would wait for the first time."""

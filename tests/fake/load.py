@@ -58,7 +58,9 @@ def _share(
 ) -> Share:
     hit = load.hit_rate * warmth
     cost = (1 - hit) * (1 - load.write_share) + load.write_share * (1 - hit if writes_cached else 1)
-    beside = {run.pv.device.name for run in load.lv.bottom.runs} & machine.hammered
+    beside = {run.pv.device.name for run in load.lv.bottom.runs} & frozenset().union(
+        *machine.hammered.values()
+    )
     disk_iops = load.disk_iops / (HAMMERED if beside else 1)
     total = min(load.iops, disk_iops / max(cost, 1e-3)) * seconds
     reads, writes = total * (1 - load.write_share), total * load.write_share

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.fake.parts import (
@@ -26,8 +28,8 @@ from tests.fake.parts import (
 @dataclass(eq=False)
 class Machine:
     """Everything the tools look at. `generation` grows with each change of structure. `hammered`
-    are the devices that a program writes to as fast as they take it; `mirror_throttle` is the
-    kernel's, in percent."""
+    are the devices that programs write to as fast as they take it, by what the program was called
+    with; `mirror_throttle` is the kernel's, in percent."""
 
     seed: str
     hostname: str
@@ -38,7 +40,7 @@ class Machine:
     zero_bytes_per_second: float = 256 * MIB
     move_bytes_per_second: float = 128 * MIB
     mirror_throttle: int = 100
-    hammered: set[str] = field(default_factory=set)
+    hammered: dict[str, frozenset[str]] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
@@ -66,6 +68,25 @@ class Machine:
     has_bus: bool = True
     generation: int = 0
     drawn: int = 0
+
+    @contextmanager
+    def hammering(self, argv: Sequence[str], devices: frozenset[str]) -> Iterator[None]:
+        """For what is done inside, a program writes to the devices as fast as they take it."""
+        self.hammered[" ".join(argv)] = devices
+        try:
+            yield
+        finally:
+            self.hammered.pop(" ".join(argv), None)
+
+    @contextmanager
+    def resting(self, argv: Sequence[str]) -> Iterator[None]:
+        """For what is done inside, that program stands still."""
+        devices = self.hammered.pop(" ".join(argv), None)
+        try:
+            yield
+        finally:
+            if devices is not None:
+                self.hammered[" ".join(argv)] = devices
 
     def draw(self, what: str) -> bytes:
         """The next of an endless row of bytes that depends only on the seed."""

@@ -144,6 +144,13 @@ def _volume(machine: Machine, tree: Tree, lv: Lv) -> None:
     tree.file(f"{real}/dm/name", f"{lv.dm_name}\n")
     tree.file(f"{real}/dm/uuid", f"{lv.dm_uuid}\n")
     tree.file(f"{real}/dm/suspended", lambda: f"{int(lv.suspended)}\n".encode())
+    # A program of ours that writes to it has one request under way.
+    tree.file(
+        f"{real}/inflight",
+        lambda: (
+            b"       0 %8d\n" % any(words.endswith(f"/{lv.name}") for words in machine.hammered)
+        ),
+    )
     tree.file(
         f"{real}/stat", lambda: (" ".join(map(str, lv.counters.fields())) + "\n").encode()
     )  # fmt: skip

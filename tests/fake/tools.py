@@ -85,13 +85,12 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
         return Result(1, "", f"blkdiscard: {path}: Device or resource busy\n")
     step = int(line.one("--step").removesuffix("MiB")) * MIB
     zeroed = 0
-    below = {run.pv.device.name for run in lv.bottom.runs}
+    below = frozenset(run.pv.device.name for run in lv.bottom.runs)
     while zeroed < lv.size_bytes:
-        machine.hammered = below
         zeroed = min(lv.size_bytes, zeroed + max(step, lv.size_bytes // 8))
         lv.counters.write(0, (lv.size_bytes // 8) // SECTOR, 1)
-        yield max(step, lv.size_bytes / 8) / machine.zero_bytes_per_second
-        machine.hammered = set()
+        with machine.hammering(argv, below):
+            yield max(step, lv.size_bytes / 8) / machine.zero_bytes_per_second
     for run in lv.bottom.runs:
         run.pv.stale -= set(range(run.first, run.first + run.count))
     lv.signature = lv.written = None

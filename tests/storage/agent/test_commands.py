@@ -23,7 +23,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             "lvcreate -y -Wy -Zy -n v-abcdefgh -L 1073741824b --addtag tiercel "
             "--addtag tiercel.volume=abcdefgh --addtag tiercel.zeroing vg0 /dev/md0 /dev/sdc",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/v-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/v-abcdefgh",
             "lvchange --deltag tiercel.zeroing vg0/v-abcdefgh",
         ],
     ),
@@ -45,7 +45,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "lvcreate -y -Wy -Zy -n x-abcdefgh -L 2147483648b --addtag tiercel "
             "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=room "
             "--addtag tiercel.zeroing vg0 /dev/sdc",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/x-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/x-abcdefgh",
             "lvchange --deltag tiercel.zeroing vg0/x-abcdefgh",
             "lvchange --addtag tiercel.grown=1073741824 vg0/v-abcdefgh",
             "lvremove -y --config devices/issue_discards=0 vg0/x-abcdefgh",
@@ -143,7 +143,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "echo /dev/vg0/del-abcdefgh > /sys/fs/bcache/register_quiet",
             "echo 1 > /sys/block/$(basename $(realpath /dev/vg0/del-abcdefgh))/bcache/stop",
             "wipefs -a -t bcache /dev/vg0/del-abcdefgh",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/del-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/del-abcdefgh",
             "lvremove -y -S lv_uuid=u vg0/del-abcdefgh",
         ],
     ),

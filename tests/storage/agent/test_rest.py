@@ -9,12 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+from storage.agent.host import Beat
 from storage.agent.tools import Runner
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from storage.agent import tools
+from storage.agent.host import Beat
 tools.STOPPABLE = frozenset(("sleep",))
 started = tools.subprocess.Popen
 def noted(*args, **more):
@@ -22,7 +24,7 @@ def noted(*args, **more):
     print(process.pid, flush=True)
     return process
 tools.subprocess.Popen = noted
-tools.Runner(Path(sys.argv[1])).run(["sleep", "300"], None, rest=lambda: True)
+tools.Runner(Path(sys.argv[1])).run(["sleep", "300"], None, rest=lambda: Beat(True, 0.05))
 """
 
 
@@ -45,10 +47,10 @@ def test_a_program_stands_still_while_it_is_told_to_and_then_ends(tmp_path: Path
     began = time.monotonic()
     seen: list[str] = []
 
-    def rest() -> bool:
+    def rest() -> Beat:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         seen.extend(state(int(pid)) for pid in children)
-        return time.monotonic() < began + 1.0
+        return Beat(time.monotonic() < began + 1.0, 0.05)
 
     result = Runner(tmp_path).run(["sleep", "0.3"], None, rest=rest)
     assert result.rc == 0 and time.monotonic() >= began + 1.0
@@ -59,7 +61,9 @@ def test_a_program_that_rests_can_be_told_to_stop(tmp_path: Path) -> None:
     # A shell that starts the tests in the background has them ignore it, and their programs too.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        result = Runner(tmp_path).run(["sleep", "60"], None, stop=lambda: True, rest=lambda: True)
+        result = Runner(tmp_path).run(
+            ["sleep", "60"], None, stop=lambda: True, rest=lambda: Beat(True, 0.05)
+        )
     finally:
         signal.signal(signal.SIGINT, before)
     assert result.rc == -signal.SIGINT
