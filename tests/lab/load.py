@@ -47,13 +47,16 @@ def read_hot(
     runtime_seconds: int = 3600,
     limit_iops: int = 0,
     first_mib: int = 0,
+    at_random: bool = False,
 ) -> Load:
     """Start bounded random reads on `device`: 4 KiB, zipf 1.2, depth 8, O_DIRECT.
 
     The reads repeat for `runtime_seconds` at most, no faster than `limit_iops` (0 = as fast as
-    they come), over the first `first_mib` of the device (0 = all of it). The report is fio's JSON.
+    they come), over the first `first_mib` of the device (0 = all of it); `at_random` moments, as
+    those of many guests. The report is fio's JSON.
     """
     limit = [f"--rate_iops={limit_iops}"] if limit_iops else []
+    limit += ["--rate_process=poisson"] if at_random else []
     limit += [f"--size={first_mib}m"] if first_mib else []
     output = f"/run/load-{name}.json"
     return _start(
