@@ -83,7 +83,7 @@ def disk(world: LabWorld) -> Iterator[str]:
 
 
 class Meter:
-    """The neighbour's own histogram in the kernel, with the fine classes that the pace is kept by."""
+    """The neighbour's histogram in the kernel, with the fine classes that the pace is kept by."""
 
     def __init__(self, world: LabWorld, volume: str) -> None:
         self._lab = world.lab
@@ -142,6 +142,12 @@ def felt(agent: Agent, meter: Meter, verb: str, args: dict[str, Any]) -> tuple[F
     return between(before, after, over - began), found
 
 
+def volume_on(agent: Agent, disk: str, size_bytes: int) -> str:
+    args = agent.volume_args(size_bytes=size_bytes, pvs=[disk])
+    agent.do("volume.create", args)
+    return str(args["name"])
+
+
 def allow(world: LabWorld, percent: int) -> None:
     world.allow(["vg0"], undo_hours=0, others_rise_percent=percent)
 
@@ -167,8 +173,8 @@ def test_a_loaded_neighbour_keeps_its_latency(
     """Alone, beside our I/O without regard for it, and beside the same within the budget: all in
     one run, because only then they can be compared."""
     agent = Agent(world)
-    neighbour = agent.volume(size_bytes=NEIGHBOUR_BYTES, pvs=[disk])
-    victims = [agent.volume(size_bytes=VICTIM_BYTES, pvs=[disk]) for _ in range(2)]
+    neighbour = volume_on(agent, disk, NEIGHBOUR_BYTES)
+    victims = [volume_on(agent, disk, VICTIM_BYTES) for _ in range(2)]
     meter = Meter(world, neighbour)
     found: dict[str, Felt] = {}
     with loaded(world, neighbour):

@@ -145,18 +145,17 @@ def _volume(machine: Machine, tree: Tree, lv: Lv) -> None:
     tree.file(f"{real}/dm/uuid", f"{lv.dm_uuid}\n")
     tree.file(f"{real}/dm/suspended", lambda: f"{int(lv.suspended)}\n".encode())
     # A program of ours that writes to it has one request under way.
-    tree.file(
-        f"{real}/inflight",
-        lambda: (
-            b"       0 %8d\n" % any(words.endswith(f"/{lv.name}") for words in machine.hammered)
-        ),
-    )
+    tree.file(f"{real}/inflight", lambda: f"       0 {_writers(machine, lv):8}\n".encode())
     tree.file(
         f"{real}/stat", lambda: (" ".join(map(str, lv.counters.fields())) + "\n").encode()
     )  # fmt: skip
     tree.link(f"/dev/mapper/{lv.dm_name}", f"../{lv.kname}")
     if lv.public:
         tree.link(lv.path, f"../{lv.kname}")
+
+
+def _writers(machine: Machine, lv: Lv) -> int:
+    return sum(words.endswith(f"/{lv.name}") for words in machine.hammered)
 
 
 def bcache_devices(machine: Machine, tree: Tree) -> None:
