@@ -245,6 +245,10 @@ class Execution:
             self._host.op_mark(self._op, journal.THROTTLED)
         except OSError as error:
             raise journal.unwritable(error) from None
+        try:
+            self._host.op_put_back(self._op, pacer.THROTTLE, pacer.FULL)
+        except OSError as error:
+            self._entry.say(f"Were this killed, only the panel would end its throttle: {error}")
         with throttling(self._host, pacing) as rests:
             return self._program(command, watch, rests)
 

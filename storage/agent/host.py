@@ -150,6 +150,10 @@ class Host(Protocol):
         """Start `execute.execute(host, op)` apart from this process (in a transient systemd scope).
         Returns once it is started. Raises OSError with the reason when it cannot be."""
 
+    def op_put_back(self, op: str, path: str, text: str) -> None:
+        """Have `text` written to the kernel's file `path` once what `start_op` started is gone,
+        however it ended. Raises OSError with the reason where systemd does not take that on."""
+
     def op_alive(self, op: str) -> bool:
         """Whether what `start_op` started is still there."""
 

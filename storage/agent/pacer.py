@@ -7,7 +7,7 @@ agent. A pvmove copies in the kernel: the throttle of its mirrors says which sha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable
 
 from . import dm, journal, schema
@@ -120,13 +120,12 @@ def _taken(host: Host, names: Iterable[str], stack: ExitStack) -> bool:
 def throttling(host: Host, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
     """For the run of a pvmove: asked as often as it says, it throttles the kernel's copying instead
     of having a program stand still. Afterwards nothing is throttled."""
-    written = ""
 
     def rests() -> Beat:
-        nonlocal written
         wanted = str(max(LEAST_PERCENT, round(100 * pacer.duty())))
-        if wanted != written and throttle(host, wanted):
-            written = wanted
+        # What an earlier move left behind may have been put back just now.
+        if dm.text(host, THROTTLE) != wanted:
+            throttle(host, wanted)
         return Beat(False, MOST_BEAT_SECONDS)
 
     try:
@@ -135,16 +134,12 @@ def throttling(host: Host, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
         throttle(host, FULL)
 
 
-def throttle(host: Host, percent: str) -> bool:
-    """False where the kernel has no such throttle: the module is loaded with the first mirror."""
-    if not host.exists(THROTTLE):
-        return False
-    try:
-        host.write(THROTTLE, percent)
-    except OSError:
-        # It is tried again at the next beat; nothing but the others' latency hangs on it.
-        return False
-    return True
+def throttle(host: Host, percent: str) -> None:
+    """Nothing where the kernel has no such throttle: the module is loaded with the first mirror."""
+    if host.exists(THROTTLE):
+        with suppress(OSError):
+            # It is taken up again at the next beat; nothing but the others' latency hangs on it.
+            host.write(THROTTLE, percent)
 
 
 def under(host: Host, call: Call, command: Command, kname: str) -> frozenset[str]:

@@ -159,6 +159,9 @@ class RealHost:
     def start_op(self, op: str) -> None:
         units.start(op, lambda: self._work(op), self._runner)
 
+    def op_put_back(self, op: str, path: str, text: str) -> None:
+        units.put_back(op, path, text, self._runner)
+
     def op_alive(self, op: str) -> bool:
         return units.alive(op, self._runner)
 

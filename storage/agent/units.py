@@ -7,6 +7,7 @@ process that accepted the operation forks instead, and systemd takes the child i
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Callable
 
@@ -51,9 +52,35 @@ def scope_argv(op: str, pid: int) -> list[str]:
         ("IOWeight", "t", str(IO_WEIGHT)),
         ("CollectMode", "s", "inactive-or-failed"),
     )
+    return _started(name(op), properties)
+
+
+def _started(unit: str, properties: Sequence[Sequence[str]]) -> list[str]:
     words = [word for each in properties for word in each]
-    call = ["StartTransientUnit", "ssa(sv)a(sa(sv))", name(op), "fail"]
+    call = ["StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail"]
     return ["busctl", "--quiet", "call", *_MANAGER, *call, str(len(properties)), *words, "0"]
+
+
+def put_back_argv(op: str, path: str, text: str) -> list[str]:
+    """Has systemd write `text` to the kernel's file `path` once the scope of the operation is gone,
+    however it ended: a scope has no ExecStopPost, so that a unit bound to it has."""
+    script = f"[ ! -e {path} ] || echo {text} > {path}"
+    properties = (
+        ("Description", "s", f"Ends the throttle of Tiercel operation {op}"),
+        ("Type", "s", "oneshot"),
+        ("RemainAfterExit", "b", "true"),
+        ("ExecStart", "a(sasb)", "1", "/bin/true", "1", "/bin/true", "false"),
+        ("ExecStopPost", "a(sasb)", "1", "/bin/sh", "3", "/bin/sh", "-c", script, "false"),
+        ("BindsTo", "as", "1", name(op)),
+        ("After", "as", "1", name(op)),
+        ("CollectMode", "s", "inactive-or-failed"),
+    )
+    return _started(f"tiercel-op-{op}-throttle.service", properties)
+
+
+def put_back(op: str, path: str, text: str, runner: Runner) -> None:
+    """Raises OSError with systemd's words."""
+    _ask(put_back_argv(op, path, text), runner)
 
 
 def start(op: str, work: Callable[[], None], runner: Runner) -> None:
@@ -90,15 +117,19 @@ def _cgroup(process: Path) -> str:
         return ""
 
 
-def _enter(op: str, pid: int, runner: Runner) -> None:
+def _ask(argv: Sequence[str], runner: Runner) -> None:
     try:
-        result = runner.run(scope_argv(op, pid), timeout=START_SECONDS)
+        result = runner.run(argv, timeout=START_SECONDS)
     except MissingTool:
         raise OSError("busctl is not installed") from None
     except TimedOut:
         raise OSError(f"systemd did not answer within {START_SECONDS:.0f} seconds") from None
     if result.rc != 0:
         raise OSError(result.stderr.strip() or f"busctl failed with exit code {result.rc}")
+
+
+def _enter(op: str, pid: int, runner: Runner) -> None:
+    _ask(scope_argv(op, pid), runner)
     # systemd answers before it has moved the process; until then the channel's end could take it.
     end = time.monotonic() + START_SECONDS
     while name(op) not in CGROUP.read_text():

@@ -107,6 +107,7 @@ class FakeHost(Journal):
         self._kills: list[str] = []
         self._cuts: list[str] = []
         self._stuck: Reader | None = None
+        self._put_back: dict[str, tuple[str, str]] = {}
         self.failed_units: list[str] = []
 
     # What a test does.
@@ -307,6 +308,9 @@ class FakeHost(Journal):
         self.executed.append(("write", path, text))
         for pause in self._take(self._pauses, "write"):
             pause.wait()
+        self._set(path, text)
+
+    def _set(self, path: str, text: str) -> None:
         with self._guard, self._noting_gaps():
             self._settle()
             if path == THROTTLE:
@@ -397,6 +401,14 @@ class FakeHost(Journal):
             execute(self, op)
         except (Refusal, OSError, Killed):
             self.failed_units.append(op)
+        finally:
+            if op in self._put_back:
+                self._set(*self._put_back.pop(op))
+
+    def op_put_back(self, op: str, path: str, text: str) -> None:
+        if not self.machine.has_bus:
+            raise OSError("Failed to connect to bus: No such file or directory")
+        self._put_back[op] = path, text
 
     def op_alive(self, op: str) -> bool:
         return op in self._threads and self._threads[op].is_alive()

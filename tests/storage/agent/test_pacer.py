@@ -111,6 +111,19 @@ def killed_move(host: FakeHost, agent: Agent) -> str:
     return op
 
 
+def test_what_a_killed_move_throttled_is_put_back_though_nobody_asks(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    volume = agent.volume(size_bytes=BIG)
+    host.machine.modules.add("dm_mirror")
+    host.machine.mirror_throttle = 1
+    host.cut_next("pvmove")
+    move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
+    agent.start("volume.move", move)
+    host.wait_for_ops()
+    assert host.machine.mirror_throttle == 100
+
+
 def test_a_move_that_was_killed_leaves_nothing_throttled(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:

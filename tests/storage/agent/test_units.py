@@ -46,6 +46,20 @@ def test_the_number_of_properties_is_that_of_the_call() -> None:
     assert words[-1] == "0"
 
 
+def test_what_a_killed_operation_left_throttled_is_put_back_by_systemd(tmp_path: Path) -> None:
+    systemd = Systemd(tmp_path, Result(0, "", ""))
+    units.put_back(OP, "/sys/module/x/parameters/y", "100", systemd)
+    asked = systemd.asked.read_text().splitlines()
+    assert asked[asked.index("BindsTo") :][:4] == ["BindsTo", "as", "1", units.name(OP)]
+    assert asked[asked.index("After") :][:4] == ["After", "as", "1", units.name(OP)]
+    post = asked[asked.index("ExecStopPost") :][:8]
+    assert post[2:7] == ["1", "/bin/sh", "3", "/bin/sh", "-c"]
+    assert post[7].endswith("echo 100 > /sys/module/x/parameters/y")
+    known = ("s", "b", "as", "a(sasb)")
+    signatures = [word for word in asked if word in known]
+    assert int(asked[asked.index("fail") + 1]) == len(signatures)
+
+
 def test_an_operation_works_in_its_scope_and_not_in_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
