@@ -88,7 +88,8 @@ class Meter:
     def __init__(self, world: LabWorld, volume: str) -> None:
         self._lab = world.lab
         self._name = f"vg0-{volume.replace('-', '--')}"
-        self._region = self._say(stats.creation(stats.PACING))
+        # The agent made it when it zeroed the victims beside it; one more of them it would delete.
+        self._region = self._say(f"@stats_list {stats.PACING}").split(":")[0]
 
     def _say(self, message: str) -> str:
         return self._lab.run(["dmsetup", "message", self._name, "0", message]).stdout.strip()
