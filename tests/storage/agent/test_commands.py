@@ -86,7 +86,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "lvcreate -y -Wy -Zy -n w-abcdefgh -l <how many extents> --addtag tiercel "
             "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
             "--addtag tiercel.zeroing vg0 <where it lies>",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/w-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/w-abcdefgh",
             "lvchange --deltag tiercel.left=<each range that is cleared> vg0/v-abcdefgh",
             "lvremove -y vg0/w-abcdefgh",
         ],
@@ -216,7 +216,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             f"echo 1 > /sys/fs/bcache/{CSET}/unregister",
             "wipefs -a -t bcache /dev/vg0/s-abcdefgh",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/s-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/s-abcdefgh",
             "lvremove -y vg0/s-abcdefgh",
         ],
     ),
@@ -225,7 +225,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         {"vg": "vg0", "name": "s-abcdefgh"},
         [
             "wipefs -a -t bcache /dev/vg0/s-abcdefgh",
-            "blkdiscard --zeroout --step 4MiB /dev/vg0/s-abcdefgh",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/s-abcdefgh",
             "lvremove -y vg0/s-abcdefgh",
         ],
     ),
