@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import forms
-from django.utils import timezone
 
+from jobs.clock import database_now
 from jobs.decisions import WHY_LIMIT
 
 LATEST = timedelta(days=366)
@@ -28,7 +28,7 @@ class ConfirmForm(forms.Form):
     def clean_not_before(self) -> datetime | None:
         """None for at once, also where the time has come meanwhile."""
         at: datetime | None = self.cleaned_data["not_before"]
-        now = timezone.now()
+        now = database_now()
         if at is not None and at > now + LATEST:
             raise forms.ValidationError("A job begins within a year.")
         return at if at is not None and at > now else None

@@ -10,6 +10,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -55,11 +56,10 @@ def end_others(request: HttpRequest, user: User) -> None:
 
 def prune() -> int:
     """Forget sessions that expired, and where they were used; how many were forgotten."""
-    now = timezone.now()
-    _, deleted = Session.objects.filter(expire_date__lt=now).delete()
+    _, deleted = Session.objects.filter(expire_date__lt=Now()).delete()
     kept = Session.objects.values("session_key")
     # One of today may belong to a sign-in that is just being written.
-    old = UserSession.objects.filter(last_seen_at__lt=now - timedelta(days=1))
+    old = UserSession.objects.filter(last_seen_at__lt=Now() - timedelta(days=1))
     old.exclude(session_key__in=kept).delete()
     return deleted.get(Session._meta.label, 0)
 

@@ -8,10 +8,10 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from jobs.clock import database_now
 from panel import tokens
 from panel.models import ApiToken, Scope, User
 
@@ -51,13 +51,13 @@ def token_list(request: HttpRequest) -> HttpResponse:
     text, status = "", 200
     if request.method == "POST":
         status = UNPROCESSABLE
-        live = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=timezone.now())
+        live = ApiToken.objects.live().filter(user=user)
         if live.count() >= MAX_LIVE:
             form.add_error(None, f"{MAX_LIVE} tokens are live. Revoke one first.")
         elif form.is_valid():
             _, text = tokens.issue(user, **form.cleaned_data)
             form, status = TokenForm(user), 200
-    now = timezone.now()
+    now = database_now()
     own = [(token, token.is_live(now)) for token in ApiToken.objects.filter(user=user)]
     context = {"tokens": own, "form": form, "text": text}
     return render(request, "panel/tokens.html", context, status=status)

@@ -9,9 +9,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from jobs.clock import database_now
 from panel.models import ApiToken, Scope, SecurityKind, User
 from panel.models.token import KEY_LENGTH
 from panel.watch import record
@@ -42,7 +44,7 @@ def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple
         name=name,
         user=user,
         scopes=sorted(set(scopes)),
-        expires_at=timezone.now() + timedelta(days=days),
+        expires_at=database_now() + timedelta(days=days),
     )
     record.note(SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}")
     return token, f"tcl_{key}.{secret}"
@@ -54,11 +56,11 @@ def recognise(text: str) -> ApiToken | None:
     match = WRITTEN.fullmatch(text)
     if match is None:
         return None
-    token = ApiToken.objects.select_related("user").filter(key=match[1]).first()
+    live = ApiToken.objects.live().select_related("user")
+    token = live.filter(key=match[1]).first()
     if token is None or not _is_secret_of(token, match[2]):
         return None
-    is_live = token.is_live(timezone.now()) and token.user.is_active
-    return token if is_live else None
+    return token if token.user.is_active else None
 
 
 def note_use(token: ApiToken, ip: str | None) -> None:
@@ -71,15 +73,13 @@ def note_use(token: ApiToken, ip: str | None) -> None:
 
 def revoke(token: ApiToken) -> None:
     """From now on the token opens nothing; the first revocation stays."""
-    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now()):
         record.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
 
 
 def revoke_all(user: User) -> int:
     """The same of all that a person has; how many there were."""
-    now = timezone.now()
-    live = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now)
-    return live.update(revoked_at=now)
+    return ApiToken.objects.live().filter(user=user).update(revoked_at=Now())
 
 
 def scopes_of(user: User) -> list[str]:

@@ -14,11 +14,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
+from jobs.clock import database_now
 from panel.api.problem import Problem
 from panel.models import IdempotentRequest, User
 
@@ -91,8 +92,7 @@ def _route(request: Request) -> str:
 
 def _claim(user: User, route: str, key: str, said: str) -> IdempotentRequest:
     """The row of the key: a new one, a stale one taken over, or one with its answer."""
-    old = timezone.now() - KEPT
-    IdempotentRequest.objects.filter(user=user, created_at__lt=old).delete()
+    IdempotentRequest.objects.filter(user=user, created_at__lt=Now() - KEPT).delete()
     for _ in range(3):
         try:
             with transaction.atomic():
@@ -118,7 +118,7 @@ def _claim(user: User, route: str, key: str, said: str) -> IdempotentRequest:
 
 def _take_over(row: IdempotentRequest) -> bool:
     """Begin again where a process died; only one can."""
-    now = timezone.now()
+    now = database_now()
     if row.created_at > now - STALE:
         return False
     taken = IdempotentRequest.objects.filter(pk=row.pk, status=None, created_at=row.created_at)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
 
 KEY_LENGTH = 12
 
@@ -19,6 +21,12 @@ class Scope(models.TextChoices):
     CUSTOMERS = "customers:write", "make and change customers"
     ORDERS = "orders:write", "order cache plans and take orders back, which costs money"
     PLANS = "plans:write", "make and change cache plans"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def live(self) -> Self:
+        """Those that neither expired, by the database's clock, nor were revoked."""
+        return self.filter(revoked_at=None, expires_at__gt=Now())
 
 
 class ApiToken(models.Model):
@@ -38,6 +46,8 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     last_used_ip = models.GenericIPAddressField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ApiTokenQuerySet.as_manager()
 
     class Meta:
         ordering = ("-created_at",)

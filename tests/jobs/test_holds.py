@@ -194,6 +194,18 @@ def test_a_preview_is_confirmed_for_later_with_what_was_shown(admin: Client) -> 
     assert (made.not_before, made.fingerprint) == (later, preview.fingerprint)
 
 
+def test_a_web_machine_whose_clock_runs_ahead_begins_nothing_early(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview = ready_preview()
+    tonight = (timezone.now() + timedelta(hours=6)).replace(second=0, microsecond=0)
+    ahead = timezone.now() + timedelta(hours=12)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+    data = {"not_before": tonight.strftime("%Y-%m-%dT%H:%M")}
+    admin.post(reverse("cache-apply", args=[preview.key]), data)
+    assert Job.objects.get(dry_run=False).not_before == tonight
+
+
 @pytest.mark.parametrize(
     ("given", "code", "made"),
     [

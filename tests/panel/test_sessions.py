@@ -209,3 +209,12 @@ def test_sessions_that_expired_are_forgotten_once_a_day(ann: User) -> None:
     assert [each.session_key for each in sessions.live(ann)] == [here.session.session_key]
     assert UserSession.objects.count() == Session.objects.count() == 1
     assert sessions.prune() == 0
+
+
+@pytest.mark.usefixtures("ann")
+def test_a_worker_whose_clock_runs_ahead_ends_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = signed_in()
+    ahead = timezone.now() + timedelta(days=400)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+    assert sessions.prune() == 0
+    assert Session.objects.filter(session_key=here.session.session_key).exists()

@@ -127,6 +127,34 @@ def test_a_key_is_kept_for_a_week(asking: Program) -> None:
         assert again.get("Idempotency-Replayed") == replayed
 
 
+@pytest.mark.parametrize("days", [-9, 9])
+def test_a_web_machine_with_a_wrong_clock_forgets_no_answer(
+    asking: Program, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """Else the same request would be done twice."""
+    there, elsewhere = scene(), scene()
+    asking.put_wish(there, TWO_GIB, "right")
+    wrong = timezone.now() + timedelta(days=days)
+    with monkeypatch.context() as jump:
+        jump.setattr("django.utils.timezone.now", lambda: wrong)
+        assert asking.put_wish(there, TWO_GIB, "right")["Idempotency-Replayed"] == "true"
+        asking.put_wish(elsewhere, TWO_GIB, "wrong")
+    assert asking.put_wish(elsewhere, TWO_GIB, "wrong")["Idempotency-Replayed"] == "true"
+    assert Job.objects.count() == 2
+
+
+def test_a_web_machine_whose_clock_runs_ahead_takes_no_request_over(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    IdempotentRequest.objects.update(status=None)
+    Job.objects.all().delete()
+    ahead = timezone.now() + timedelta(hours=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+    problem(asking.put_wish(there, TWO_GIB, "k"), 409, "idempotency_key_in_use")
+
+
 def test_a_refused_request_leaves_its_key_free(asking: Program) -> None:
     there = scene()
     problem(asking.put_wish(there, {"size_bytes": 90 * GIB}, "k"), 422, "no_space")

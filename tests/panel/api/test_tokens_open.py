@@ -53,6 +53,32 @@ def test_an_expired_or_revoked_token_opens_nothing(change: str) -> None:
     problem(asking.get("/"), 401, "authentication_failed")
 
 
+def test_a_web_machine_whose_clock_was_set_back_opens_nothing_to_an_expired_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asking = staff()
+    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    before = timezone.now() - timedelta(hours=6)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: before)
+    problem(asking.get("/"), 401, "authentication_failed")
+
+
+@pytest.mark.parametrize("hours", [-6, 6])
+def test_a_wrong_clock_neither_prolongs_a_new_token_nor_spares_one_that_is_revoked(
+    monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    right = timezone.now()
+    wrong = right + timedelta(hours=hours)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: wrong)
+    user = make.staff_user()
+    token, text = tokens.issue(user, name="new", scopes=["read"], days=1)
+    assert abs(token.expires_at - right - timedelta(days=1)) < timedelta(minutes=5)
+    ApiToken.objects.update(expires_at=right + timedelta(hours=1))
+    assert tokens.recognise(text) == token
+    assert tokens.revoke_all(user) == 1
+    assert tokens.recognise(text) is None
+
+
 def test_a_token_ends_with_its_person() -> None:
     asking = staff()
     asking.user.is_active = False
