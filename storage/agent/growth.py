@@ -29,7 +29,8 @@ from .command import (
 GROWN = "tiercel.grown"
 # LVM would discard what it removes, and a disk may give back anything for discarded blocks.
 KEEP_ZEROS = ("--config", "devices/issue_discards=0")
-POLL_SECONDS = "2"
+# At each look LVM reads the metadata of every disk, also beside guests that are to feel nothing.
+POLL_SECONDS = "10"
 VIRSH = ("virsh", "-q", "-c", "qemu:///system")
 
 

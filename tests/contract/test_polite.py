@@ -14,7 +14,7 @@ import pytest
 from storage.agent import stats
 from storage.agent.pace import percentile_ns
 from tests.contract.client import MIB, Agent
-from tests.contract.lab_world import LabWorld
+from tests.contract.lab_world import THROTTLE, LabWorld
 from tests.lab import load
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab"), pytest.mark.thorough]
@@ -143,6 +143,10 @@ def felt(agent: Agent, meter: Meter, verb: str, args: dict[str, Any]) -> tuple[F
     return between(before, after, over - began), found
 
 
+def throttle(world: LabWorld) -> str:
+    return world.lab.run(f"cat {THROTTLE} 2>/dev/null || echo 100").stdout.strip()
+
+
 def volume_on(agent: Agent, disk: str, size_bytes: int) -> str:
     args = agent.volume_args(size_bytes=size_bytes, pvs=[disk])
     agent.do("volume.create", args)
@@ -198,5 +202,24 @@ def test_a_loaded_neighbour_keeps_its_latency(
     assert found["within"].p95_ms <= alone_ms * (1 + (WITHIN + TOLERANCE_PERCENT) / 100)
     assert found["within"].p95_ms < found["freely"].p95_ms
     assert found["freely"].seconds < found["within"].seconds, "the guest's latency has its price"
-    throttle = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
-    assert world.lab.run(f"cat {throttle} 2>/dev/null || echo 100").stdout.strip() == "100"
+    assert throttle(world) == "100"
+
+
+def test_a_move_whose_scope_is_killed_leaves_nothing_throttled(world: LabWorld, disk: str) -> None:
+    agent = Agent(world)
+    neighbour = volume_on(agent, disk, NEIGHBOUR_BYTES)
+    victim = volume_on(agent, disk, VICTIM_BYTES)
+    allow(world, WITHIN)
+    with loaded(world, neighbour):
+        op = agent.start(*move(victim, disk))
+        until(lambda: throttle(world) != "100")
+        world.lab.run(["systemctl", "kill", "-s", "KILL", f"tiercel-op-{op}.scope"])
+        until(lambda: throttle(world) == "100")
+    world.lab.run(["pvmove", "-q", "--abort"])
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.5)
