@@ -31,6 +31,8 @@ GROWN = "tiercel.grown"
 KEEP_ZEROS = ("--config", "devices/issue_discards=0")
 # At each look LVM reads the metadata of every disk, also beside guests that are to feel nothing.
 POLL_SECONDS = "10"
+# The kernel copies a region at a time, 512 KiB a request: one request is in a guest's way then.
+ONE_REQUEST = ("--config", "activation/mirror_region_size=512 activation/raid_region_size=512")
 VIRSH = ("virsh", "-q", "-c", "qemu:///system")
 
 
@@ -103,7 +105,7 @@ def volume_move(args: Args) -> tuple[Command, ...]:
     where it is aborted, none (`--atomic`). The mark tells it from a pvmove by hand."""
     name = f"{args['vg']}/{args['lv']}"
     to = [f"/dev/{pv}" for pv in args["to_pvs"]]
-    words = ("pvmove", "-i", POLL_SECONDS, "--atomic", "-n", name)
+    words = ("pvmove", *ONE_REQUEST, "-i", POLL_SECONDS, "--atomic", "-n", name)
     return (
         left.note(args["vg"], args["lv"], (args["lv"],), args["from_pvs"]),
         run("mark", "lvchange", "--addtag", MOVING, name),

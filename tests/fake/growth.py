@@ -60,7 +60,7 @@ lvextend = writer(_lvextend)
 def pvmove(machine: Machine, argv: Sequence[str]) -> Steps:
     """It holds the group's lock only to begin and to end, and may be left at any time: the move
     stays, and another pvmove takes it up."""
-    line = parse(argv, ("--abort", "--atomic"), ("-i", "-n"))
+    line = parse(argv, ("--abort", "--atomic"), ("-i", "-n", "--config"))
     source = line.operands[0]
     if line.has("--abort"):
         abort(machine, source)

@@ -74,8 +74,10 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
             "lvchange --addtag tiercel.left=<each range that vg0/v-abcdefgh has on sdc,sdd> "
             "vg0/v-abcdefgh",
             "lvchange --addtag tiercel.moving vg0/v-abcdefgh",
-            "pvmove -i 10 --atomic -n vg0/v-abcdefgh /dev/sdc /dev/md0",
-            "pvmove -i 10 --atomic -n vg0/v-abcdefgh /dev/sdd /dev/md0",
+            "pvmove --config 'activation/mirror_region_size=512 activation/raid_region_size=512' "
+            "-i 10 --atomic -n vg0/v-abcdefgh /dev/sdc /dev/md0",
+            "pvmove --config 'activation/mirror_region_size=512 activation/raid_region_size=512' "
+            "-i 10 --atomic -n vg0/v-abcdefgh /dev/sdd /dev/md0",
             "lvchange --deltag tiercel.moving vg0/v-abcdefgh",
         ],
     ),
