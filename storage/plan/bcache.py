@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import Any
 
 from storage.facts import BcacheBacking, CacheSet, HostFacts, LogicalVolume
-from storage.naming import (
-    FORMAT_TAG,
-    MADE_TAG_PREFIX,
-    is_cache_device_name,
-    is_made_beside,
-)
-from storage.plan.draft import Draft, Refused, title_of_settings
+from storage.naming import FORMAT_TAG, is_cache_device_name
+from storage.plan.draft import Draft, Refused, demand_mark, title_of_settings
 from storage.plan.ssd import (
     LONG_WINDOW,
     WINDOW,
@@ -286,15 +280,7 @@ def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> No
                 f"Another volume uses the cache set on {draft.vg.name}/{lv.name}.",
                 "Detach that volume from it first: it may hold data that is only there.",
             )
-        if not is_made_beside(lv.name, lv.tags):
-            where = shlex.quote(f"{draft.vg.name}/{lv.name}")
-            raise Refused(
-                "not_ours",
-                f"The cache device {draft.vg.name}/{lv.name} does not carry the mark of what "
-                "Tiercel made, and only that is removed.",
-                "If it is left over from a Tiercel before version 0.3, root marks it on the host: "
-                f"lvchange --addtag {MADE_TAG_PREFIX}cset {where}; then refresh the host.",
-            )
+        demand_mark(lv, "cset")
         clearing = "Write zeros over" if draft.vg.clears_freed else "Remove"
         named: dict[str, Any] = {} if cset is None else {"cset_uuid": cset.uuid}
         draft.add_beside(

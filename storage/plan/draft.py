@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from storage.agent.room import TEXT_BYTES
 from storage.facts import HostFacts, LogicalVolume, VolumeGroup
-from storage.naming import MANAGED_TAG, tagged_volume_key, volume_tag
+from storage.naming import (
+    MADE_TAG_PREFIX,
+    MANAGED_TAG,
+    is_made_beside,
+    tagged_volume_key,
+    volume_tag,
+)
 from storage.wish import MIB, Wish
 
 DIRTY_LIMIT_BYTES = 64 * MIB
@@ -109,6 +116,11 @@ class Draft:
                 self.freed_bytes[name] = self.freed_bytes.get(name, 0) + segment.size_bytes
 
     @property
+    def is_marked(self) -> bool:
+        """Whether the agent marks what it makes; an older one does not, and asks for no mark."""
+        return self.vg.clears_freed is not None
+
+    @property
     def slow_pvs(self) -> tuple[str, ...]:
         """Where the volume lies, or will lie once the first step has made it."""
         if self.lv is not None:
@@ -133,6 +145,25 @@ class Draft:
             and tagged_volume_key(lv.tags) == self.target.volume_key
             and (self.lv is None or lv.uuid != self.lv.uuid)
         )
+
+
+MADE = {"pool": "cache pool", "cset": "cache device", "room": "room"}
+"""What the mark of each kind stands for, in words."""
+
+
+def demand_mark(lv: LogicalVolume, kind: str) -> None:
+    """Raises Refused for an LV beside a volume without the mark that the agent's own lvcreate
+    gives: the agent neither uses nor removes it, and that has to show before anything is begun."""
+    if is_made_beside(lv.name, lv.tags):
+        return
+    name = f"{lv.vg_name}/{lv.name}"
+    raise Refused(
+        "not_ours",
+        f"The {MADE[kind]} {name} does not carry the mark of what Tiercel made, and only that is "
+        "used or removed.",
+        "If it is left over from a Tiercel before version 0.3, root marks it on the host: "
+        f"lvchange --addtag {MADE_TAG_PREFIX}{kind} {shlex.quote(name)}; then refresh the host.",
+    )
 
 
 def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:

@@ -21,7 +21,7 @@ from storage.naming import (
     size_known_to_guest,
     tagged_volume_key,
 )
-from storage.plan.draft import Draft, Refused
+from storage.plan.draft import Draft, Refused, demand_mark
 from storage.plan.occupied import stop_move, work_at
 from storage.plan.ssd import same_sectors
 from storage.space import choose, keep
@@ -84,6 +84,8 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
     more = size_bytes - lv.size_bytes
     grown = grown_tags(lv.tags)
     left = left_room(draft)
+    if left is not None:
+        _demand_ours(draft, left)
     if left is not None and (more <= 0 or left.size_bytes != more):
         _tidy(draft, lv, left)
     if more > 0:
@@ -128,6 +130,7 @@ def tidy(draft: Draft, lv: LogicalVolume) -> None:
     """Take away the new space that a broken attempt left beside the volume."""
     left = left_room(draft)
     if left is not None:
+        _demand_ours(draft, left)
         _tidy(draft, lv, left)
 
 
@@ -173,12 +176,6 @@ def left_room(draft: Draft) -> LogicalVolume | None:
 
 
 def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
-    if MANAGED_TAG not in left.tags or tagged_volume_key(left.tags) != draft.target.volume_key:
-        raise Refused(
-            "already_exists",
-            f"{left.vg_name}/{left.name} exists and was not made by Tiercel.",
-            "Rename or remove it on the host.",
-        )
     draft.add(
         "volume.extend",
         f"Remove {left.name}, which an earlier attempt left",
@@ -188,6 +185,17 @@ def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
         volume_key=draft.target.volume_key,
     )
     draft.free(left)
+
+
+def _demand_ours(draft: Draft, left: LogicalVolume) -> None:
+    if MANAGED_TAG not in left.tags or tagged_volume_key(left.tags) != draft.target.volume_key:
+        raise Refused(
+            "already_exists",
+            f"{left.vg_name}/{left.name} exists and was not made by Tiercel.",
+            "Rename or remove it on the host.",
+        )
+    if draft.is_marked:
+        demand_mark(left, "room")
 
 
 def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | None) -> None:

@@ -8,7 +8,13 @@ from typing import Any
 
 from storage.facts import DmCache, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
-from storage.plan.draft import DIRTY_LIMIT_BYTES, Draft, Refused, title_of_settings
+from storage.plan.draft import (
+    DIRTY_LIMIT_BYTES,
+    Draft,
+    Refused,
+    demand_mark,
+    title_of_settings,
+)
 from storage.plan.lost import drop, loss_of
 from storage.plan.ssd import (
     LONG_WINDOW,
@@ -97,6 +103,7 @@ def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> b
     if pool is not None and pool not in unattached_pools(draft):
         raise not_this_cache(draft, wanted.name)
     if pool is not None and _fits(draft, pool.size_bytes, wanted):
+        _demand_mark(draft, pool)
         _remove_pools(draft, keep=wanted.name)
         same_sectors(draft, pool.pvs)
         if wanted.mode == "writeback":
@@ -296,6 +303,11 @@ def unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
     )
 
 
+def _demand_mark(draft: Draft, pool: LogicalVolume) -> None:
+    if draft.is_marked:
+        demand_mark(pool, "pool")
+
+
 def _remove_pools(draft: Draft, keep: str | None) -> None:
     """What an earlier, broken attempt left of this volume's pools."""
     # An older agent cannot note what it held.
@@ -303,6 +315,7 @@ def _remove_pools(draft: Draft, keep: str | None) -> None:
     noted: dict[str, Any] = {"lv": draft.lv_name} if is_noted else {}
     for lv in unattached_pools(draft):
         if lv.name != keep:
+            _demand_mark(draft, lv)
             draft.add_beside(
                 "pool.remove",
                 f"Remove the unused pool {lv.name}",

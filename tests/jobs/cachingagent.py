@@ -90,7 +90,7 @@ class CachingAgent(TaggingAgent):
         self.pools[name] = make.pool(
             name,
             size_bytes=args["size_bytes"],
-            tags=make.tags(args["volume_key"]),
+            tags=make.tags(args["volume_key"], made="pool"),
             pvs=tuple(args["pvs"]),
         )
 

@@ -131,7 +131,7 @@ def test_what_a_broken_attempt_left_is_shown_until_a_job_works_on_the_volume(
     volume = there.volume
     volume.wish = Wish(8 * GIB).to_json()
     volume.save()
-    left = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(volume.key))
+    left = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(volume.key, made="pool"))
     there.host.facts["lvs"].append(dataclasses.asdict(left))
     there.host.save()
     text = not_accepted(staff, volume)

@@ -17,7 +17,7 @@ from tests import make
 from tests.storage.test_difference import CACHED, DEVICE, KEY, POOL, READY, bcached, cached, row
 
 OTHER = "bbbbbbbbbbbbbbbb"
-ROOM = make.lv(f"x-{KEY}", tags=make.tags(KEY), size_bytes=4 * GIB)
+ROOM = make.lv(f"x-{KEY}", tags=make.tags(KEY, made="room"), size_bytes=4 * GIB)
 HELD = make.lv(f"w-{KEY}", tags=make.tags(KEY, made="left"), size_bytes=4 * GIB)
 TOLD = "never told that the volume has grown"
 
@@ -25,7 +25,7 @@ TOLD = "never told that the volume has grown"
 def pool(
     name: str = f"c-{OTHER}", key: str = KEY, pvs: tuple[str, ...] = ("md0",)
 ) -> LogicalVolume:
-    return make.pool(name, tags=make.tags(key), size_bytes=20 * GIB, pvs=pvs)
+    return make.pool(name, tags=make.tags(key, made="pool"), size_bytes=20 * GIB, pvs=pvs)
 
 
 def device(name: str = f"s-{OTHER}") -> LogicalVolume:

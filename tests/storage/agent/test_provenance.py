@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent import links, policy
+from storage.agent import keep, links, policy
 from storage.agent.boot import boot
 from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.fake import FakeHost
@@ -244,3 +244,40 @@ def test_what_is_made_says_so(host: FakeHost, agent: Agent) -> None:
     assert "tiercel.made=pool" in agent.lv(agent.pool(volume))["tags"]
     assert "tiercel.made=cset" in agent.lv(agent.cset(agent.backing())[0])["tags"]
     assert pool_args(volume[2:])["name"].startswith("c-")
+
+
+def forgotten(host: FakeHost, agent: Agent) -> str:
+    """A bcache volume with a writeback cache of ours, of which the host has lost its note."""
+    volume = agent.backing()
+    _, uuid = agent.cset(volume)
+    wished = {"cset_uuid": uuid, "cache_mode": "writeback", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": volume, **wished})
+    host.save(keep.PATH, b'{"devices": []}')
+    assert keep.load(host) == ()
+    return volume
+
+
+def end_of(volume: str) -> dict[str, Any]:
+    key = volume.removeprefix("v-")
+    end = {"volume_key": key, "layout": "bcache", "retired_name": f"del-{key}"}
+    return {"lv": volume, **end}
+
+
+def test_a_volume_with_a_marked_cache_is_not_retired_though_no_note_tells_it(
+    host: FakeHost, agent: Agent
+) -> None:
+    """What its cache holds would be lost."""
+    volume = forgotten(host, agent)
+    with agent.unchanged():
+        assert agent.refused("volume.retire", end_of(volume)) == "in_use"
+
+
+def test_a_guest_that_caches_one_of_its_volumes_with_another_keeps_neither_from_its_end(
+    host: FakeHost, agent: Agent
+) -> None:
+    """Both are managed; neither is marked as a cache device that Tiercel made."""
+    volume, other = agent.volume(), agent.volume()
+    host.root.bcache_by_hand(volume, other)
+    assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
+    agent.do("volume.retire", end_of(volume))
+    assert volume not in agent.names()

@@ -15,6 +15,7 @@ from tests.storage.plan import model
 KEY, OTHER = "aaaaaaaabbbbbbbb", "ccccccccdddddddd"
 POOL, DEVICE = f"c-{KEY}", f"s-{KEY}"
 OURS = make.tags(KEY)
+POOL_TAGS, ROOM_TAGS = make.tags(KEY, made="pool"), make.tags(KEY, made="room")
 PLAIN = Wish(8 * GIB)
 READY = Wish(8 * GIB, layout="bcache")
 

@@ -111,7 +111,7 @@ def _volume_tag(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 def _pool_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     assert lv is None and args["size_bytes"] % (args["chunk_kib"] * 1024) == 0
-    tags = make.tags(args["volume_key"])
+    tags = make.tags(args["volume_key"], made="pool")
     return _with(
         facts, make.pool(args["name"], size_bytes=args["size_bytes"], pvs=args["pvs"], tags=tags)
     )

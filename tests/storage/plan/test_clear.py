@@ -9,7 +9,18 @@ import pytest
 from storage.facts import LogicalVolume, Work
 from storage.wish import GIB, Wish
 from tests import make
-from tests.storage.plan.case import KEY, OURS, PLAIN, aim, lvmcache, ours, refused, steps, verbs
+from tests.storage.plan.case import (
+    KEY,
+    OURS,
+    PLAIN,
+    POOL_TAGS,
+    aim,
+    lvmcache,
+    ours,
+    refused,
+    steps,
+    verbs,
+)
 from tests.storage.plan.model import LEFT, finish
 
 ON_SSD = Wish(8 * GIB, tier="ssd")
@@ -28,7 +39,7 @@ def test_a_host_that_does_not_clear_or_cannot_is_not_asked_to(clears: bool | Non
 
 
 def test_an_older_agent_is_asked_to_remove_a_pool_as_it_knows_it() -> None:
-    lv, pool = ours(), make.pool(f"c-{KEY}", tags=OURS)
+    lv, pool = ours(), make.pool(f"c-{KEY}", tags=POOL_TAGS)
     for clears, noted in ((None, False), (False, True), (True, True)):
         facts = make.facts(lv, pool, vgs=(make.vg(clears_freed=clears),))
         assert ("lv" in steps(facts, lv, PLAIN)[0].args) == noted

@@ -11,6 +11,7 @@ from tests.storage.plan.case import (
     OURS,
     PLAIN,
     POOL,
+    POOL_TAGS,
     aim,
     lvmcache,
     ours,
@@ -85,11 +86,11 @@ def test_commands_use_the_names_that_the_host_says_now() -> None:
 
 
 def test_ours_are_the_lvs_with_this_volumes_tag_in_this_group() -> None:
-    lv, pool = ours(), make.pool(POOL, tags=OURS)
+    lv, pool = ours(), make.pool(POOL, tags=POOL_TAGS)
     others = (
         make.pool(f"c-{OTHER}", tags=make.tags(OTHER)),
         make.pool("pool0"),
-        make.pool("c-elsewhere", tags=OURS, vg_uuid="another"),
+        make.pool("c-elsewhere", tags=POOL_TAGS, vg_uuid="another"),
         make.pool("half-tagged", tags=OURS[1:]),
     )
     assert begin(make.facts(lv, pool, *others), aim(lv), PLAIN).ours() == (pool,)

@@ -22,7 +22,9 @@ from tests.storage.plan.case import (
     KEY,
     OURS,
     PLAIN,
+    POOL_TAGS,
     READY,
+    ROOM_TAGS,
     aim,
     lvmcache,
     ours,
@@ -39,7 +41,7 @@ KNOWN = f"{GROWN_TAG}={8 * GIB}"
 
 
 def room(**fields: Any) -> LogicalVolume:
-    return make.lv(room_name(KEY), **{"tags": OURS, "size_bytes": GIB, **fields})
+    return make.lv(room_name(KEY), **{"tags": ROOM_TAGS, "size_bytes": GIB, **fields})
 
 
 def test_a_volume_grows_on_the_disk_it_lies_on_and_its_guest_is_told() -> None:
@@ -156,6 +158,16 @@ def test_what_a_broken_extension_left_is_used_or_removed() -> None:
     assert refused(make.facts(lv, stranger), lv, LARGER) == "already_exists"
 
 
+@pytest.mark.parametrize("mark", ["", "pool"])
+@pytest.mark.parametrize("wish", [PLAIN, LARGER, Wish(10 * GIB)])
+def test_room_without_its_mark_is_neither_used_nor_removed(wish: Wish, mark: str) -> None:
+    """The agent refuses it: that shows before anything is begun."""
+    lv, left = ours(), room(tags=make.tags(KEY, made=mark))
+    caught = refusal(make.facts(lv, left), lv, wish)
+    assert caught.code == "not_ours"
+    assert f"lvchange --addtag tiercel.made=room vg0/{left.name}" in caught.correction
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
@@ -250,7 +262,7 @@ def test_who_removes_a_cache_gets_no_move_that_nobody_saw(life: Literal["live", 
     """Somebody moved the volume by hand, or counted its disk among the fast ones."""
     cache = make.dm_cache(f"c-{KEY}")
     lv = ours(cache=cache, layout=("cache",), segments=(make.segment("md0", size_bytes=8 * GIB),))
-    pool = make.pool(f"c-{KEY}_cpool", uuid=cache.pool_uuid, tags=OURS)
+    pool = make.pool(f"c-{KEY}_cpool", uuid=cache.pool_uuid, tags=POOL_TAGS)
     facts = make.facts(lv, pool)
     now = wish_now(facts, lv, "plain")
     wish = uncached(facts, lv, now)

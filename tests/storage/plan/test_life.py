@@ -15,6 +15,7 @@ from tests.storage.plan.case import (
     OURS,
     PLAIN,
     READY,
+    ROOM_TAGS,
     aim,
     lvmcache,
     ours,
@@ -131,7 +132,7 @@ def test_a_wish_of_before_this_version_is_one_of_a_live_volume() -> None:
 
 def test_new_space_that_a_broken_attempt_left_is_taken_away_first() -> None:
     lv = ours()
-    left = make.lv(room_name(KEY), tags=OURS, size_bytes=make.EXTENT_BYTES)
+    left = make.lv(room_name(KEY), tags=ROOM_TAGS, size_bytes=make.EXTENT_BYTES)
     assert verbs(make.facts(lv, left), lv, RETIRED) == ["volume.extend", "volume.retire"]
 
 

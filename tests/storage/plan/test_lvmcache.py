@@ -9,13 +9,16 @@ from storage.plan import Refused, plan
 from storage.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import (
+    KEY,
     OTHER,
     OURS,
     PLAIN,
     POOL,
+    POOL_TAGS,
     aim,
     lvmcache,
     ours,
+    refusal,
     refused,
     steps,
     verbs,
@@ -74,7 +77,7 @@ def test_an_ssd_that_will_not_do_is_told(pvs: Any, code: str) -> None:
 @pytest.mark.parametrize("fault", [{"redundant": False}, {"healthy": False}])
 def test_writeback_needs_a_redundant_and_healthy_ssd(fault: dict[str, Any]) -> None:
     pvs = (make.pv(), make.fast_pv(**fault))
-    lv, pool, attached = ours(), make.pool(POOL, tags=OURS), cached()
+    lv, pool, attached = ours(), make.pool(POOL, tags=POOL_TAGS), cached()
     assert refused(make.facts(lv, pvs=pvs), lv, WRITEBACK) == "not_redundant"
     assert refused(make.facts(lv, pool, pvs=pvs), lv, WRITEBACK) == "not_redundant"
     assert refused(make.facts(attached, pvs=pvs), attached, WRITEBACK) == "not_redundant"
@@ -84,7 +87,7 @@ def test_writeback_needs_a_redundant_and_healthy_ssd(fault: dict[str, Any]) -> N
 @pytest.mark.parametrize("below", [(), ("sdb",), ("md0", "sdb"), ("md0", "[unknown]")])
 def test_writeback_asks_about_the_ssds_below_this_very_cache(below: tuple[str, ...]) -> None:
     pvs = (*SINGLE, make.fast_pv())
-    lv, pool, attached = ours(), make.pool(POOL, tags=OURS, pvs=below), cached(pvs=below)
+    lv, pool, attached = ours(), make.pool(POOL, tags=POOL_TAGS, pvs=below), cached(pvs=below)
     assert refused(make.facts(attached, pvs=pvs), attached, WRITEBACK) == "not_redundant"
     assert refused(make.facts(lv, pool, pvs=pvs), lv, WRITEBACK) == "not_redundant"
 
@@ -112,20 +115,30 @@ def test_a_cache_gets_no_name_of_a_persons_choice(name: str) -> None:
     assert refused(make.facts(lv), lv, lvmcache(name=name)) == "bad_request"
 
 
+@pytest.mark.parametrize("mark", ["", "cset"])
+@pytest.mark.parametrize("wish", [lvmcache(), lvmcache(name=f"c-{OTHER}"), PLAIN])
+def test_an_idle_pool_without_its_mark_is_neither_used_nor_removed(wish: Wish, mark: str) -> None:
+    """The agent refuses it: that shows before anything is begun."""
+    lv, pool = ours(), make.pool(POOL, tags=make.tags(KEY, made=mark))
+    caught = refusal(make.facts(lv, pool), lv, wish)
+    assert caught.code == "not_ours"
+    assert f"lvchange --addtag tiercel.made=pool vg0/{POOL}" in caught.correction
+
+
 def test_a_pool_from_a_broken_attempt_is_used() -> None:
-    lv, pool = ours(), make.pool(POOL, tags=OURS)
+    lv, pool = ours(), make.pool(POOL, tags=POOL_TAGS)
     assert verbs(make.facts(lv, pool), lv, WRITEBACK) == ["cache.attach"]
 
 
 def test_a_pool_that_is_too_small_makes_room_for_a_new_one() -> None:
-    lv, pool = ours(), make.pool(POOL, tags=OURS, size_bytes=GIB)
+    lv, pool = ours(), make.pool(POOL, tags=POOL_TAGS, size_bytes=GIB)
     pvs = (make.pv(), make.fast_pv(free_bytes=GIB + 16 * MIB))
     wanted = ["pool.remove", "pool.create", "cache.attach", "volume.clear"]
     assert verbs(make.facts(lv, pool, pvs=pvs), lv, lvmcache()) == wanted
 
 
 def test_leftover_pools_go_and_their_room_counts() -> None:
-    lv, left = ours(), make.pool(f"c-{OTHER}", tags=OURS)
+    lv, left = ours(), make.pool(f"c-{OTHER}", tags=POOL_TAGS)
     pvs = (make.pv(), make.fast_pv(free_bytes=16 * MIB))
     facts = make.facts(lv, left, pvs=pvs)
     made = ["pool.remove", "pool.create", "cache.attach", "volume.clear"]
@@ -136,7 +149,7 @@ def test_leftover_pools_go_and_their_room_counts() -> None:
 
 def test_other_peoples_pools_stay() -> None:
     lv = ours()
-    pools = (make.pool("pool0", tags=OURS), make.pool(f"c-{OTHER}", tags=make.tags(OTHER)))
+    pools = (make.pool("pool0", tags=POOL_TAGS), make.pool(f"c-{OTHER}", tags=make.tags(OTHER)))
     assert verbs(make.facts(lv, *pools), lv, PLAIN) == []
 
 

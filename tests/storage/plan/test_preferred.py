@@ -14,7 +14,18 @@ from storage.plan.fingerprint import disks_of, fingerprint
 from storage.wish import GIB, Wish
 from tests import make
 from tests.storage.plan import model
-from tests.storage.plan.case import KEY, OURS, PLAIN, POOL, aim, bcached, lvmcache, ours
+from tests.storage.plan.case import (
+    KEY,
+    OURS,
+    PLAIN,
+    POOL,
+    POOL_TAGS,
+    ROOM_TAGS,
+    aim,
+    bcached,
+    lvmcache,
+    ours,
+)
 
 LARGER, ON_SSD = Wish(10 * GIB), Wish(8 * GIB, "ssd")
 FULL = make.pv("sdb", free_bytes=0)
@@ -100,7 +111,7 @@ def test_each_step_has_a_disk_of_its_own() -> None:
 
 
 def test_what_a_broken_attempt_left_says_nothing_of_where_the_rest_goes() -> None:
-    lv, left = ours(), make.lv(room_name(KEY), tags=OURS, size_bytes=GIB, pvs=("sdd",))
+    lv, left = ours(), make.lv(room_name(KEY), tags=ROOM_TAGS, size_bytes=GIB, pvs=("sdd",))
     facts = make.facts(lv, left, pvs=DISKS)
     tidy, extend, _ = plan(facts, aim(lv), LARGER)
     assert (tidy.args["pvs"], extend.args["pvs"]) == (["sdd"], ["sdc"])
@@ -112,7 +123,7 @@ def test_what_is_half_made_is_finished_where_it_lies() -> None:
     zeroing = make.lv(f"v-{KEY}", tags=make.tags(KEY, zeroing=True), pvs=("sdd",))
     (create,) = plan(make.facts(zeroing, pvs=DISKS), aim(None), PLAIN, preferred)
     assert create.args["pvs"] == ["sdd"]
-    lv, pool = ours(), make.pool(POOL, tags=OURS, pvs=("md1",))
+    lv, pool = ours(), make.pool(POOL, tags=POOL_TAGS, pvs=("md1",))
     made = plan(make.facts(lv, pool, pvs=DISKS), aim(lv), lvmcache(), preferred)
     assert [step.verb for step in made] == ["cache.attach"]
     of_bcache = backing()

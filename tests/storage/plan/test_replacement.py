@@ -16,8 +16,8 @@ from tests.storage.plan.case import (
     DEVICE,
     KEY,
     OTHER,
-    OURS,
     POOL,
+    POOL_TAGS,
     aim,
     bcached,
     lvmcache,
@@ -114,7 +114,7 @@ def test_a_broken_cache_is_repaired_first(fault: dict[str, bool]) -> None:
 
 
 def test_a_pool_that_is_made_already_is_used() -> None:
-    lv, made = cached(), make.pool(NEW_POOL, tags=OURS, size_bytes=3 * GIB)
+    lv, made = cached(), make.pool(NEW_POOL, tags=POOL_TAGS, size_bytes=3 * GIB)
     assert verbs(make.facts(lv, made), lv, BIGGER) == [
         "cache.detach", "cache.attach", "volume.clear",
     ]  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_pool_that_is_made_already_is_used() -> None:
 
 def test_writeback_on_a_new_pool_asks_about_its_ssds() -> None:
     wish = lvmcache(name=NEW_POOL, size_bytes=3 * GIB, mode="writeback")
-    lv, made = cached(), make.pool(NEW_POOL, tags=OURS, size_bytes=3 * GIB, pvs=("sdb",))
+    lv, made = cached(), make.pool(NEW_POOL, tags=POOL_TAGS, size_bytes=3 * GIB, pvs=("sdb",))
     pvs = (make.pv(), make.fast_pv(), make.fast_pv("sdb", redundant=False))
     assert refused(make.facts(lv, made, pvs=pvs), lv, wish) == "not_redundant"
 
@@ -167,7 +167,7 @@ def stops(facts: HostFacts, wish: Wish) -> Iterator[HostFacts]:
 def test_from_every_stop_it_goes_on_to_the_new_cache_or_back_to_the_old_one(
     technology: str,
 ) -> None:
-    pool = make.pool(f"{POOL}_cpool", tags=OURS)
+    pool = make.pool(f"{POOL}_cpool", tags=POOL_TAGS)
     lv = cached(mode="writeback", dirty_bytes=GIB, pool_uuid=pool.uuid)
     start, wish, before = make.facts(lv, pool), BIGGER, lvmcache(mode="writeback")
     if technology == "bcache":
