@@ -23,6 +23,8 @@ FASTER, SLOWER, FINER = 2.0, 1.1, 0.95
 AIM = 0.75
 # After so long what was seen counts half.
 HALF_LIFE_SECONDS = 120.0
+# So many times the I/Os a second of the first look, or the same part of them: it is no measure.
+CHANGED = 1.5
 # Fewer I/Os say nothing of a p95.
 ENOUGH = 50
 
@@ -145,9 +147,15 @@ class Governor:
     """Which share of the time our own I/O may take. It works in turns of work and rest, so both the
     others' latency beside it and without it are known, and with them what each share would bring:
     the largest one is taken that keeps the p95 of the others, over work and rest together, within
-    what is allowed. Never less than LEAST_SHARE, so that what was begun ends."""
+    what is allowed. Never less than LEAST_SHARE, so that what was begun ends.
 
-    def __init__(self) -> None:
+    Where `rests_fully` is False, our own I/O goes on a little in each rest (a mirror's). What the
+    first look saw then stands for the others alone, unless a rest is quieter still, or they do so
+    much more or less than at first that only the rests tell of it."""
+
+    def __init__(self, *, rests_fully: bool = True) -> None:
+        self._rests_fully = rests_fully
+        self._first = _Flow()
         self.share = FIRST_SHARE
         self.p95_ns = 0.0
         self.alone_p95_ns = 0.0
@@ -165,6 +173,8 @@ class Governor:
         factor = 0.5 ** ((beside[1] + alone[1]) / HALF_LIFE_SECONDS)
         for flow in (self._beside, self._alone):
             flow.fade(factor)
+        if not self._first.seconds and not beside[1]:
+            self._first.add(*alone, 0.0)
         self._beside.add(*beside)
         self._alone.add(*alone, 0.0)
         names = self._beside.names() | self._alone.names()
@@ -179,7 +189,7 @@ class Governor:
             self.share = max(self.share, min(UNKNOWN_SHARE, self.share * SLOWER))
             return
         worst = max(known, key=lambda name: self._rise(name, self.share))
-        self.alone_p95_ns = percentile_ns(self._alone.rate(worst))
+        self.alone_p95_ns = percentile_ns(self._without_us(worst))
         self.p95_ns = percentile_ns(self._mixed(worst, self.share))
         aim = AIM * allowed_percent / 100
         share = min(MOST_SHARE, self.share * FASTER)
@@ -190,10 +200,18 @@ class Governor:
     def _mixed(self, name: str, share: float) -> list[float]:
         """What the others would feel at this share: what each second of ours changed, on top of
         what they feel without us."""
-        beside, alone = self._beside.rate(name), self._alone.rate(name)
+        beside, alone = self._beside.rate(name), self._without_us(name)
         done = self._beside.work_seconds / (self._beside.seconds or 1.0)
         times = share / done if done > 0 else 0.0
         return [max(0.0, b + times * (a - b)) for a, b in zip(beside, alone)]
 
     def _rise(self, name: str, share: float) -> float:
-        return percentile_ns(self._mixed(name, share)) / percentile_ns(self._alone.rate(name)) - 1
+        return percentile_ns(self._mixed(name, share)) / percentile_ns(self._without_us(name)) - 1
+
+    def _without_us(self, name: str) -> list[float]:
+        first, rests = self._first.rate(name), self._alone.rate(name)
+        if self._rests_fully or self._first.total(name) < ENOUGH:
+            return rests
+        if not 1 / CHANGED < sum(rests) / sum(first) < CHANGED:
+            return rests
+        return min(first, rests, key=percentile_ns)

@@ -16,6 +16,8 @@ from .pace import MOST_SHARE, Governor, Histograms
 
 # Before anything is begun: what the others feel without us.
 FIRST_LOOK_SECONDS = 4.0
+# It has to last where our I/O does not wholly end in a rest.
+ONLY_LOOK_SECONDS = 20.0
 WORK_SECONDS = 6.0
 # After work the disks and the others still do what had to wait: that belongs to the work.
 SETTLE_SECONDS = 1.0
@@ -38,7 +40,7 @@ class Rhythm:
         allowed_percent: Callable[[], int],
         busy: Callable[[], bool] | None,
     ) -> None:
-        self.governor = Governor()
+        self.governor = Governor(rests_fully=busy is not None)
         self._clock_ns = clock_ns
         self._look = look
         self._allowed = allowed_percent
@@ -91,8 +93,9 @@ class Rhythm:
 
     def _turns(self) -> Iterator[float]:
         """The seconds of one phase after the other; `_duty` says what is done in it."""
-        yield FIRST_LOOK_SECONDS
-        self._finish(({}, 0.0, 0.0), FIRST_LOOK_SECONDS)
+        first_look_seconds = FIRST_LOOK_SECONDS if self._busy else ONLY_LOOK_SECONDS
+        yield first_look_seconds
+        self._finish(({}, 0.0, 0.0), first_look_seconds)
         while True:
             share = self.share
             if share > MOST_SHARE:

@@ -93,6 +93,30 @@ def test_the_share_is_the_largest_that_keeps_the_others_within_what_is_allowed()
     assert governor.p95_ns <= 1.2 * alone_ns
 
 
+def after_first_look(first: list[float], rests: list[float], *, rests_fully: bool) -> float:
+    """What is taken for the others' p95 without us."""
+    governor = Governor(rests_fully=rests_fully)
+    first_look = {"sdc": [count * 20 for count in first]}
+    governor.look(20, ({}, 0.0, 0.0), (first_look, 20.0))
+    settled(governor, ios(at_50=100), rests)
+    return governor.alone_p95_ns
+
+
+def test_where_our_io_goes_on_in_a_rest_the_first_look_says_what_the_others_feel_alone() -> None:
+    first, rests = ios(at_5=30), ios(at_5=26, at_20=4)
+    for rests_fully, expected in ((False, first), (True, rests)):
+        alone_ns = after_first_look(first, rests, rests_fully=rests_fully)
+        assert alone_ns == pytest.approx(percentile_ns(expected), rel=0.05)
+
+
+@pytest.mark.parametrize("rests", [ios(at_4=30), ios(at_5=60, at_20=20), ios(at_5=8, at_7=2)])
+def test_rests_that_are_quieter_or_of_another_load_take_the_place_of_the_first_look(
+    rests: list[float],
+) -> None:
+    alone_ns = after_first_look(ios(at_5=30), rests, rests_fully=False)
+    assert alone_ns == pytest.approx(percentile_ns(rests), rel=0.05)
+
+
 def test_a_person_who_allows_more_makes_it_faster() -> None:
     alone, beside = ios(at_5=100), ios(at_5=20, at_7=10, at_20=10)
     shares = [settled(Governor(), beside, alone, allowed) for allowed in (20, 100)]
