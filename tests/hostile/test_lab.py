@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from storage.agent.policy import AGENT
 from tests.contract.client import Agent
 from tests.contract.lab_world import LabWorld
 from tests.hostile import lvm2
@@ -138,3 +139,76 @@ def test_a_plain_volumes_superblocks_start_nothing(world: LabWorld) -> None:
         lv = agent.lv(name)
         sizes = {"lv_uuid": lv["uuid"], "size_bytes": lv["size_bytes"]}
         agent.do("volume.destroy", {"lv": name, **sizes, **end}, lv_uuid=lv["uuid"])
+
+
+MADE_BY_HAND = """
+set -e
+make-bcache --wipe-bcache -b 64k -C /dev/vg0/handcache >/dev/null
+make-bcache --wipe-bcache -B /dev/vg0/hand >/dev/null
+udevadm settle
+for each in handcache hand; do
+    [ -e /sys/block/$(basename $(realpath /dev/vg0/$each))/bcache ] ||
+        echo /dev/vg0/$each > /sys/fs/bcache/register_quiet
+done
+disk=$(basename $(realpath /dev/vg0/hand))
+until [ -e /sys/block/$disk/bcache/dev ]; do sleep 0.1; done
+set=$(basename $(realpath /sys/block/$(basename $(realpath /dev/vg0/handcache))/bcache/set))
+[ -e /sys/block/$disk/bcache/cache ] || echo $set > /sys/block/$disk/bcache/attach
+bcache=/dev/$(basename $(realpath /sys/block/$disk/bcache/dev))
+systemd-run -q --unit=hand --collect sh -c "exec 3<$bcache; sleep 900"
+udevadm settle
+"""
+# Tiercel hides nothing yet: the distribution's rule registers what the guest wrote.
+MADE_BY_A_GUEST = """
+set -e
+make-bcache --wipe-bcache -B /dev/vg0/guests >/dev/null
+udevadm settle
+systemd-run -q --unit=guests --collect sh -c "exec 3</dev/vg0/guests; sleep 900"
+"""
+TAKEN_AWAY = """
+set -e
+systemctl stop hand guests
+set=$(realpath /sys/block/$(basename $(realpath /dev/vg0/handcache))/bcache/set)
+for each in hand guests; do
+    bcache=/sys/block/$(basename $(realpath /dev/vg0/$each))/bcache
+    [ ! -e $bcache ] || echo 1 > $bcache/stop
+    while [ -e $bcache ]; do sleep 0.1; done
+done
+echo 1 > $set/unregister
+while [ -e $set ]; do sleep 0.1; done
+udevadm settle
+lvchange -an vg0/hand vg0/handcache vg0/guests
+"""
+
+
+def at_work(world: LabWorld, lv: str) -> bool:
+    """The kernel has a bcache device on it, once udev has come to rest."""
+    disk = f"/sys/block/$(basename $(realpath /dev/vg0/{lv}))/bcache"
+    script = (
+        f"udevadm settle; for try in $(seq 5); do [ -e {disk}/dev ] && exit; sleep 1; done; false"
+    )
+    return world.lab.run(script, check=False, timeout_seconds=120).returncode == 0
+
+
+@pytest.mark.thorough
+def test_bcache_that_root_made_by_hand_comes_back_and_a_guests_does_not(world: LabWorld) -> None:
+    """By udev alone, early enough for what is mounted from it; the boot unit is the safety net."""
+    for name in ("hand", "guests"):
+        world.add_lv(name, 64 * lvm2.MIB)
+    # The kernel takes no cache device of fewer than 1,024 buckets.
+    world.add_lv("handcache", 128 * lvm2.MIB, "md0")
+    world.lab.run(MADE_BY_HAND, timeout_seconds=120)
+    world.lab.run(MADE_BY_A_GUEST, timeout_seconds=120)
+    assert at_work(world, "guests"), "else the end of this test shows nothing"
+    world.lab.run([AGENT, "allow-vg", "vg0"], timeout_seconds=120)
+    rc, said = world.boot()
+    assert rc == 0, said
+    world.lab.run(TAKEN_AWAY, timeout_seconds=120)
+    world.lab.run("lvchange -ay vg0/handcache vg0/hand vg0/guests")
+    assert at_work(world, "hand"), "udev alone brings it"
+    assert not at_work(world, "guests")
+    rc, said = world.boot()
+    assert rc == 0, said
+    assert at_work(world, "hand") and not at_work(world, "guests")
+    lv = Agent(world).lv("hand")
+    assert lv["bcache"]["cset_uuid"], lv["bcache"]
