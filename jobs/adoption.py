@@ -21,9 +21,11 @@ from storage.plan import Refused, plan
 from storage.rows import VolumeRow, rows_of
 from storage.wish import Wish
 
-RECORDED = "Recorded. Observe-only: when {group} is allowed, press Tag them on the Adopt page."
-LATER = "Recorded. Many at once: its tag waits for the button on the page Adopt."
-TAGGED = "Recorded; it carries our tag already."
+RECORDED = (
+    "Assigned, not tagged: root has not allowed {group} yet. Then press Tag them on the Adopt page."
+)
+LATER = "Recorded. To tag it, press Tag them on the Adopt page."
+TAGGED = "Assigned; already tagged."
 
 TAGS_AT_ONCE = 100
 """Jobs that one request makes: each reads the host's whole inventory, about 80 ms for 400 volumes,
@@ -91,18 +93,18 @@ def tag(row: VolumeRow, actor: AbstractBaseUser, address: str | None = None) -> 
         name = group.name if group is not None else "its volume group"
         return Tagging(None, RECORDED.format(group=name))
     if wish is None:
-        return Tagging(None, "Recorded. Its cache is of a kind Tiercel does not change: no tag.")
+        return Tagging(None, "Assigned, not tagged: Tiercel does not change this kind of cache.")
     try:
         if changed := beyond_tag(row, wish):
-            return Tagging(None, f"Recorded, not tagged: that would also {changed}.")
+            return Tagging(None, f"Assigned, not tagged: the tag job would also {changed}.")
         job = submit(
             kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor, address=address
         )
     except Refused as refused:
-        return Tagging(None, f"Recorded, not tagged: {refused.message}")
+        return Tagging(None, f"Assigned, not tagged: {refused.message}")
     except Busy as busy:
-        return Tagging(busy.job, "Recorded; another job holds it.")
-    return Tagging(job, "Recorded; a job tags it.")
+        return Tagging(busy.job, "Assigned; another job holds the volume.")
+    return Tagging(job, "Assigned; a job adds the tag.")
 
 
 def beyond_tag(row: VolumeRow, wish: Wish) -> str:
@@ -147,13 +149,13 @@ def _undo(volume: Volume, asker: Asker) -> str:
     """Why the adoption stays; "" where it is undone."""
     held = hold_one(volume, against_jobs=True)
     if held.adopted_at is None:
-        return "It was not adopted."
+        return "The volume was not adopted."
     since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
     for job in since.unfinished().filter(started_at=None):
         cancel(job, asker)
     if since.exclude(started_at=None).exists() or since.unfinished().exists():
-        return "A job has run on it since. Remove what it made first."
+        return "A job has run on the volume since. First remove what that job created."
     if held.cache_plan_id is not None:
-        return "Its customer pays for a cache plan. End that first."
+        return "The customer pays for a cache plan of this volume. End the plan first."
     release(held)
     return ""

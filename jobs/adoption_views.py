@@ -29,7 +29,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
     try:
         asks, make_customers = unseal(request.POST.get("sealed", ""))
     except BadSignature:
-        messages.error(request, "The preview is too old. Make it again; nothing was stored.")
+        messages.error(request, "The preview is too old. Create a new preview. Nothing was stored.")
         return redirect("adopt")
     results = adopt_and_tag(
         asks, _person(request), make_customers=make_customers, address=address_of(request)
@@ -72,7 +72,7 @@ def tag_adopted(request: HttpRequest) -> HttpResponse:
         if tagging.job is None:
             refused.append(f"{row.volume.label}: {tagging.note}")
     left = len(list(rows))
-    rest = f" {left} are left: press the button on Adopt again." if left else ""
+    rest = f" {left} are left: press Tag them on the Adopt page again." if left else ""
     messages.info(request, f"{count} tag job{'s' if count != 1 else ''} started.{rest}")
     for reason in refused[:3]:
         messages.warning(request, reason)

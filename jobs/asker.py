@@ -1,4 +1,4 @@
-"""Who asks for a job, or for something of it, and by which way."""
+"""Who requested a job or a change to it, and through which channel."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def close(job: Job) -> bool:
     any. Not to know is the deed of whoever ended it."""
     unknown = {
         "code": "unknown",
-        "message": "The job was ended before the host could be asked what became of it.",
+        "message": "The job was closed before the host could report the result.",
     }
     running = list(job.step_set.filter(state=StepState.RUNNING))
     for step in running:

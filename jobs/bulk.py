@@ -130,13 +130,13 @@ def carry_out(
 
 def _give(volume: Volume, customer: Customer | None) -> Result:
     if customer is None:
-        return Result(volume, None, False, "The customer is gone.")
+        return Result(volume, None, False, "The customer no longer exists.")
     with transaction.atomic():
         held, is_busy = _held(volume)
         if refused := refusal_to_give(held, customer, is_busy=is_busy):
             return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
         give(held, customer, database_now())
-    return Result(volume, None, True, f"It is {customer}'s now.")
+    return Result(volume, None, True, f"The volume now belongs to {customer}.")
 
 
 def _take(volume: Volume) -> Result:
@@ -145,7 +145,7 @@ def _take(volume: Volume) -> Result:
         if refused := refusal_to_take(held, is_busy=is_busy):
             return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
         take(held)
-    return Result(volume, None, True, "It is nobody's now.")
+    return Result(volume, None, True, "The volume no longer belongs to a customer.")
 
 
 def _held(volume: Volume) -> tuple[Volume, bool]:
@@ -176,5 +176,10 @@ def _submit(
     except Refused as refused:
         return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
     except Busy as busy:
-        return Result(volume, busy.job, False, "Another job holds it: wait until that has ended.")
-    return Result(volume, job, True, "A job does it.")
+        return Result(
+            volume,
+            busy.job,
+            False,
+            ("Another job holds the volume. Wait until that job has ended."),
+        )
+    return Result(volume, job, True, "A job makes this change.")

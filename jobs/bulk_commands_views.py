@@ -24,7 +24,7 @@ from storage.rows import rows_of
 from storage.wish import Wish
 
 TEMPLATE = "jobs/_bulk_commands.html"
-TOO_OLD = Refused("stale", "The preview is too old.", "Make it again; nothing was changed.")
+TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")
 
 
 @staff_view(Right.OPERATE)

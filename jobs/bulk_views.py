@@ -40,7 +40,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "option": form[form.option] if form.option else None,
-        "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
+        "title": dict(form.fields[("action")].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "drafts": found,
         "good_count": len(good),
@@ -62,7 +62,9 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     try:
         deal = unseal(request.POST.get("sealed", ""))
     except BadSignature:
-        messages.error(request, "The preview is too old. Make it again; nothing was changed.")
+        messages.error(
+            request, ("The preview is too old. Create a new preview. Nothing was changed.")
+        )
         return redirect("volumes")
     volumes = {each.key: each for each in _volumes(request, [item.key for item in deal.items])}
     customer = Customer.objects.visible_to(request.user).filter(key=deal.option).first()

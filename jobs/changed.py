@@ -40,12 +40,24 @@ def changed(job: Job, steps: Sequence[Step]) -> Changed:
     )
 
 
+def barred(job: Job, changed: Changed) -> str:
+    """What no other job may do while a person has to decide about this one."""
+    what = "change this volume" if job.volume_id is not None else "add an SSD to this host"
+    sentence = f"Until you decide, no other job may {what}."
+    if not changed.kept_group:
+        return sentence
+    return (
+        f"{sentence} No job may change the volume group {changed.kept_group} either: "
+        f"“{changed.unknown[0].title}” may still be running there."
+    )
+
+
 def _sentence(job: Job, done: int, broken: int, unknown: int) -> str:
     if not done and not broken and not unknown:
         return "Nothing was changed on the host." if job.is_over else "Nothing was changed yet."
     parts = [f"{_steps(done)} done"] if done else []
-    parts += [f"{_steps(broken)} failed half-way"] if broken else []
-    parts += [f"{_steps(unknown)} under way"] if unknown else []
+    parts += [f"{_steps(broken)} failed"] if broken else []
+    parts += [f"{_steps(unknown)} running"] if unknown else []
     return f"{', '.join(parts)}."
 
 

@@ -55,7 +55,7 @@ def _demand_right_clock(host: Host, reply: Reply, before: datetime) -> None:
             f"The clock of {host.name} is {abs(off_seconds):.0f} s "
             f"{'ahead of' if off_seconds > 0 else 'behind'} the panel's database: the undo window "
             "would end at a wrong time.",
-            "Let the host keep time (timedatectl set-ntp true), then ask again.",
+            "Synchronise the host's clock (timedatectl set-ntp true), then try again.",
         )
 
 
@@ -68,5 +68,5 @@ def _demand_window_over(job: Job, hours: int) -> None:
             "too_early",
             f"The panel saw the volume retired at {seen:%Y-%m-%d %H:%M} UTC, and its host keeps "
             f"retired volumes for {hours} h.",
-            f"Ask again after {until:%Y-%m-%d %H:%M} UTC, or restore the volume.",
+            f"Try again after {until:%Y-%m-%d %H:%M} UTC, or restore the volume.",
         )

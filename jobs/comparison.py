@@ -19,7 +19,7 @@ LENGTHS: Final = {
     "6h": ("6 h", timedelta(hours=6)),
 }
 DEFAULT_LENGTH: Final = "15m"
-AFTERS: Final = {"right": "right after it", "latest": "the latest"}
+AFTERS: Final = {"right": "right after the job", "latest": "now"}
 """A cache is cold right after it came: what it gives in the end, the latest figures tell."""
 
 
@@ -67,11 +67,11 @@ def compare(job: Job, length: str, *, latest: bool) -> Comparison:
     before = window(job.its_volume, *ends.before)
     after = window(job.its_volume, *ends.after) if ends.after is not None else None
     if after is None:
-        lacks = "The job is not over: there is no time after it yet."
+        lacks = "The job is still running, so there is no data after it yet."
     elif not is_enough(before):
-        lacks = "There are too few figures from before the job to compare with. Try a longer time."
+        lacks = "There is not enough data from before the job. Try a longer period."
     elif not is_enough(after):
-        lacks = "There are too few figures from after the job yet. They come with the next samples."
+        lacks = "There is not enough data from after the job yet. Wait for the next samples."
     else:
         return Comparison(ends, before, after, compared(before, after), "")
     return Comparison(ends, before, after, [], lacks)

@@ -29,7 +29,7 @@ def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -
     `Busy`."""
     if preview.state != State.SUCCEEDED:
         raise Refused(
-            "stale", "This preview did not end well, or has not ended yet.", "Make a new preview."
+            "stale", "This preview failed, or has not ended yet.", "Create a new preview."
         )
     if preview.volume is None:
         return ask(

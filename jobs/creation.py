@@ -50,7 +50,7 @@ def discard(volume: Volume) -> None:
     if placed or Job.objects.filter(volume=volume, dry_run=False).exists():
         raise Refused(
             "in_use",
-            f"{volume} is on its host, or a job is to create it.",
+            f"{volume} exists on its host, or a job is creating it.",
             "Cancel the job first; a volume that exists cannot be discarded.",
         )
     Job.objects.filter(volume=volume).delete()

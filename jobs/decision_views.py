@@ -39,7 +39,7 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
     if not form.is_valid():
         found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
         said = " ".join(str(error) for error in form.errors["why"])
-        refusal = Refused("invalid", said, "Go back and mend it.")
+        refusal = Refused("invalid", said, "Go back and correct the form.")
         return show_refusal(request, refusal, found.volume)
 
     def settle(job: Job, asker: Asker | None) -> None:

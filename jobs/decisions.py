@@ -49,13 +49,13 @@ def no_way_back(job: Job) -> Refused | None:
     if job.turned:
         return Refused(
             "turned",
-            "The point of no return is passed: there is only the way forward.",
-            "Resume the job, or settle it on the host and mark it as resolved.",
+            "Rollback is no longer possible.",
+            "Resume the job, or fix the problem on the host and mark the job as resolved.",
         )
     return Refused(
         "no_fallback",
-        "There is no earlier state of the volume to go back to.",
-        "Resume the job, or settle it on the host and mark it as resolved.",
+        "Rollback is not possible: this job has no earlier state of the volume.",
+        "Resume the job, or fix the problem on the host and mark the job as resolved.",
     )
 
 
@@ -72,7 +72,9 @@ def settle(job: Job) -> None:
                 still = {
                     "code": "still_running",
                     "message": f"“{step.title}” still runs on the host.",
-                    "correction": "Wait until it has ended there, then mark the job as resolved.",
+                    "correction": (
+                        "Wait until the step has ended there, then mark the job as resolved."
+                    ),
                 }
                 end(job, State.NEEDS_ATTENTION, error=before | still)
                 return
@@ -98,8 +100,8 @@ def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
     if not move(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
         raise Refused(
             "not_now",
-            f"The job does not wait for a decision: it is {job.get_state_display()}.",
-            "Load its page again.",
+            f"The job does not need a decision; its state is {job.get_state_display()}.",
+            "Reload the job's page.",
         )
     steps.add_lines(job, [f"{said[:1].upper()}{said[1:]}."])
     nudge.job(job.pk)

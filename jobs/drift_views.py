@@ -34,7 +34,9 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     unfinished = Job.objects.unfinished().filter(host=host)
     count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
-    messages.success(request, f"{count} volume{'s' if count != 1 else ''} taken off {host.name}.")
+    messages.success(
+        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
+    )
     return redirect("host", host.key)
 
 
@@ -73,7 +75,9 @@ def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
             row.volume.save(update_fields=["wish"])
     if refusal is not None:
         return show_refusal(request, refusal, row.volume)
-    messages.success(request, f"What the host has is now the record of {row.volume.label}.")
+    messages.success(
+        request, (f"The current state on the host is now the recorded state of {row.volume.label}.")
+    )
     return redirect("volume", row.volume.key)
 
 
@@ -119,7 +123,9 @@ def _is_held(volume: Volume) -> bool:
 def _accept_refusal(row: VolumeRow) -> Refused | None:
     if _is_held(row.volume):
         return Refused(
-            "busy", f"A job is changing {row.volume}.", "Wait until it has ended, then look again."
+            "busy",
+            f"A job is changing {row.volume}.",
+            ("Wait until the job has ended, then try again."),
         )
     drift = drift_of_row(row)
     if drift is None:

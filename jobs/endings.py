@@ -1,4 +1,4 @@
-"""How a worker lets go of a job: for a while, or for good."""
+"""How a worker releases a job: paused, failed, finished, or needing attention."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ install_agent() {
     curl -fsS --max-time 120 -o "$agent.new" "$url/agent.pyz" || die "the agent cannot be downloaded"
     printf '%s  %s\n' "$agent_sha256" "$agent.new" | sha256sum -c - >/dev/null 2>&1 || {
         rm -f "$agent.new"
-        die "the downloaded agent is not the announced one; get a new enrolment line"
+        die "the downloaded agent is not the announced one; get a new enrolment command"
     }
     chown root:root "$agent.new"
     chmod 755 "$agent.new"

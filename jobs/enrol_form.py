@@ -15,21 +15,25 @@ class HostForm(forms.Form):
     """Where a new host is reached. A name that is in use is refused, unless its host never came."""
 
     name = forms.CharField(
-        max_length=64, help_text="What people call it: a-z, 0-9, dots and dashes, such as node7."
+        max_length=64,
+        help_text=("Name shown in the panel: a-z, 0-9, dots and dashes, for example node7."),
     )
     address = forms.CharField(
         max_length=255,
-        help_text="Host name or IP address by which the panel reaches its SSH server.",
+        help_text="Host name or IP address of the host's SSH server, as seen from the panel.",
     )
     port = forms.IntegerField(
         required=False,
         label="SSH port",
-        help_text="Empty: 22, or what the host says of itself.",
+        help_text="Leave empty to use 22 or the port that the host reports.",
     )
     account = forms.CharField(
         required=False,
         max_length=32,
-        help_text="The system account that the line makes on the host. Empty: tiercel.",
+        help_text=(
+            "System account that the enrolment command creates on the host. Leave empty for "
+            "tiercel."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -43,6 +47,7 @@ class HostForm(forms.Form):
         if taken.exists():
             self.add_error(
                 "name",
-                "A host of this name is enrolled already. For a new line, open its page.",
+                "A host with this name is already enrolled. Open its page to create a new "
+                "enrolment command.",
             )
         return data

@@ -22,7 +22,9 @@ log = logging.getLogger(__name__)
 
 REPORT_LIMIT = 8 * 1024
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-GONE = "This enrolment line is used up or older than an hour. Get a new one on the host's page.\n"
+GONE = (
+    "This enrolment command is used up or older than an hour. Get a new one on the host's page.\n"
+)
 
 
 @login_not_required

@@ -130,7 +130,7 @@ def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
     if host is None:
         raise Refused(
             "not_found",
-            "This enrolment line is used up or older than an hour.",
+            "This enrolment command is used up or older than an hour.",
             "Get a new one: on the host's page, or by manage.py enrol NAME ADDRESS",
         )
     key = _checked_key(host_key)

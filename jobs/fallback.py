@@ -25,7 +25,7 @@ from storage.wish import Wish
 NO_PROGRESS = "no_progress"
 DATA_LOST = "data_lost"
 ROLLED_BACK = "Rolled back: the volume is as it was before."
-ROLLED_BACK_IN_PART = "Rolled back as far as there is a way back."
+ROLLED_BACK_IN_PART = "Rolled back as far as possible."
 
 
 def aim(job: Job) -> Wish:
@@ -82,8 +82,10 @@ def end_cancelled(job: Job, before: str) -> None:
         return
     error = {
         "code": "left_over",
-        "message": "The job was cancelled half-way, and there was nothing to go back to.",
-        "correction": f"Something is left: {_by_hand(job)}.",
+        "message": (
+            "The job was cancelled before it was finished, and it had no earlier state to restore."
+        ),
+        "correction": f"The host still has parts of the change: {_by_hand(job)}.",
         "residue": left,
     }
     what = f"{said}; left on the host: {' '.join(left)}"
@@ -96,7 +98,7 @@ def _by_hand(job: Job) -> str:
         return f"run pvremove /dev/{job.label} on the host"
     if _makes(job):
         return "finish the volume on its page, or retire it there, then destroy it"
-    return "settle on the host what is left"
+    return "clean up on the host what is left"
 
 
 def _makes(job: Job) -> bool:
@@ -128,9 +130,9 @@ def end_turned_back(job: Job, facts: HostFacts) -> None:
     target, wish = target_of(placement_of(job)), aim(job)
     left = residue_of(facts, target, wish, wish)
     if not error:
-        what = "what was done is undone" if titles else "nothing had to be undone"
+        what = "finished steps were undone" if titles else "nothing had to be undone"
         if left:
-            what = f"not all could be undone: {' '.join(left)}"
+            what = f"some changes could not be undone: {' '.join(left)}"
         said = f"{cancelled(later(job))}; {what}"
         end(job, State.CANCELLED, explanation=said[:500], error={})
         return
@@ -157,7 +159,7 @@ def _residue(job: Job) -> list[str]:
         stored = inventory_of(Host.objects.get(pk=job.host_id))
         if stored is None:
             return []
-        said = f"The host did not answer just now ({error.message}); this is what it said last."
+        said = f"The host does not answer ({error.message}); this is its last known state."
         return [said, *_of(job, stored)]
     return _of(job, facts)
 

@@ -30,7 +30,7 @@ class ConfirmForm(forms.Form):
         at: datetime | None = self.cleaned_data["not_before"]
         now = database_now()
         if at is not None and at > now + LATEST:
-            raise forms.ValidationError("A job begins within a year.")
+            raise forms.ValidationError("Choose a time within the next year.")
         return at if at is not None and at > now else None
 
     @property
@@ -55,9 +55,9 @@ class WindowForm(forms.Form):
         """Both or neither, and not the same."""
         start, end = self.cleaned_data.get("window_start"), self.cleaned_data.get("window_end")
         if (start is None) != (end is None):
-            raise forms.ValidationError("Give both times, or none.")
+            raise forms.ValidationError("Enter both times, or leave both empty.")
         if start is not None and start == end:
-            raise forms.ValidationError("A window from a time to the same time is no window.")
+            raise forms.ValidationError("Start and end of the window must differ.")
         return self.cleaned_data
 
 
@@ -85,7 +85,7 @@ class ResolveForm(forms.Form):
     why = forms.CharField(
         max_length=WHY_LIMIT,
         error_messages={
-            "required": "Say in a few words what you did.",
-            "max_length": f"Say what you did in at most {WHY_LIMIT} characters.",
+            "required": "Describe briefly what you did.",
+            "max_length": f"Use at most {WHY_LIMIT} characters.",
         },
     )

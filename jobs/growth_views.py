@@ -38,7 +38,9 @@ def move_volume(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     tier = request.POST.get("tier", "")
     if tier not in ("hdd", "ssd"):
-        refusal = Refused("bad_request", "The tier is hdd or ssd.", "Go back and choose one.")
+        refusal = Refused(
+            "bad_request", ("The tier must be hdd or ssd."), "Go back and choose a tier."
+        )
         return show_refusal(request, refusal, row.volume)
     chosen = cast("Tier", tier)
     wish = on_tier(row, chosen)

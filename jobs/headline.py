@@ -1,4 +1,4 @@
-"""What a job is called where it stands: "Attaching a cache to web12", "Failed to attach …".
+"""The job's title for its current state: "Attaching a cache to web12", "Failed to attach …".
 
 Pure.
 """
@@ -73,3 +73,17 @@ def detail(job: Job, *, is_at_work: bool = False) -> str:
         return ""
     said = job.explanation.rstrip(".")
     return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def cancel_effect(job: Job) -> str:
+    """What cancelling does to the steps of a job that runs."""
+    if job.fallback is not None:
+        return "The job stops before its next step and undoes the finished steps."
+    return "The job stops before its next step. Finished steps are not undone."
+
+
+def rollback(job: Job, *, is_possible: bool) -> str:
+    """Whether an unfinished job can still be undone."""
+    if is_possible:
+        return "possible"
+    return "no longer possible" if job.turned else "not possible"

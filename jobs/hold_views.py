@@ -20,10 +20,10 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"A reason has at most {REASON_LIMIT} characters.")
+        messages.error(request, f"A reason can have at most {REASON_LIMIT} characters.")
     else:
         holds.begin_maintenance(host, form.cleaned_data["reason"])
-        messages.success(request, f"{host.name} is in maintenance: its jobs wait.")
+        messages.success(request, f"{host.name} is in maintenance. Its jobs are on hold.")
     return redirect("host", host.key)
 
 
@@ -33,7 +33,7 @@ def end_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     """The host's jobs go on."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     holds.end_maintenance(host)
-    messages.success(request, f"The maintenance of {host.name} has ended: its jobs go on.")
+    messages.success(request, f"Maintenance of {host.name} has ended. Its jobs resume.")
     return redirect("host", host.key)
 
 
@@ -50,7 +50,7 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
     start, end = form.cleaned_data["window_start"], form.cleaned_data["window_end"]
     holds.set_window(host, start, end)
     when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
-    messages.success(request, f"Jobs on {host.name} may begin {when}.")
+    messages.success(request, f"Jobs on {host.name} may start {when}.")
     return redirect("host", host.key)
 
 
@@ -60,9 +60,9 @@ def stop_all(request: HttpRequest) -> HttpResponse:
     """The global stop: no step begins on any host."""
     form = StopForm(request.POST)
     holds.stop_all(request.user.pk, form.kept)
-    messages.success(request, "All jobs are stopped: what runs on a host ends, nothing begins.")
+    messages.success(request, "All jobs are paused. Running steps finish; no new step starts.")
     if form.is_cut:
-        said = f"The reason is not kept whole: it is at most {REASON_LIMIT} characters of text."
+        said = f"The reason was shortened to {REASON_LIMIT} characters of text."
         messages.warning(request, said)
     return redirect("jobs")
 
@@ -72,5 +72,5 @@ def stop_all(request: HttpRequest) -> HttpResponse:
 def let_go_on(request: HttpRequest) -> HttpResponse:
     """The end of the global stop."""
     holds.let_go_on()
-    messages.success(request, "Jobs go on.")
+    messages.success(request, "All jobs resume.")
     return redirect("jobs")

@@ -39,7 +39,7 @@ def demand_free(host_id: int, *, begun: bool = False) -> datetime:
     now: datetime = host["now"]
     halt = Halt.objects.standing() if host["halted"] else None
     if halt is not None:
-        raise Held(f"All jobs are stopped{_who(halt)}", now + LOOK_AGAIN)
+        raise Held(f"All jobs are paused{_who(halt)}", now + LOOK_AGAIN)
     name, start, end = host["name"], host["window_start"], host["window_end"]
     if host["maintenance_since"] is not None:
         why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
@@ -49,7 +49,7 @@ def demand_free(host_id: int, *, begun: bool = False) -> datetime:
     opening = next_opening(start, end, now)
     if opening is not None:
         hours = f"{start:%H:%M} to {end:%H:%M} UTC"
-        raise Held(f"Waits for the change window of {name}, {hours}", opening)
+        raise Held(f"Waiting for the change window of {name}, {hours}", opening)
     return now
 
 

@@ -53,8 +53,8 @@ def accept_fingerprint(host: Host, fingerprint_seen: str, actor: AbstractBaseUse
     if not waiting:
         raise Refused(
             "not_found",
-            f"No key of {row} waits to be accepted.",
-            "Run the enrolment line on the host first.",
+            f"{row} has no key to accept.",
+            "First run the enrolment command on the host.",
         )
     given = fingerprint_seen.strip()
     if given not in waiting:

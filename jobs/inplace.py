@@ -1,4 +1,4 @@
-"""What is asked for on a page without leaving it: answered with parts of that page."""
+"""htmx helpers: answer with a fragment instead of a page."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def last_seen(hello: dict[str, Any], field: str = "seen_s") -> str:
     seconds = owner.get(field) if isinstance(owner, dict) else None
     if type(seconds) is not int or not 0 < seconds < CALENDAR_END_SECONDS:
         return ""
-    return f"It was last heard of at {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC."
+    return f"Last contact: {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC."
 
 
 def fences_of(hello: dict[str, Any]) -> dict[str, int]:

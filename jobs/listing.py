@@ -11,7 +11,7 @@ from storage.access import Person
 ACTIVE = "active"
 STATES = (
     ("", "Any state"),
-    (ACTIVE, "Not over yet"),
+    (ACTIVE, "In progress"),
     *((state.value, state.label.capitalize()) for state in State),
 )
 KINDS = (("", "Any kind"), *Kind.choices)

@@ -30,8 +30,8 @@ CLAIMS_LIMIT = 5
 
 ABANDONED = {
     "code": "unknown",
-    "message": "The job was ended before the host said what became of this step.",
-    "correction": "Look at the volume on the host.",
+    "message": "The job was closed before the host reported the result of this step.",
+    "correction": "Check the volume on the host.",
 }
 
 MOVES = frozenset(

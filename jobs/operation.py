@@ -155,7 +155,7 @@ def poll(job: Job, step: Step) -> None:
         interrupted = {
             "code": "interrupted",
             "message": f"“{step.title}” was interrupted on the host.",
-            "correction": "Ask again: a new job starts from what is there now.",
+            "correction": "Request the change again. The new job starts from the current state.",
         }
         steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
 

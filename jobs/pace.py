@@ -66,16 +66,16 @@ def next_sectors(job: Job, step: Step) -> int | None:
 
 @transaction.atomic
 def quicken(job: Job, asker: Asker) -> None:
-    """Raise the pace of the step that runs, on the word of `asker`; raises `Refused` where none
+    """Raise the speed of the step that runs, on the word of `asker`; raises `Refused` where none
     has one (`no_flush`), or it is at its top (`top_pace`)."""
     held = Job.objects.select_for_update().get(pk=job.pk)
     step = paced(held)
     if step is None or held.state not in (State.RUNNING, State.WAITING):
         raise Refused(
             "no_flush",
-            "Nothing runs here whose pace could be raised.",
-            "Look at the job's steps: only a flush of lvmcache, zeroing and a move that run, and "
-            "are not being cancelled, can go faster.",
+            "No running step of this job can be made faster.",
+            "Only a running lvmcache flush, zeroing or move that is not being cancelled can be "
+            "made faster.",
         )
     wish = Wish.from_json(held.wish)
     if step.verb == FLUSH:
@@ -87,11 +87,12 @@ def quicken(job: Job, asker: Asker) -> None:
     if faster is None:
         raise Refused(
             "top_pace",
-            "It goes as fast as is sensible.",
-            "Wait until it has ended. Where dirty data does not become less, quieten the guest.",
+            "The step already runs at the highest speed.",
+            "Wait until the step has ended. If dirty data does not decrease, reduce the load in "
+            "the guest.",
         )
     Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **ordered(asker))
-    steps.add_lines(held, [f"Pace raised by {asker.name}."])
+    steps.add_lines(held, [f"Speed raised by {asker.name}."])
 
 
 def keep_pace(job: Job, step: Step) -> None:
@@ -111,7 +112,11 @@ def _stop_if_outpaced(job: Job, step: Step) -> None:
     if wanted is None or wanted == step.args.get("migration_threshold"):
         return
     reply = hosts.ask(job.host, "op.abort", {"op": str(step.op_id)})
-    asked = {"code": "stopping", "message": "It goes on at the new pace.", "correction": ""}
+    asked = {
+        "code": "stopping",
+        "message": ("The step continues at the new speed."),
+        "correction": "",
+    }
     steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
 
 

@@ -23,7 +23,7 @@ from storage.plan import Refused
 from storage.plan import Step as Planned
 from storage.plan.fingerprint import disks_of, fingerprint
 
-NOTHING = "Nothing would have to be done: all is as wished."
+NOTHING = "No changes needed."
 
 
 def fill(job: Job) -> None:
@@ -98,4 +98,4 @@ def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]
     else:
         renew(job, fingerprint=fingerprint(planned), disks=disks_of(planned))
         count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
-        end(job, State.SUCCEEDED, explanation=f"Ready: {count} would run.")
+        end(job, State.SUCCEEDED, explanation=f"Ready: {count}.")

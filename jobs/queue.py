@@ -79,8 +79,9 @@ def submit(
     if placement is None:
         raise Refused(
             "not_found",
-            f"{volume} lies on no host.",
-            "Refresh the hosts; if its disk is gone for good, restore it from a backup.",
+            f"{volume} is not on any host.",
+            "Refresh the hosts. If the volume's disk is gone for good, restore the volume from a "
+            "backup.",
         )
     contactable(placement.host)
     facts = inventory_of(placement.host)
@@ -163,7 +164,7 @@ def cancel(job: Job, asker: Asker | None) -> bool:
     if job.turned:
         raise Refused(
             "turned",
-            f"{job} has passed its point of no return: it can only go forward.",
+            f"{job} can no longer be rolled back; it must run to its end.",
             "Wait until it has ended.",
         )
     if job.state in (State.QUEUED, State.WAITING) and not touched(job):
@@ -172,7 +173,7 @@ def cancel(job: Job, asker: Asker | None) -> bool:
     if not now.cancel_requested:  # who asks for it again changes nothing
         told |= ordered(asker)
         if asker is not None:
-            steps.add_lines(job, [f"Cancel asked by {asker.name}."])
+            steps.add_lines(job, [f"Cancellation requested by {asker.name}."])
     Job.objects.filter(pk=job.pk).update(**told)
     job.refresh_from_db()
     nudge.job(job.pk)
@@ -191,7 +192,7 @@ def _for_real(volume: Volume) -> None:
     except IntegrityError:
         raise Refused(
             "external_id_taken",
-            f"Another volume has the external id {volume.external_id} by now.",
+            f"Another volume now has the external id {volume.external_id}.",
             "Give this one another external id, then apply the preview again.",
         ) from None
 
@@ -216,7 +217,7 @@ def contactable(host: Host) -> None:
     if host.state == HostState.QUARANTINED:
         raise Refused(
             "host_key_changed",
-            f"{host} is quarantined: it showed another host key than the accepted one.",
+            f"{host} is quarantined: it showed a different host key from the accepted one.",
             "Compare the new fingerprint on the host page with the host's console first.",
         )
     raise Refused(
@@ -252,10 +253,10 @@ def _demand_room(placement: Placement, wish: Wish) -> None:
     except Refused as refused:
         if refused.code != "no_space":
             return
-        promised = f" ({size(held)} are promised to jobs that have not ended)" if held else ""
+        promised = f" ({size(held)} are reserved for jobs that have not ended)" if held else ""
         raise Refused(
             "no_space",
             f"{refused.message.rstrip('.')}{promised}.",
-            "Choose a smaller size or free SSD space first. If space was freed just now, refresh "
+            "Choose a smaller size or free SSD space first. If you have just freed space, refresh "
             "the host.",
         ) from None

@@ -65,7 +65,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "warning",
                 f"The agent ({reply.data.get('agent', 'unknown')!s:.20}) is older than the panel's "
                 f"({VERSION}): it may refuse what the panel asks for now.",
-                "Run a new enrolment line on the host; it upgrades what is there.",
+                "Run a new enrolment command on the host. It upgrades the agent.",
             )
         )
     wall_ns = reply.stamp.get("wall_ns")
@@ -77,7 +77,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "warning",
                 f"The host's clock is {abs(off_seconds):.0f} s "
                 f"{'ahead of' if off_seconds > 0 else 'behind'} the panel's database.",
-                "Let it keep time, for example: timedatectl set-ntp true",
+                "Synchronise its clock, for example: timedatectl set-ntp true",
             )
         )
     problems += _of_panels(reply.data)
@@ -88,7 +88,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
             _problem(
                 "observe_only",
                 "info",
-                "The host lets Tiercel look, but not change anything.",
+                "The host lets Tiercel read, but not change anything.",
                 f"As root on the host, for each volume group: {AGENT_PATH} allow-vg NAME",
             )
         )
@@ -109,10 +109,10 @@ def _of_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
             _problem(
                 "other_panel",
                 "error",
-                f"Another panel manages this host: {owner}. {installation.last_seen(hello)} It "
-                "refuses every change by this panel.",
-                "Switch one of the two panels off. If this one is to manage the host, run there as "
-                f"root: {AGENT_PATH} adopt-panel {panel.panel}",
+                f"Another panel manages this host: {owner}. {installation.last_seen(hello)} The "
+                "host refuses every change from this panel.",
+                "Switch one of the two panels off. If this panel should manage the host, run "
+                f"there as root: {AGENT_PATH} adopt-panel {panel.panel}",
             )
         )
     if rival and rival not in ours:
@@ -122,7 +122,8 @@ def _of_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
                 "warning",
                 f"Another panel, {rival}, tried to change this host and was refused. "
                 f"{installation.last_seen(hello, 'rival_seen_s')}",
-                "Switch it off: it may be an old machine, or a copy restored from a backup.",
+                "Switch the other panel off. It may be an old machine, or a copy restored from a "
+                "backup.",
             )
         )
     return problems

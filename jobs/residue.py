@@ -12,7 +12,7 @@ from storage.preparation import Preparation
 from storage.templatetags.units import size
 from storage.wish import BadWish, Wish
 
-STATES = {ZEROING_TAG: ", not wholly zeroed yet", FORMAT_TAG: ", not formatted yet"}
+STATES = {ZEROING_TAG: ", not fully zeroed yet", FORMAT_TAG: ", not formatted yet"}
 """What the tags of a volume that is being made say of it."""
 
 
@@ -50,7 +50,7 @@ def residue_of_preparation(facts: HostFacts, wanted: Preparation) -> list[str]:
 
 
 def _there(lv: LogicalVolume, state: str = "") -> str:
-    return f"{lv.vg_name}/{lv.name} ({size(lv.size_bytes)}) is there{state}."
+    return f"{lv.vg_name}/{lv.name} ({size(lv.size_bytes)}) exists{state}."
 
 
 def _state(lv: LogicalVolume) -> str:
@@ -69,7 +69,7 @@ def _differences(
         return [f"{c.what}: {c.before} now, should be {c.after}." for c in changes(now, wish)]
     before = {change.what: change.after for change in changes(now, fallback)}
     return [
-        f"{change.what}: {change.before} now, wished {change.after}, before {before[change.what]}."
+        f"{change.what}: {change.before} now, target {change.after}, before {before[change.what]}."
         for change in changes(now, wish)
         if change.what in before
     ]

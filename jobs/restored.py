@@ -21,7 +21,7 @@ from jobs.replies import Reply
 from jobs.trouble import TransportError
 from storage.models import Host, Placement, Volume
 
-REASON = "Restored from a backup: look at the report of manage.py after_restore first"
+REASON = "Restored from a backup: read the report of manage.py after_restore first"
 ERROR = {
     "code": "restored",
     "message": "The panel was restored from a backup while this job was under way: it may have "
@@ -52,9 +52,9 @@ def stop() -> Iterator[Line]:
             panel = installation.renew()
         waiting = moves.stop_for_a_person(ERROR)
     halt = Halt.objects.get()
-    yield Line("", f"All jobs are stopped since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True)
-    yield Line("", f"This panel is {panel.panel} from now on.", is_well=True)
-    yield Line("", f"Jobs that wait for a person: {waiting}.", is_well=not waiting)
+    yield Line("", f"All jobs are paused since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True)
+    yield Line("", f"This panel is now {panel.panel}.", is_well=True)
+    yield Line("", f"Jobs that need a decision: {waiting}.", is_well=not waiting)
 
 
 def reconcile() -> Iterator[Line]:
@@ -76,7 +76,7 @@ def _ask(host: Host) -> Iterator[Line]:
         yield Line(host.name, "its agent could not answer. Run this again.")
         return
     found = [*_owner(host, hello), *_turns(host, hello), *_operations(host, listing)]
-    yield from found or [Line(host.name, "was told nothing that is not in the database", True)]
+    yield from found or [Line(host.name, "has no operation that is missing in the database", True)]
     yield from _volumes(host)
 
 

@@ -49,12 +49,12 @@ HAND_BACK_SECONDS = 1.0
 POISON = {
     "code": "poison",
     "message": f"{CLAIMS_LIMIT} workers took this job and died with it.",
-    "correction": "Look at the workers' logs and memory before you resume it.",
+    "correction": "Check the workers' logs and memory before you resume the job.",
 }
 STALE = {
     "code": "stale",
-    "message": "What would be done has changed since you saw it.",
-    "correction": "Make a new preview; nothing was changed.",
+    "message": "The planned change is different from the preview you confirmed.",
+    "correction": "Create a new preview. Nothing was changed.",
 }
 
 
@@ -83,7 +83,9 @@ def run(job_id: int) -> None:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
         is_held = touched(job)
-        next_act = "resume the job" if is_held else "ask again: a new job starts from what is"
+        next_act = (
+            "resume the job" if is_held else ("request the change again: the new job starts from")
+        )
         internal = {
             "code": "internal",
             "message": "The panel itself failed while it ran this job.",
@@ -208,7 +210,7 @@ def _arrive(job: Job, facts: HostFacts) -> None:
         hold(job.its_volume)
         Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
-    explanation = "" if changed else "It was so already; nothing had to be done."
+    explanation = "" if changed else "Nothing to do: the volume was already in this state."
     end(job, State.SUCCEEDED, explanation=explanation, error={})
 
 

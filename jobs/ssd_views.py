@@ -17,7 +17,9 @@ from storage.plan import Refused
 from storage.preparation_form import PreparationForm
 
 UNREAD = Refused(
-    "not_read", "The host was not read yet.", "Read it, and come back once its disks are known."
+    "not_read",
+    "The host has not been read yet.",
+    ("Refresh the host, and come back when its disks are known."),
 )
 UNPROCESSABLE = 422
 

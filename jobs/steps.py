@@ -179,8 +179,12 @@ def exhausted(job: Job, planned: Planned) -> dict[str, Any] | None:
     if len(done) >= TRIES or len(tried) >= limit:
         return {
             "code": "no_progress",
-            "message": f"“{planned.title}” ended well and the host still does not show it.",
-            "correction": "Look at the commands and the output of this job; another program may "
-            "undo them on the host.",
+            "message": (
+                f"“{planned.title}” ended without an error, but the host does not show the change."
+            ),
+            "correction": (
+                "Check the commands and the output of this job. Another program on the host may "
+                "undo them."
+            ),
         }
     return None

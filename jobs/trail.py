@@ -52,7 +52,9 @@ def moment(text: str) -> datetime | None:
     except ValueError:
         at = None
     if at is None:
-        raise BadSince(f"{text:.40} is no day and no time: write 2026-11-21 or 2026-11-21T08:00Z.")
+        raise BadSince(
+            f"{text:.40} is not a date or time: enter a value like 2026-11-21 or 2026-11-21T08:00Z."
+        )
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 

@@ -60,7 +60,7 @@ class HostKeyChanged(TransportError):
             f"{where} shows the host key {seen}, but {pinned} was accepted for it",
             "If the host was reinstalled, compare the new fingerprint on its console "
             "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub) and accept it; else somebody may "
-            "stand between panel and host. Nothing is sent to it until then.",
+            "stand between panel and host. Nothing is sent to the host until then.",
         )
         self.seen_key = seen_key
 
@@ -90,7 +90,7 @@ class MachineChanged(TransportError):
             "Nothing is sent to it. If another machine answers at its address (a clone, an address "
             "that moved), correct the address by manage.py enrol, then accept the key accepted "
             "before. If it was reinstalled or given a new id on purpose (compare /etc/machine-id "
-            "on its console), run a new enrolment line on it, then accept its fingerprint.",
+            "on its console), run a new enrolment command on it, then accept its fingerprint.",
         )
 
 
@@ -114,7 +114,7 @@ class AuthRefused(TransportError):
     def __init__(self, where: str, account: str) -> None:
         super().__init__(
             f"{where} refuses the panel's key for the account {account}",
-            "Run the enrolment line on the host again (manage.py enrol prints a new one); check "
+            "Run the enrolment command on the host again (manage.py enrol prints a new one); check "
             f"that AllowUsers, AllowGroups and DenyUsers in sshd_config admit {account}.",
         )
 
@@ -126,7 +126,7 @@ class TotpDemanded(TransportError):
 
     def __init__(self, where: str, account: str) -> None:
         super().__init__(
-            f"{where} demands a one-time code or a password besides the key",
+            f"{where} requires a one-time code or a password in addition to the key",
             f"{match_user_block(account)}\n"
             "Add these lines at the end of /etc/ssh/sshd_config on the host, then reload sshd.",
         )
@@ -139,10 +139,10 @@ class SudoTty(TransportError):
 
     def __init__(self, where: str, account: str) -> None:
         super().__init__(
-            f"sudo on {where} wants a terminal for {account}",
+            f"sudo on {where} requires a terminal for {account}",
             f"Defaults:{account} !requiretty\n"
             "Add this line to /etc/sudoers.d/tiercel on the host (use visudo -f), or run the "
-            "enrolment line again.",
+            "enrolment command again.",
         )
 
 
@@ -154,7 +154,7 @@ class SudoRefused(TransportError):
     def __init__(self, where: str, account: str, said: str) -> None:
         super().__init__(
             f"sudo on {where} does not let {account} run the agent: {said}",
-            "Run the enrolment line on the host again; a later file in /etc/sudoers.d may take "
+            "Run the enrolment command on the host again; a later file in /etc/sudoers.d may take "
             "the permission back.",
         )
 
@@ -167,7 +167,7 @@ class AgentMissing(TransportError):
     def __init__(self, where: str, said: str) -> None:
         super().__init__(
             f"The agent does not start on {where}: {said or 'no output'}",
-            f"Run the enrolment line on the host again: it installs {AGENT_PATH}.",
+            f"Run the enrolment command on the host again: it installs {AGENT_PATH}.",
         )
 
 
@@ -178,8 +178,8 @@ class BadReply(TransportError):
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(
-            f"{where} gave an answer that cannot be used: {why}",
-            "Run the enrolment line on the host again: it installs the agent of this release. "
+            f"{where} sent an invalid answer: {why}",
+            "Run the enrolment command on the host again: it installs the agent of this release. "
             "Check that no shell profile of the account prints text.",
         )
 

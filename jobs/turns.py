@@ -23,7 +23,7 @@ class Taken(Exception):
     def __init__(self, vg_uuid: str, vg_name: str, holder: Job | None) -> None:
         self.vg_uuid = vg_uuid
         who = f"{holder} ({holder.key})" if holder is not None else "another job"
-        self.sentence = f"Waits for {who}, which changes {vg_name} now"
+        self.sentence = f"Waiting for {vg_name} ({who} is changing it)"
         super().__init__(self.sentence)
 
 

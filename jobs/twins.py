@@ -31,7 +31,7 @@ def check_machine(host: Host, machine_id: object) -> None:
     if said:
         others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=said)
         _part(host, others, f"the machine id {said:.32}")
-    # An enrolment line may have told the panel meanwhile.
+    # An enrolment command may have told the panel meanwhile.
     accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
     if accepted and said != accepted:
         raise _quarantined(host, MachineChanged(host.name, accepted, quoted(f"{said:.40}")))
@@ -58,7 +58,8 @@ def check_groups(host: Host, inventory: dict[str, Any]) -> None:
 
 
 def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
-    """A person lets the right machine in again by its key, or the new id by an enrolment line."""
+    """A person lets the right machine in again by its key, or the new id by an enrolment
+    command."""
     Host.objects.active().filter(pk=host.pk).update(
         state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=error.to_json()
     )

@@ -118,7 +118,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
         discard(volume)
     except Refused as refused:
         return show_refusal(request, refused, volume)
-    messages.success(request, f"{volume.label} is discarded; the host was never touched.")
+    messages.success(request, f"{volume.label} is discarded. Nothing was changed on the host.")
     return redirect("volumes")
 
 
@@ -135,7 +135,9 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
         require_proof(request, reverse("job", args=[preview.key]))
     form = ConfirmForm(request.POST)
     if not form.is_valid():
-        refusal = Refused("invalid", form.problem, "Go back and give another time, or none.")
+        refusal = Refused(
+            "invalid", form.problem, ("Go back and enter another time, or leave the field empty.")
+        )
         return show_refusal(request, refusal, preview.volume)
     not_before = form.cleaned_data["not_before"]
     return _answer(
@@ -166,7 +168,7 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
         accept_fingerprint(host, given, _actor(request))
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, f"The key of {host.name} is accepted; Tiercel reads the host now.")
+    messages.success(request, f"The key of {host.name} is accepted. Tiercel is reading the host.")
     return redirect("host-enrol" if "arriving" in request.POST else "host", host.key)
 
 

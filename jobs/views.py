@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.changed import changed
+from jobs.changed import barred, changed
 from jobs.confirmation import right_to
 from jobs.decisions import WHY_LIMIT, no_way_back
 from jobs.estimate import estimate_of
-from jobs.headline import detail, headline
+from jobs.headline import cancel_effect, detail, headline, rollback
 from jobs.listing import JobFilter, listed
 from jobs.log_views import counter, window
 from jobs.models import Halt, Job, Kind, State, Step, StepState
@@ -92,6 +92,7 @@ def _status(job: Job) -> dict[str, object]:
     row = rows_of([job.volume])[0] if job.dry_run and job.volume is not None else None
     can_apply = job.dry_run and job.state == State.SUCCEEDED
     running = next((step for step in steps if step.state == StepState.RUNNING), None)
+    so_far, refusal = changed(job, steps), no_way_back(job)
     return {
         "job": job,
         "headline": headline(job, begun=any(step.op_id for step in steps)),
@@ -100,14 +101,17 @@ def _status(job: Job) -> dict[str, object]:
         "running": running,
         "remaining": remaining_seconds(running, now) if running is not None else None,
         "wait": _wait(job, running),
-        "changed": changed(job, steps),
+        "changed": so_far,
+        "barred": barred(job, so_far),
         "changes": _changes(job, row),
         "cost": estimate_of(job, steps) if can_apply else None,
         "poll_seconds": POLL_SECONDS.get(State(job.state)),
         "can_apply": can_apply,
         "is_for_admins": right_to(job) == Right.ADMINISTER,
         "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
-        "no_way_back": no_way_back(job),
+        "cancel_effect": cancel_effect(job),
+        "no_way_back": refusal,
+        "rollback": rollback(job, is_possible=refusal is None),
         "why_limit": WHY_LIMIT,
     }
 

@@ -46,9 +46,9 @@ def wait_of(
     if job.state != State.WAITING:
         return None
     if job.attempts and job.error.get("message"):
-        tried = "once" if job.attempts == 1 else f"{job.attempts} times"
-        locked = " The volume stays locked meanwhile." if has_running_step else ""
-        sentence = f"Waits for {job.host.name} to answer: asked {tried} in vain.{locked}"
+        tried = "1 attempt" if job.attempts == 1 else f"{job.attempts} attempts"
+        locked = " The volume stays locked." if has_running_step else ""
+        sentence = f"Waiting for {job.host.name}: no answer to {tried}.{locked}"
         return Wait("host", sentence, job.not_before)
     if has_running_step:
         return None
@@ -58,28 +58,28 @@ def wait_of(
 def _queued(job: Job, now: datetime) -> Wait:
     if job.awaits:
         return Wait(
-            "word", f"Waits for {job.awaits}. The volume stays locked meanwhile; nothing is begun."
+            "word", f"Waiting for {job.awaits}. The volume stays locked; no step has started."
         )
     if job.not_before is not None and job.not_before > now:
-        return Wait("later", "Was asked for later, and begins by itself.", job.not_before)
+        return Wait("later", "Scheduled; starts automatically.", job.not_before)
     if now - (job.not_before or job.created_at) < PATIENCE:
-        return Wait("worker", "Waits for a free worker.")
+        return Wait("worker", "Waiting for a free worker.")
     return Wait(
         "worker",
-        "No worker has taken it yet: all are busy, or none runs. On the panel's machine, "
-        "manage.py doctor tells.",
+        "No worker has taken this job yet: all workers are busy, or none is running. Run "
+        "manage.py doctor on the panel's machine.",
     )
 
 
 def _silent(job: Job, now: datetime) -> Wait | None:
     if job.lease_until is None or now - (job.lease_until - LEASE) < SILENCE:
         return None
-    said = "No word from the job's worker for a while. What runs on the host goes on without it"
+    said = "The worker has not reported for a while. Commands already running on the host continue"
     if job.lease_until > now:
         return Wait(
-            "silent", f"{said}; if it does not come back, another one goes on.", job.lease_until
+            "silent", f"{said}. If it stays silent, another worker takes over.", job.lease_until
         )
-    return Wait("silent", f"{said}, and so does the job as soon as another worker is free.")
+    return Wait("silent", f"{said}. The job continues as soon as another worker is free.")
 
 
 def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
@@ -87,11 +87,15 @@ def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
     if halt is not None:
         by = f" by {halt.actor}" if halt.actor is not None else ""
         why = f": {halt.reason}" if halt.reason else ""
-        return Wait("stop", f"All jobs are stopped{by}{why}. It goes on once they are let go on.")
+        return Wait(
+            "stop",
+            f"All jobs are paused{by}{why}. This job continues when an admin resumes jobs.",
+        )
     if host.maintenance_since is not None:
         why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
         return Wait(
-            "maintenance", f"{host.name} is in maintenance{why}. It goes on once that has ended."
+            "maintenance",
+            f"{host.name} is in maintenance{why}. This job continues when maintenance ends.",
         )
     if host.window_start is None or host.window_end is None:
         return None
@@ -99,12 +103,12 @@ def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
     if opening is None:
         return None
     hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
-    return Wait("window", f"Waits for the change window of {host.name}, {hours}.", opening)
+    return Wait("window", f"Waiting for the change window of {host.name}, {hours}.", opening)
 
 
 def _other(job: Job, holder: Job | None) -> Wait:
     if holder is not None:
-        sentence = "Waits for its turn: another job changes the volume group now."
+        sentence = "Waiting for another job that is changing the volume group."
         return Wait("turn", sentence, holder=holder)
-    said = job.explanation.rstrip(".") or "Waits to be looked at again"
-    return Wait("other", f"{said}. It is tried again by itself.")
+    said = job.explanation.rstrip(".") or "Waiting for the next check"
+    return Wait("other", f"{said}. Tiercel retries automatically.")

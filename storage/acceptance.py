@@ -19,8 +19,8 @@ def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
     if drift.is_unfinished:
         return Refused(
             "unfinished",
-            f"{row.volume} was never finished.",
-            "Finish it on its page, or retire and destroy it.",
+            f"{row.volume} is not finished.",
+            "Finish the volume on its page, or retire and destroy it.",
         )
     if _is_away(row):
         return _away(row)
@@ -28,7 +28,7 @@ def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
         return Refused(
             "unsupported",
             f"{row.volume} has a cache that Tiercel did not make and cannot describe.",
-            "Remove that cache on the host, then read the host again.",
+            "Remove that cache on the host, then refresh the host.",
         )
     left = "; ".join(f"{each.what}: {each.found}" for each in drift.lasting)
     return Refused(
@@ -65,11 +65,12 @@ def _away(row: VolumeRow) -> Refused:
     if loss_of_row(row) is not None:
         return Refused(
             "degraded",
-            f"{row.volume} misses its SSD, and the record is the last that is known of its cache.",
-            "The card about the lost SSD on the volume's page says what is left to do.",
+            f"The SSD of {row.volume} is missing, and the record holds the last known state of its "
+            "cache.",
+            "See the card about the lost SSD on the volume's page.",
         )
     return Refused(
         "unregistered",
-        f"{row.volume} is not registered with bcache, so neither its size nor its cache is known.",
+        f"{row.volume} is not registered with bcache, so its size and its cache are unknown.",
         f"As root on the host: {AGENT} boot. Then read the host again.",
     )

@@ -23,22 +23,20 @@ class PatternForm(forms.Form):
     pattern = forms.CharField(
         max_length=127,
         initial="*",
-        label="Volumes or guests named",
-        help_text="* stands for any text, ? for one letter: web*, vm-10?-disk-0.",
+        label="Name pattern for volumes or guests",
+        help_text="* matches any text, ? matches one character: web*, vm-10?-disk-0.",
     )
     host = forms.ModelChoiceField(
-        Host.objects.none(), required=False, empty_label="Every host", to_field_name="key"
+        Host.objects.none(), required=False, empty_label="All hosts", to_field_name="key"
     )
     customer = forms.ModelChoiceField(
         Customer.objects.none(),
         required=False,
-        empty_label="Choose, or fill in below",
+        empty_label="Choose, or fill in the field below",
         to_field_name="key",
     )
     new_customer = forms.CharField(max_length=200, required=False, label="New customer")
-    by_guest = forms.BooleanField(
-        required=False, label="One customer per guest, named as the guest (made where it is new)"
-    )
+    by_guest = forms.BooleanField(required=False, label="Create one customer per guest")
 
     def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -53,7 +51,7 @@ class PatternForm(forms.Form):
         named = [bool(data.get(name)) for name in ("customer", "new_customer", "by_guest")]
         if sum(named) != 1:
             raise ValidationError(
-                "Say whose the volumes are in one way: a customer, a new customer, or by guest."
+                "Choose exactly one: a customer, a new customer, or one customer per guest."
             )
         return data
 
@@ -77,16 +75,18 @@ class CsvForm(forms.Form):
     text = forms.CharField(
         required=False,
         strip=False,
-        label="or paste it",
+        label="or paste the CSV",
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
     )
-    new_customers = forms.BooleanField(required=False, label="Make customers that do not exist yet")
+    new_customers = forms.BooleanField(
+        required=False, label=("Create customers that do not exist yet")
+    )
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         upload: UploadedFile[bytes] | None = data.get("file")
         if bool(upload) == bool(data.get("text", "").strip()):
-            raise ValidationError("Choose a file or paste its text, one of the two.")
+            raise ValidationError("Choose a file or paste its text, not both.")
         content = upload.read() if upload else data["text"].strip("\r\n").encode()
         try:
             self.asks = read_csv(content)

@@ -16,13 +16,13 @@ from storage.adoption_form import CsvForm, PatternForm, seal
 
 UNPROCESSABLE = 422
 WORDS = {
-    Verdict.ADOPT: "would be adopted",
-    Verdict.ALREADY: "adopted already",
+    Verdict.ADOPT: "will be adopted",
+    Verdict.ALREADY: "already adopted",
     Verdict.UNKNOWN: "unknown",
     Verdict.AMBIGUOUS: "ambiguous",
     Verdict.ID_TAKEN: "external id taken",
     Verdict.CUSTOMER_UNKNOWN: "customer unknown",
-    Verdict.HOSTS_OWN: "left out",
+    Verdict.HOSTS_OWN: "skipped",
 }
 
 

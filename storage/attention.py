@@ -81,16 +81,16 @@ def problems_of(
 
 def _of_state(host: Host) -> list[Problem]:
     if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
-        told = f"{host.error['message']}; nothing is sent to either.", host.error["correction"]
+        told = f"{host.error['message']}. Nothing is sent to either host.", host.error["correction"]
         return [Problem("error", *told, "twins", host.last_seen_at)]
     if host.state == HostState.QUARANTINED and host.error.get("code") == "machine_changed":
-        told = f"{host.error['message']}; nothing is sent to it.", host.error["correction"]
+        told = f"{host.error['message']}. Nothing is sent to it.", host.error["correction"]
         return [Problem("error", *told, "machine_changed", host.last_seen_at)]
     if host.state == HostState.QUARANTINED:
         return [
             Problem(
                 "error",
-                "The host shows another SSH key than the one accepted; nothing is sent to it.",
+                "The host shows a different SSH key from the accepted one. Nothing is sent to it.",
                 "Compare the fingerprints on the host page with the host's console.",
                 "quarantined",
                 host.last_seen_at,
@@ -100,7 +100,7 @@ def _of_state(host: Host) -> list[Problem]:
         return [
             Problem(
                 "warning",
-                "The host has reported its SSH key and waits for a person.",
+                "New host waiting for you to approve its SSH key.",
                 "Compare the fingerprint on the host page and accept it.",
                 "unverified",
                 host.created_at,
@@ -111,7 +111,7 @@ def _of_state(host: Host) -> list[Problem]:
             Problem(
                 "info",
                 "The host has not reported yet.",
-                "Run the enrolment line on it as root.",
+                "Run the enrolment command on it as root.",
                 "pending",
                 host.created_at,
             )
@@ -152,7 +152,8 @@ def _of_figures(unsampled: datetime | None, now: datetime) -> list[Problem]:
     return [
         Problem(
             "warning",
-            f"Answers, but has sent no figures for {seconds((now - unsampled).total_seconds())}.",
+            "The host answers, but has sent no samples for "
+            f"{seconds((now - unsampled).total_seconds())}.",
             "Check that the collector runs: manage.py doctor",
             "unsampled",
             unsampled,
@@ -170,8 +171,9 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
         return [
             Problem(
                 "warning",
-                f"{counts} {verb} missing {since}; nothing was deleted here.",
-                "Look at the list on the host's page: were they removed or moved on the host?",
+                f"{counts} {verb} missing {since}. Nothing was deleted in the panel.",
+                "Check the list on the host's page. The volumes may have been removed or moved on "
+                "the host.",
                 "volumes_missing",
                 drift.since,
             )

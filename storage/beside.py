@@ -36,7 +36,7 @@ def leftovers_of(row: VolumeRow, recorded: Wish) -> Iterator[str]:
         used = [lv for lv in made if lv.name in names]
     for lv in made:
         if lv not in used and MISSING not in lv.pvs:
-            yield f"the {what} {_named(lv)}, which nothing uses"
+            yield f"the {what} {_named(lv)}, which is unused"
     room = left_room(draft)
     if room is not None and room in draft.ours() and MISSING not in room.pvs:
         yield f"{_named(room)}, new space that the volume never got"

@@ -45,11 +45,11 @@ class Action(StrEnum):
 
 
 ACTIONS = (
-    (Action.MANAGE.value, "Manage: tag found volumes"),
-    (Action.CUSTOMER.value, "Give to a customer"),
-    (Action.NOBODY.value, "Take from its customer"),
-    (Action.ADD_CACHE.value, "Add a cache by plan"),
-    (Action.SET_MODE.value, "Set the cache's mode"),
+    (Action.MANAGE.value, "Take under management"),
+    (Action.CUSTOMER.value, "Assign to a customer"),
+    (Action.NOBODY.value, "Remove customer"),
+    (Action.ADD_CACHE.value, "Add a cache from a plan"),
+    (Action.SET_MODE.value, "Change the cache mode"),
     (Action.REMOVE_CACHE.value, "Remove the cache"),
     (Action.RETIRE.value, "Retire"),
 )
@@ -89,7 +89,7 @@ class BulkForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         if self.option and not self.errors and not self.cleaned_data.get(self.option):
-            raise ValidationError("Choose what for.", code="no_option")
+            raise ValidationError("Choose a value.", code="no_option")
         return self.cleaned_data
 
 
@@ -134,8 +134,8 @@ def _owned(row: VolumeRow, customer: Customer | None, *, is_busy: bool) -> Draft
     """Given to the customer, or taken from the one it has."""
     if customer is None:
         refused = refusal_to_take(row.volume, is_busy=is_busy)
-        return Draft(row, None, (f"Take it from {row.volume.customer}",), "", refused)
-    title = f"Give it to {customer}: they see its name, and its orders and charts from now on"
+        return Draft(row, None, (f"Remove the customer {row.volume.customer}",), "", refused)
+    title = f"Assign to {customer}, who will see the volume's name and its future orders and charts"
     refused = refusal_to_give(row.volume, customer, is_busy=is_busy)
     return Draft(row, None, (title,), "", refused)
 
@@ -182,11 +182,13 @@ def _form(row: VolumeRow, action: Action, asked: dict[str, Any]) -> ModeForm:
 def _unfit(row: VolumeRow, action: Action) -> Refused | None:
     """What needs no planner to see."""
     if action is Action.MANAGE and row.volume.managed:
-        return _refused("It is managed already.")
+        return _refused("The volume is already managed.")
     if action in (Action.SET_MODE, Action.REMOVE_CACHE) and row.cache is None:
-        return _refused("It has no cache.")
+        return _refused("The volume has no cache.")
     if action is Action.ADD_CACHE and row.cache is not None:
-        return _refused("It has a cache already.", "Change its size on the volume's page.")
+        return _refused(
+            "The volume already has a cache.", ("Change the cache size on the volume's page.")
+        )
     return None
 
 
@@ -194,16 +196,18 @@ def _planned(row: VolumeRow, wish: Wish, action: Action) -> Draft:
     """The steps to the wish, which nothing refuses."""
     facts, placement = row.facts, row.placement
     if facts is None or placement is None:
-        return Draft(row, None, (), "", _refused("The volume is not on the host now."))
+        return Draft(row, None, (), "", _refused("The volume is missing on the host."))
     target = Target(
         row.volume.key, placement.vg_uuid, placement.vg_name, placement.lv_name, placement.lv_uuid
     )
     steps = plan(facts, target, wish)
     titles = tuple(step.title for step in steps)
     if not steps:
-        return Draft(row, None, (), "", _refused("Nothing to do: it is so already."))
+        return Draft(row, None, (), "", _refused("No changes needed."))
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
-        refused = _refused("Tagging it would also change its settings.", "Manage it on its page.")
+        refused = _refused(
+            ("Tagging the volume would also change its settings."), "Manage the volume on its page."
+        )
         return Draft(row, None, titles, "", refused)
     spent = cost(facts, target, steps)
     return Draft(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))

@@ -89,7 +89,9 @@ def _bcache(facts: HostFacts, backing: BcacheBacking, cset_uuid: str) -> Cache:
     cset = facts.cset(cset_uuid)
     trouble = ""
     if backing.state == "inconsistent":
-        trouble = "bcache lost its SSD while it held unwritten data; restore from a backup."
+        trouble = (
+            "bcache lost its SSD while it held unwritten data. Restore the volume from a backup."
+        )
     elif cset is None:
         trouble = "The cache's SSD device is not registered on the host."
     size_bytes = cset.size_bytes if cset is not None else None

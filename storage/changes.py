@@ -12,8 +12,8 @@ from storage.wish import Bcache, LvmCache, Wish
 SECTOR_BYTES = 512
 STATES = {
     "live": "in service",
-    "retired": "switched off, can be restored",
-    "gone": "wiped and removed, for good",
+    "retired": "inactive, can be restored",
+    "gone": "wiped and removed permanently",
 }
 
 

@@ -99,7 +99,7 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
     return (
         Panel(
             "operations",
-            words("I/O operations and latency", "Reads and writes, and how long they take"),
+            words("I/O operations and latency", "Reads, writes and latency"),
             (
                 Axis(Scale.PER_SECOND, words("IOPS", "a second")),
                 Axis(Scale.MS, words("latency", "time")),
@@ -114,13 +114,13 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
         ),
         Panel(
             "hits",
-            words("Hit rate", "Reads served from SSD"),
+            words("Hit rate", "Reads from SSD"),
             (
                 Axis(Scale.PERCENT, words("hit rate", "from SSD"), 3),
                 Axis(Scale.PER_SECOND, words("accesses", "reads")),
             ),
             (
-                Line("hit_rate", words("Read hit rate", "Reads served from SSD"), "green"),
+                Line("hit_rate", words("Read hit rate", "Reads from SSD"), "green"),
                 *(() if plain else writes_from_cache[:1]),
                 Line("accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"),
                 *(() if plain else writes_from_cache[1:]),
@@ -143,7 +143,7 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
             (
                 Line("cache_size_bytes", "Size", "secondary", 0, "dotted"),
                 Line("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
-                Line("dirty_bytes", words("Dirty", "Still to be copied to disk"), "orange"),
+                Line("dirty_bytes", words("Dirty", "Dirty (only on SSD)"), "orange"),
             ),
             of_cache=True,
         ),
@@ -204,19 +204,19 @@ def summary(found: Series, span: str) -> str:
         return ""
     total = found.totals
     parts = [
-        f"{span}: {units.iops(total['read_iops'])} reads and "
-        f"{units.iops(total['write_iops'])} writes a second on average.",
+        f"{span}: on average {units.iops(total['read_iops'])} read IOPS and "
+        f"{units.iops(total['write_iops'])} write IOPS.",
         *_times(total),
     ]
     if total["hit_rate"] is not None:
-        parts.append(f"{units.percent(total['hit_rate'])} of the reads were served from SSD.")
-    parts.append(f"The figures cover {units.seconds(found.seconds)}.")
+        parts.append(f"Read hit rate: {units.percent(total['hit_rate'])}.")
+    parts.append(f"Based on {units.seconds(found.seconds)} of data.")
     return " ".join(parts)
 
 
 def _times(total: Values) -> list[str]:
     known = [
-        f"a {what} took {units.ms(total[name])}"
+        f"average {what} time {units.ms(total[name])}"
         for what, name in (("read", "read_ms"), ("write", "write_ms"))
         if total[name] is not None
     ]

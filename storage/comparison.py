@@ -32,12 +32,12 @@ def compared(before: Window, after: Window) -> list[Compared]:
     """The figures that both windows could have; without a cache in both, no hit rates."""
     has_cache = before.cache_size_bytes is not None or after.cache_size_bytes is not None
     found = [
-        _rate("Reads a second", before.read_iops, after.read_iops, units.iops),
-        _rate("Writes a second", before.write_iops, after.write_iops, units.iops),
-        _time("A read takes", before.read_ms, after.read_ms),
-        _time("A write takes", before.write_ms, after.write_ms),
-        _time("Half of all I/O below", before.latency_ms_p50, after.latency_ms_p50),
-        _time("95 % of all I/O below", before.latency_ms_p95, after.latency_ms_p95),
+        _rate("Read IOPS", before.read_iops, after.read_iops, units.iops),
+        _rate("Write IOPS", before.write_iops, after.write_iops, units.iops),
+        _time("Read time", before.read_ms, after.read_ms),
+        _time("Write time", before.write_ms, after.write_ms),
+        _time("Median latency", before.latency_ms_p50, after.latency_ms_p50),
+        _time("p95 latency", before.latency_ms_p95, after.latency_ms_p95),
         _rate(
             "Data read",
             before.read_bytes_per_second,

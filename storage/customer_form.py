@@ -13,4 +13,4 @@ class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Customer
         fields = ("name", "external_id")
-        help_texts = {"external_id": "What your billing system calls them; may stay empty."}  # noqa: RUF012
+        help_texts = {"external_id": ("The customer's id in your billing system. Optional.")}  # noqa: RUF012

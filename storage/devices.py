@@ -73,7 +73,7 @@ def _health(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
     if disk.read_only:
         return "error", "read-only"
     if any(pv.duplicate for pv in pvs):
-        return "error", "seen twice by LVM"
+        return "error", "duplicate (seen twice by LVM)"
     states = [member.state for _, member in members]
     if odd := [state for state in states if not WELL_MEMBER.intersection(state.split(","))]:
         return "warning", odd[0].replace("_", " ")

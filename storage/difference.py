@@ -39,7 +39,7 @@ class Difference:
 
 
 UNFINISHED = {
-    ZEROING_TAG: Difference("Creation", "zeroed", "not wholly zeroed, so old data may show"),
+    ZEROING_TAG: Difference("Creation", "zeroed", "not fully zeroed, so old data may be readable"),
     FORMAT_TAG: Difference("Creation", "formatted for bcache", "not formatted yet"),
 }
 """By the tag of a creation that was not carried to its end."""
@@ -103,7 +103,7 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
     """Why the volume cannot become what is recorded, as far as the last inventory tells."""
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
-        return Refused("not_found", "Nothing is recorded of it.", "Accept what is there.")
+        return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")
     target = Target(
         row.volume.key,
         placement.vg_uuid,
@@ -119,8 +119,8 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
         return None
     return Refused(
         "unsupported",
-        "No job can undo this: volumes and caches are never made smaller in place.",
-        "Accept what is there, or change it on the host.",
+        "No job can undo this: volumes and caches cannot be shrunk in place.",
+        "Accept the current state, or change it on the host.",
     )
 
 
@@ -161,14 +161,14 @@ def _differences(
         yield Difference("Cache", _named(recorded.cache), "one whose SSD is not registered")
         return
     if recorded.tier != now.tier:
-        yield Difference("Lies on", recorded.tier.upper(), now.tier.upper())
+        yield Difference("Location", recorded.tier.upper(), now.tier.upper())
     yield from _of_cache(recorded, now, extent_bytes)
     if lv.cache is not None and lv.cache.policy == CLEANER:
         yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
     if any(tag.startswith(LEFT_TAG_PREFIX) for tag in lv.tags):
         yield Difference(LEFT_OVER, "nothing", "disk space that is still to be cleared")
     if grown_tags(lv.tags) and lv.bcache is None:
-        yield Difference("Guest", "knows its size", "never told that the volume has grown")
+        yield Difference("Guest", "knows its size", "does not know that the volume has grown")
     for left in leftovers_of(row, recorded):
         yield Difference(LEFT_OVER, "nothing", left)
 

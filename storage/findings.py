@@ -74,7 +74,7 @@ def _of_groups(facts: HostFacts) -> Iterator[Finding]:
                 "error",
                 vg.name,
                 f"{vg.name} misses {counted(vg.missing_pv_count, 'disk')}.",
-                "Bring the disk back. Never run vgreduce --removemissing --force: it deletes every "
+                "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
                 "volume whose cache was on that disk.",
             )
 
@@ -91,7 +91,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
             severity: Literal["error", "warning"] = (
                 "warning" if code == "cache_needs_check" else "error"
             )
-            how = "Open the volume: its page says what is left to do."
+            how = "Open the volume's page for the next steps."
             yield Finding(code, severity, name, row.cache.trouble, how, key)
         if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
             # A failed cache tells no figures: its 0 is none.
@@ -112,7 +112,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 "error",
                 name,
                 f"The SSD under the cache of {name} is missing.",
-                "Open the volume: its page says what the cache held and what can be done.",
+                "Open the volume's page. It shows what the cache held and what you can do.",
                 key,
             )
         is_off = not lv.active and not lv.rests and row.volume.retired_at is None
@@ -134,16 +134,16 @@ def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
         return
     if is_unfinished(differences):
         found = " and ".join(each.found for each in differences)
-        code, said = "unfinished", f"{name} was never finished: it is {found}."
-        how = "Open the volume: finish it there, or retire and destroy it."
+        code, said = "unfinished", f"{name} is not finished: it is {found}."
+        how = "Open the volume's page. Finish the volume there, or retire and destroy it."
     else:
         parts = "; ".join(
             f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
         )
-        code, said = "drift", f"{name} is not as recorded ({parts})."
-        how = "Repair it, or accept what the host has, on the volume's page."
+        code, said = "drift", f"{name} differs from the record ({parts})."
+        how = "Repair the volume, or accept the current state, on the volume's page."
         if lasting_differences(row):
-            how = "Open the volume: its page says what helps."
+            how = "Open the volume's page for a solution."
     yield Finding(code, "warning", name, said, how, row.volume.key)
 
 

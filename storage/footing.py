@@ -105,7 +105,7 @@ def bcache_of(facts: HostFacts, backing: BareBacking) -> Chain:
         words.append(f"used by {', '.join(str(user) for user in backing.users)}")
     trouble = "inconsistent" if backing.state == "inconsistent" else ""
     if backing.kname is None:
-        trouble = "does not run: its cache is missing"
+        trouble = "is stopped: its cache is missing"
     box = Box(
         "pv", backing.name, ", ".join(words), trouble=trouble, dirty_bytes=backing.dirty_bytes
     )

@@ -34,12 +34,17 @@ DEFAULT_RATIO = 4
 """The suggested cache is a quarter of the volume, or the largest there is room for below that."""
 
 MODES = {
-    "writethrough": "Writes wait for the slow disk, reads come from SSD. "
-    "Losing the SSD loses no data.",
-    "writeback": "Writes are done once they are on SSD and reach the slow disk later. Fastest, "
-    "but until then the SSD holds the only copy.",
-    "writearound": "Writes go past the cache, only reads fill it. Spares the SSD where data is "
-    "seldom read again.",
+    "writethrough": (
+        "Writes wait for the slow disk; reads come from SSD. Losing the SSD loses no data."
+    ),
+    "writeback": (
+        "Writes complete on SSD and reach the slow disk later. Fastest, but until then the data "
+        "exists only on SSD."
+    ),
+    "writearound": (
+        "Writes bypass the cache; only reads fill it. Reduces SSD wear if written data is rarely "
+        "read again."
+    ),
 }
 MODES_OF: dict[Technology, tuple[str, ...]] = {
     "lvmcache": ("writethrough", "writeback"),
@@ -125,7 +130,9 @@ class NewCacheForm(ModeForm):
     def _wish(self, size_bytes: int, mode: Any) -> Wish:
         now = self.row.wish
         if now is None or now.cache is not None:
-            raise BadWish("The volume has a cache already: change its mode, or remove it first.")
+            raise BadWish(
+                "The volume already has a cache. Change its mode, or remove the cache first."
+            )
         # A new name each time: what a broken attempt left is then known as a leftover.
         key = new_key()
         cache: LvmCache | Bcache
@@ -162,7 +169,11 @@ class CacheForm(NewCacheForm):
         try:
             refusal = self.row.refusal(self._wish(smallest, "writethrough"))
         except BadWish as error:
-            return Refused("unsupported", str(error), "Move the volume to HDD, or leave it there.")
+            return Refused(
+                "unsupported",
+                str(error),
+                ("Move the volume to the slow disks, or leave it on SSD."),
+            )
         return refusal or Refused(
             "no_space", "There is no SSD space left for a cache.", "Free SSD space first."
         )
@@ -171,7 +182,7 @@ class CacheForm(NewCacheForm):
 def size_label(size_bytes: int, volume_bytes: int) -> str:
     """A cache size and its share of the volume, as a choice."""
     ratio = f"{size_bytes / volume_bytes:.0%} of the volume"
-    more = ", more than it can use" if size_bytes > volume_bytes else ""
+    more = ", more than the volume can use" if size_bytes > volume_bytes else ""
     return f"{size(size_bytes)}, {ratio}{more}"
 
 
@@ -182,9 +193,9 @@ class VolumeForm(forms.Form):
         Customer.objects.none(), required=False, empty_label="No customer"
     )
     new_customer = forms.CharField(
-        max_length=200, required=False, help_text="Makes a new customer; leave the choice empty."
+        max_length=200, required=False, help_text="Or create a new customer."
     )
-    label = forms.CharField(max_length=200, help_text="Any text; people see it, commands never do.")
+    label = forms.CharField(max_length=200, help_text="Display name. Commands never contain it.")
     size = forms.IntegerField(min_value=1, max_value=1024 * 1024)
     unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS])
     group = forms.ChoiceField(label="Host and volume group")
@@ -193,8 +204,8 @@ class VolumeForm(forms.Form):
     )
     layout = forms.ChoiceField(
         choices=[
-            ("plain", "plain: takes an lvmcache cache at any time"),
-            ("bcache", "bcache-ready: formatted at birth, takes a bcache cache at any time"),
+            ("plain", "plain: can get an lvmcache cache later"),
+            ("bcache", "bcache-ready: can get a bcache cache later"),
         ],
         initial="plain",
     )
@@ -212,7 +223,7 @@ class VolumeForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if data.get("customer") and data.get("new_customer"):
-            self.add_error("new_customer", "Choose a customer or name a new one, not both.")
+            self.add_error("new_customer", "Choose a customer or enter a new one, not both.")
         if not self.errors:
             layout = cast("Literal['plain', 'bcache']", data["layout"])
             try:
@@ -247,6 +258,6 @@ def groups_of(user: Any) -> dict[str, Group]:
             if vg.allowed and facts is not None:
                 free = size(free_bytes(facts, vg.uuid, "slow"))
                 fast = size(free_bytes(facts, vg.uuid, "fast"))
-                label = f"{host.name} · {vg.name} ({free} free on HDD, {fast} on SSD)"
+                label = f"{host.name} · {vg.name} ({free} free on slow disks, {fast} on SSD)"
                 groups[f"{host.key}/{vg.uuid}"] = Group(host, vg.uuid, vg.name, label)
     return groups

@@ -21,7 +21,7 @@ UNITS = {"GiB": GIB, "MiB": MIB}
 class ExtendForm(forms.Form):
     """The whole new size of a volume. `row` must have a wish (`VolumeRow.wish`)."""
 
-    size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size, in all")
+    size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size")
     unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS], initial="GiB")
 
     def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
@@ -46,9 +46,9 @@ def larger(row: VolumeRow, size_bytes: int) -> Wish:
     """The volume as it is, with `size_bytes`; raises `BadWish` where that is not more than now."""
     now = row.wish
     if now is None:
-        raise BadWish("Nobody knows what the volume is now.")
+        raise BadWish("The current state of the volume is unknown.")
     if size_bytes <= now.size_bytes:
-        raise BadWish(f"It has {size(now.size_bytes)} already; a volume can only be made larger.")
+        raise BadWish(f"The volume already has {size(now.size_bytes)}. Volumes cannot be shrunk.")
     return replace(now, size_bytes=size_bytes, flushed=False)
 
 
@@ -103,7 +103,7 @@ def move_refusal(row: VolumeRow, tier: Tier) -> Refused | None:
     now = row.wish
     if now is not None and now.tier == tier:
         where = "SSD" if tier == "ssd" else "HDD"
-        return Refused("already_so", f"The volume lies on {where}.", "There is nothing to move.")
+        return Refused("already_so", f"The volume lies on {where}.", "No move is needed.")
     return row.refusal(on_tier(row, tier))
 
 

@@ -32,7 +32,7 @@ def guest_lines(volume_key: str) -> tuple[GuestLine, ...]:
             "xl",
             "Xen (xl)",
             f"disk = [ 'format=raw, vdev=xvdb, access=rw, target={path}' ]",
-            "Into the guest's configuration file; choose a free vdev.",
+            "Add to the guest's configuration file. Choose a free vdev.",
         ),
         GuestLine(
             "libvirt",
@@ -42,12 +42,12 @@ def guest_lines(volume_key: str) -> tuple[GuestLine, ...]:
             f"  <source dev='{path}'/>\n"
             "  <target dev='vdb' bus='virtio'/>\n"
             "</disk>",
-            "Into <devices> with virsh edit; choose a free target.",
+            "Add to <devices> with virsh edit. Choose a free target.",
         ),
         GuestLine(
             "proxmox",
             "Proxmox VE",
             f"qm set VMID --scsi1 {path},cache=none,aio=native,discard=on",
-            "Put the guest's number for VMID; choose a free scsi number.",
+            "Replace VMID with the guest's number. Choose a free scsi number.",
         ),
     )

@@ -18,7 +18,7 @@ STATES: Final[Mapping[str, tuple[str, Test]]] = {
     "up": ("Up", lambda line: line.is_up),
     "trouble": ("Not answering", lambda line: not line.is_up and not _is_new(line)),
     "problems": ("With problems", lambda line: line.is_up and bool(wrongs_of(line))),
-    "new": ("Being added", lambda line: _is_new(line)),
+    "new": ("Enrolling", lambda line: _is_new(line)),
     "maintenance": ("In maintenance", lambda line: line.host.maintenance_since is not None),
 }
 """Words of the address, with those for people."""

@@ -29,7 +29,7 @@ class DestroyForm(forms.Form):
     def clean_confirm_label(self) -> str:
         typed: str = self.cleaned_data["confirm_label"]
         if typed.strip() != self.row.volume.label.strip():
-            raise ValidationError("This is not the label of the volume.", code="wrong_label")
+            raise ValidationError("The label does not match.", code="wrong_label")
         return typed
 
 
@@ -63,20 +63,20 @@ def life_refusal(row: VolumeRow, life: Life, now: datetime) -> Refused | None:
     if volume.destroyed_at is not None:
         return Refused("not_found", "The volume was destroyed.", "Restore it from a backup.")
     if life == "gone" and volume.retired_at is None:
-        return Refused("not_retired", "The volume is not retired.", "Retire it first.")
+        return Refused("not_retired", "The volume is not retired.", "Retire the volume first.")
     if life == "live" and volume.retired_at is None:
-        return Refused("not_retired", "The volume is in service.", "There is nothing to restore.")
+        return Refused("not_retired", "The volume is active.", "No restore is needed.")
     if life == "gone" and until is not None and now < until:
         return Refused(
             "too_early",
-            f"Its host keeps it until {until:%Y-%m-%d %H:%M} UTC.",
-            "Wait until then, or restore it. Root sets undo_hours in the host's policy.",
+            f"The volume can be destroyed after {until:%Y-%m-%d %H:%M} UTC.",
+            "Wait until then, or restore the volume. Root sets undo_hours in the host's policy.",
         )
     problems = row.host.problems if row.host is not None else []
     if life == "retired" and any(each.get("code") == "clock_off" for each in problems):
         return Refused(
             "clock_off",
-            "The clock of its host is wrong, so its undo window would end at a wrong time.",
-            "Let the host keep time, for example: timedatectl set-ntp true",
+            "The host's clock is wrong, so the undo window would end at the wrong time.",
+            "Synchronise the host's clock, for example: timedatectl set-ntp true",
         )
     return row.refusal(life_wish(row, life))

@@ -101,20 +101,20 @@ def chips_of(
     if volume.retired_at is not None:
         return (Chip("quiet", "info", "retired, can be restored"),)
     if placement is None:
-        return (Chip("warning", "warning", "lies on no host"),)
+        return (Chip("warning", "warning", "not on any host"),)
     if placement.lv_uuid is None:
         return (Chip("quiet", "wait", "not created yet"),)
     found = []
     if placement.missing_since is not None:
         found.append(Chip("error", "error", "missing on the host"))
     if placement.cache_trouble:
-        found.append(Chip("error", "error", "trouble with the cache"))
+        found.append(Chip("error", "error", "cache problem"))
     if latest is None:
-        found.append(Chip("quiet", "wait", "no figures yet"))
+        found.append(Chip("quiet", "wait", "no data yet"))
     elif latest.age_seconds > silent_seconds():
-        found.append(Chip("warning", "wait", "old figures"))
+        found.append(Chip("warning", "wait", "old data"))
     elif _is_slow(latest):
-        found.append(Chip("warning", "warning", f"slow: over {SLOW_MS} ms a read"))
+        found.append(Chip("warning", "warning", f"slow: over {SLOW_MS} ms per read"))
     if not volume.managed and volume.adopted_at is None:
         found.append(Chip("quiet", "info", "not adopted"))
     return tuple(found)

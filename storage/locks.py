@@ -13,7 +13,7 @@ class Gone(Http404):
     """The volume was forgotten since it was looked up; for a page or an API request a 404."""
 
     def __init__(self) -> None:
-        super().__init__("The volume is not there any more.")
+        super().__init__("The volume no longer exists.")
 
 
 def hold(*volumes: Volume, against_jobs: bool = False) -> list[Volume]:

@@ -46,8 +46,8 @@ def dropped(row: VolumeRow, loss: LostCache | None) -> Wish:
     if now is None or loss is None or not loss.can_drop:
         raise Refused(
             "unsupported",
-            f"No lost cache of {row.volume} can be given up safely.",
-            "Look at the volume's page: it says what is lost and what to do by hand.",
+            f"{row.volume} has no lost cache that can be dropped safely.",
+            "See the volume's page for what is lost and what to do by hand.",
         )
     return uncached(row.facts, row.lv, now)
 
@@ -60,7 +60,7 @@ def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
     if loss.kind == "clean" and not was_dirty and is_pool_name(loss.cache):
         return LostCache(
             f"The SSD under the cache {loss.cache} is missing. The cache only held copies "
-            "(writethrough, 0 B dirty): giving it up loses nothing, and ends the guest's errors.",
+            "(writethrough, 0 B dirty): dropping it loses no data and ends the guest's errors.",
             True,
             False,
             (),
@@ -73,13 +73,13 @@ def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
         )
     elif loss.kind == "unknown":
         sentence = (
-            f"The SSD under the cache {loss.cache} is missing, and the kernel cannot tell any more "
-            "whether the cache held data that is nowhere else."
+            f"The SSD under the cache {loss.cache} is missing, and the kernel can no longer tell "
+            "whether the cache held data that exists nowhere else."
         )
     elif loss.kind == "clean" and not was_dirty:
         sentence = (
-            f"The SSD under the cache {loss.cache} is missing. Tiercel did not make this cache and "
-            "does not give it up by itself."
+            f"The SSD under the cache {loss.cache} is missing. Tiercel did not create this cache "
+            "and does not drop it automatically."
         )
     else:
         held = f"held {size(loss.dirty_bytes)}" if loss.dirty_bytes else "may have held new data"

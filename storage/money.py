@@ -27,14 +27,14 @@ def minor_of(text: str, currency: str) -> int:
     try:
         amount = Decimal(text.strip().replace(",", "."))
     except InvalidOperation:
-        raise BadAmount(f"Write the amount as {example}.") from None
+        raise BadAmount(f"Enter the amount like {example}.") from None
     if not amount.is_finite() or amount < 0:
-        raise BadAmount(f"Write an amount of 0 or more, as {example}.")
+        raise BadAmount(f"Enter an amount of 0 or more, like {example}.")
     if amount > MOST_MINOR:
         raise BadAmount("The amount is too large.")
     minor = amount.scaleb(digits)
     if minor != int(minor):
-        raise BadAmount(f"{currency} has {digits} decimal places: write it as {example}.")
+        raise BadAmount(f"{currency} has {digits} decimal places. Enter the amount like {example}.")
     return int(minor)
 
 

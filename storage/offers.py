@@ -27,14 +27,14 @@ STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
-NOTHING_MORE = "It would cost more and bring nothing: your cache is as large already."
-NOT_NOW = "Plans of this volume cannot be changed now. Please ask support."
+NOTHING_MORE = "This plan costs more but your cache is already that large."
+NOT_NOW = "The plan of this volume cannot be changed now. Please contact support."
 REASONS = {
-    "no_space": "Sold out for this volume at the moment. Choose a smaller plan or ask support.",
+    "no_space": "Sold out for this volume at the moment. Choose a smaller plan or contact support.",
     "no_fast_disk": "Not available for this volume.",
     "not_redundant": "Not available for this volume: it needs mirrored SSDs.",
     "unsupported": "Not available for this volume.",
-    "inconsistent": "Something is being changed at this moment. Try again in a minute.",
+    "inconsistent": "Another change is running. Try again in a minute.",
 }
 """By code of a refusal; every other one is `NOT_NOW`."""
 
@@ -128,7 +128,7 @@ def _offer(row: VolumeRow, plan: CachePlan, is_agreed: bool) -> Offer:
 
 def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
-        return None, "Larger than the volume itself: a smaller plan does the same."
+        return None, "Larger than the volume. A smaller plan gives the same result."
     form: ModeForm
     if row.cache is None:
         form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})

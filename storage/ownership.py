@@ -20,18 +20,20 @@ from storage.plan import Refused
 def refusal_to_give(volume: Volume, customer: Customer, *, is_busy: bool) -> Refused | None:
     """Why the volume cannot become the customer's; `is_busy`: a job changes it."""
     if volume.destroyed_at is not None:
-        return Refused("not_found", "It was destroyed.", "There is nothing to give.")
+        return Refused("not_found", "The volume was destroyed.", "There is nothing to assign.")
     if volume.customer_id == customer.pk:
-        return Refused("unsupported", "It is theirs already.", "")
+        return Refused("unsupported", "The volume already belongs to this customer.", "")
     if volume.customer is not None:
-        return Refused("in_use", f"It is {volume.customer}'s.", "Take it from them first.")
+        return Refused(
+            "in_use", (f"The volume belongs to {volume.customer}."), "First remove its customer."
+        )
     return _unsettled(volume, is_busy=is_busy)
 
 
 def refusal_to_take(volume: Volume, *, is_busy: bool) -> Refused | None:
     """Why the volume cannot be taken from its customer."""
     if volume.customer_id is None:
-        return Refused("unsupported", "It is nobody's already.", "")
+        return Refused("unsupported", "The volume has no customer.", "")
     return _unsettled(volume, is_busy=is_busy)
 
 
@@ -85,7 +87,13 @@ def _events(volume: Volume) -> Any:
 
 def _unsettled(volume: Volume, *, is_busy: bool) -> Refused | None:
     if is_busy:
-        return Refused("busy", "A job changes it.", "Wait until that has ended, then ask again.")
+        return Refused(
+            "busy",
+            "A job is changing the volume.",
+            ("Wait until the job has ended, then try again."),
+        )
     if volume.cache_plan_id is not None:
-        return Refused("in_use", "Its customer pays for a cache plan.", "End that plan first.")
+        return Refused(
+            "in_use", ("The customer pays for a cache plan of this volume."), "End the plan first."
+        )
     return None

@@ -20,8 +20,8 @@ class PreparationForm(forms.Form):
     vg = forms.ChoiceField(label="Volume group")
     serial = forms.CharField(
         max_length=128,
-        label="Its serial number",
-        help_text="As on the label of the drive; of an array its uuid, as mdadm --detail shows it.",
+        label="Serial number",
+        help_text="As printed on the drive. For an array, enter its uuid from mdadm --detail.",
     )
 
     def __init__(self, facts: HostFacts, *args: Any, **kwargs: Any) -> None:
@@ -43,14 +43,15 @@ class PreparationForm(forms.Form):
         if not self._groups:
             return Refused(
                 "observe_only",
-                "The host lets Tiercel change none of its volume groups.",
+                "Root on the host has not allowed any volume group.",
                 "As root on the host: /usr/lib/tiercel/agent.pyz allow-vg NAME",
             )
         if not self._spares:
             return Refused(
                 "not_found",
-                "The host has no SSD with a serial number that no array and no group uses.",
-                "Put one in, or make an array of two with mdadm; then read the host again.",
+                "No unused SSD found on this host.",
+                "Install an SSD, or create an array of two with mdadm. Then refresh the host. An "
+                "SSD without a serial number is not listed.",
             )
         return None
 

@@ -125,11 +125,11 @@ def _has_bcache(row: VolumeRow) -> bool:
 
 def _idle(unfinished_jobs: int) -> Point:
     if not unfinished_jobs:
-        return Point(True, "No job is at work on this host.")
+        return Point(True, "No jobs are running on this host.")
     return Point(
         False,
-        f"{counted(unfinished_jobs, 'job')} at work or waiting on this host.",
-        "Wait until they end; maintenance keeps new ones from beginning.",
+        f"{counted(unfinished_jobs, 'job')} running or waiting on this host.",
+        "Wait until they end. Maintenance mode prevents new jobs from starting.",
     )
 
 
@@ -141,11 +141,11 @@ def _boot(hello: dict[str, Any]) -> dict[str, Any]:
 
 def _unit(hello: dict[str, Any]) -> Point:
     if _boot(hello).get("unit"):
-        return Point(True, "The boot unit is installed: it brings caches and settings back.")
+        return Point(True, "The boot unit is installed: it restores caches and settings.")
     return Point(
         False,
-        "The boot unit is not installed: bcache settings do not come back by themselves.",
-        "Run a new enrolment line on the host; it upgrades what is there.",
+        "The boot unit is not installed: bcache settings are not restored automatically.",
+        "Run a new enrolment command on the host. It upgrades the agent.",
     )
 
 
@@ -156,18 +156,18 @@ def _whole(facts: HostFacts) -> Point:
     return Point(
         False,
         f"A disk of {', '.join(away)} is missing: after a restart its cached volumes stay off.",
-        "Bring the disk back, or give up its caches, before you restart.",
+        "Reconnect the disk, or drop its caches, before you restart.",
     )
 
 
 def _known(rows: Sequence[VolumeRow]) -> Point:
     drifted = [row.volume.label for row in rows if differences_of(row)]
     if not drifted:
-        return Point(True, "Every volume is as recorded.")
+        return Point(True, "All volumes match the record.")
     return Point(
         False,
-        f"{counted(len(drifted), 'volume')} not as recorded: {', '.join(drifted[:5])}.",
-        "Accept or repair them first, so that the check after the restart means something.",
+        f"{counted(len(drifted), 'volume')} that differ from the record: {', '.join(drifted[:5])}.",
+        "Accept or repair them first, so that the check after the restart is meaningful.",
     )
 
 
@@ -175,7 +175,7 @@ def _ran(hello: dict[str, Any]) -> Point:
     booted = _boot(hello)
     failed = [str(line) for line in booted.get("failed", ())]
     if failed:
-        return Point(False, " ".join(failed), f"When it is mended, as root: {AGENT} boot")
+        return Point(False, " ".join(failed), f"After fixing the cause, run as root: {AGENT} boot")
     if booted.get("ran"):
         return Point(True, "The boot unit ran since the last start, without failures.")
     return Point(

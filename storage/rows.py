@@ -94,18 +94,20 @@ class VolumeRow:
         """Why the volume cannot become `wish`, as far as the last inventory tells."""
         host, placement = self.host, self.placement
         if host is None or placement is None:
-            return Refused("not_found", "The volume lies on no host.", "Move it to a host first.")
+            return Refused(
+                "not_found", "The volume is not on any host.", ("Move the volume to a host first.")
+            )
         if host.state != HostState.ACTIVE:
             return Refused(
                 "host_not_active",
                 f"{host.name} is {host.get_state_display()}.",
-                "Open the host's page and settle that first.",
+                "Resolve this on the host's page first.",
             )
         if self.facts is None or self.lv is None:
             return Refused(
                 "not_found",
-                "The volume is not on the host now.",
-                "Wait for its creation, or look at the host's page.",
+                "The volume is missing on the host.",
+                "Wait until it is created, or check the host's page.",
             )
         if wish is None:
             return Refused(
@@ -114,7 +116,7 @@ class VolumeRow:
                 "Change or remove that cache on the host.",
             )
         if wish.life == "retired" and self.volume.retired_at is not None:
-            return Refused("retired", "The volume is retired.", "Restore it first.")
+            return Refused("retired", "The volume is retired.", "Restore the volume first.")
         target = Target(
             volume_key=self.volume.key,
             vg_uuid=placement.vg_uuid,

@@ -26,7 +26,7 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
             "cache is missing."
         ),
         Instruction(
-            f"Bring the SSD back: reseat it, replug it, exchange its cable. LVM looks for "
+            f"Bring the SSD back: reseat it, reconnect it, or replace its cable. LVM looks for "
             f"{'this PV uuid' if len(loss.pv_uuids) == 1 else 'these PV uuids'}: "
             f"{', '.join(loss.pv_uuids)}.",
             f"pvs -o pv_name,pv_uuid,vg_name {_select(lv)}",
@@ -37,16 +37,16 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
             f"vgextend --restoremissing {vg} /dev/NAME",
         ),
         Instruction(
-            "Only if the SSD is dead for good: stop the guest. What was written last and lay in "
-            "the cache alone is lost for ever, and file systems will need a check.",
+            "Only if the SSD is dead for good: stop the guest. Data that was written last and "
+            "existed only in the cache is lost permanently, and file systems will need a check.",
         ),
         Instruction(
             "LVM asks before it does this; read the volume's name in its question.",
             f"lvconvert --uncache --force {name}",
         ),
         Instruction(
-            "Check the file systems inside the guest before it serves anybody, or restore the "
-            "volume from a backup."
+            "Check the file systems inside the guest before you put it back into service, or "
+            "restore the volume from a backup."
         ),
         *_afterwards(lv),
     )

@@ -60,7 +60,7 @@ def spark(
 
 def _in_words(known: list[float], count: int, say: Callable[[float], str]) -> str:
     if not known:
-        return "no figures"
+        return "no data"
     missing = count - len(known)
-    gaps = f", {missing} of {count} figures missing" if missing else ""
+    gaps = f", {missing} of {count} data points missing" if missing else ""
     return f"from {say(min(known))} to {say(max(known))}, last {say(known[-1])}{gaps}"

@@ -35,24 +35,29 @@ class TunedForm(ModeForm):
         max_value=2**31,
         required=False,
         label="Migration threshold, sectors",
-        help_text=f"Data on the move between disk and SSD at once, in sectors of {SECTOR_BYTES} B: "
-        "16384 is 8 MiB. More warms the cache faster and disturbs the guest more.",
+        help_text=(
+            f"Amount of data moved between disk and SSD at once, in sectors of {SECTOR_BYTES} B: "
+            "16384 is 8 MiB. A higher value warms the cache faster and slows the guest more."
+        ),
     )
     sequential_cutoff_bytes = forms.IntegerField(
         min_value=0,
         max_value=2**32,
         required=False,
         label="Sequential cutoff, bytes",
-        help_text="Reads in one piece beyond this many bytes go past the cache; 0 caches "
-        "everything.",
+        help_text=(
+            "Sequential I/O longer than this many bytes bypasses the cache. 0 caches everything."
+        ),
     )
     writeback_percent = forms.IntegerField(
         min_value=0,
         max_value=WRITEBACK_PERCENT_MAX,
         required=False,
         label="Writeback percent",
-        help_text=f"Share of the cache that may stay dirty, 0 to {WRITEBACK_PERCENT_MAX} %: below "
-        "it writing back slows down. 0 writes back at once.",
+        help_text=(
+            f"Share of the cache that may stay dirty, 0 to {WRITEBACK_PERCENT_MAX} %. Below this "
+            "share, writeback slows down. 0 writes back at once."
+        ),
     )
 
     def __init__(self, row: Any, *args: Any, **kwargs: Any) -> None:

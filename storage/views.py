@@ -22,7 +22,7 @@ COLUMNS = (
     ("size", "Size", "num"),
     ("cache", "Cache", ""),
     ("ratio", "Share", "num"),
-    ("hits", "Read hits", "num"),
+    ("hits", "Read hit rate", "num"),
     ("iops", "IOPS", "num"),
     ("latency", "Read time", "num"),
     ("dirty", "Dirty", "num"),
@@ -31,7 +31,7 @@ TITLES = {
     "ratio": "Size of the cache as a share of the volume",
     "hits": "Reads served by the cache in the last minute",
     "latency": "Average time of a read",
-    "dirty": "Data that only the cache holds",
+    "dirty": "Data that exists only in the cache",
 }
 
 

@@ -30,8 +30,8 @@ from storage.tuned_form import TunedForm
 
 READ_ONLY = Refused(
     "not_allowed",
-    "Your role lets you look, not change.",
-    "An admin of this panel can give you the role operator.",
+    "Your role allows you to view, not to change.",
+    "Ask an admin of this panel for the operator role.",
 )
 LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
 # What the page's URL may say beside the time of the charts, and which part of the page is asked.

@@ -38,7 +38,7 @@ def open_process() -> None:
 
 
 def stand(value: str) -> None:
-    """See what `value` lets see until the end of the surrounding `inside`. Outside of one nothing
+    """Set the scope for the rest of the enclosing `inside` block. Outside of one nothing
     changes: `request.user` may be looked at for the first time when its request is over."""
     if _standing.get() is not None:
         _standing.set(value)

@@ -72,11 +72,11 @@ def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
         if values["cache_size_bytes"] is not None
     ]
     if not cached or cached[-1][1]["used_bytes"] is None:
-        return _unknown("No figures tell yet how full it is; the next samples will.")
+        return _unknown("The fill level is not known yet. Wait for the next samples.")
     (first, _), (last, latest) = cached[0], cached[-1]
     if (age := now - found.at(last)) > silent:
         old = seconds(age.total_seconds())
-        return _unknown(f"The last figures are {old} old: nobody knows how it stands now.")
+        return _unknown(f"The last sample is {old} old. The current state is unknown.")
     whole, used = latest["cache_size_bytes"] or 0, latest["used_bytes"] or 0
     share = used / whole if whole else None
     middle = first + (last - first + 1) // 2
@@ -121,26 +121,26 @@ def _sentence(
     rise: float | None,
     full_in: float | None,
 ) -> str:
-    parts = [f"{size(used)} of {size(whole)} are filled"]
+    parts = [f"{size(used)} of {size(whole)} used"]
     if growth is not None and later_seconds:
-        changed = f"{size(growth)} more than" if growth > 0 else "no more than"
-        parts.append(f"{changed} {seconds(later_seconds)} ago")
+        span = seconds(later_seconds)
+        parts.append(f"{size(growth)} more in {span}" if growth > 0 else f"stable for {span}")
     if late is not None:
-        parts.append(f"{late * 100:.0f} % of the reads hit{_trend(rise)}")
-    said = "; ".join(parts) + "."
+        parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
+    said = ", ".join(parts) + "."
     if state is State.COLD:
-        return f"{said} Nearly everything still comes from the slow disk."
+        return f"{said} Nearly all reads still come from the slow disk."
     if state is State.WARM:
-        return f"{said} It holds what the guest reads: the figures are those to expect."
+        return f"{said} Fully warmed up."
     if full_in and full_in < LONG_AGO:
-        return f"{said} It is still learning: full in about {seconds(full_in)} at this pace."
-    return f"{said} It is still learning what the guest reads."
+        return f"{said} Warming up, about {seconds(full_in)} left at this rate."
+    return f"{said} Warming up."
 
 
 def _trend(rise: float | None) -> str:
     if rise is None or abs(rise) < STEADY_POINTS:
         return ""
-    return f", {abs(rise):.0f} points {'more' if rise > 0 else 'less'}"
+    return f" ({'+' if rise > 0 else '-'}{abs(rise):.0f} points)"
 
 
 def _hit_rate(values: Sequence[Values]) -> float | None:

@@ -152,14 +152,14 @@ class Wish:
         if isinstance(self.cache, LvmCache) and self.layout == "bcache":
             raise BadWish("This volume was created bcache-ready: give it a bcache cache.")
         if self.cache is not None and self.tier == "ssd":
-            raise BadWish("A volume that lies on SSD gains nothing from a cache on SSD.")
+            raise BadWish("A volume on SSD gains nothing from a cache.")
         _choice("The life", self.life, "live", "retired", "gone")
         if self.cache is not None and self.life != "live":
             raise BadWish("A retired volume has no cache.")
         if type(self.flushed) is not bool:
             raise BadWish("Whether to flush is true or false.")
         if self.flushed and self.cache is None:
-            raise BadWish("Without a cache there is nothing to flush.")
+            raise BadWish("There is no cache to flush.")
         if self.pace_sectors is not None:
             _whole("The pace of a flush in sectors", self.pace_sectors, 0, 2**31)
         if self.rise_percent is not None:

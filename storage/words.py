@@ -1,4 +1,4 @@
-"""What a few typed words find: rows that have each of them somewhere in their names."""
+"""Case-insensitive search: every word must match one of the fields."""
 
 from __future__ import annotations
 

@@ -252,11 +252,11 @@ class Job(models.Model):
         if self.state == State.CANCELLED:
             return f"{what}: {self.explanation.rstrip('.') or 'cancelled'}."
         if self.state == State.NEEDS_ATTENTION:
-            return f"{what} needs a person: {self.error.get('message', self.explanation)}"
+            return f"{what} needs a decision: {self.error.get('message', self.explanation)}"
         if self.state == State.QUEUED and self.awaits:
-            return f"{what}: waits for {self.awaits}."
+            return f"{what}: waiting for {self.awaits}."
         if self.state == State.QUEUED and self.not_before is not None:
-            return f"{what}: begins at {self.not_before:%Y-%m-%d %H:%M} UTC."
+            return f"{what}: starts at {self.not_before:%Y-%m-%d %H:%M} UTC."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."

@@ -64,4 +64,4 @@ class Halt(models.Model):
         constraints = (models.CheckConstraint(condition=models.Q(id=True), name="halt_once"),)
 
     def __str__(self) -> str:
-        return f"stopped since {self.since}"
+        return f"paused since {self.since}"

@@ -10,6 +10,7 @@ from jobs import pace
 from jobs.models import Step
 from jobs.pace import FACTOR, FLUSH, MOST_SECTORS
 from storage.plan.fingerprint import FLUSHES
+from storage.templatetags.units import seconds
 
 register = template.Library()
 
@@ -49,6 +50,18 @@ def is_flush(step: Step) -> bool:
 
 
 @register.filter
+def stalled_advice(step: Step) -> str:
+    """What a person can do while dirty data does not decrease."""
+    duration = seconds(int(step.progress.get("stalled_s", 0)))
+    choices = "wait, or raise the flush speed" if has_pace(step) else "or wait"
+    return (
+        f"Dirty data has not decreased for {duration}. The guest writes as fast as the disk "
+        f"can take, or the disk is busy. Reduce the load in the guest, {choices}. Cancelling this "
+        "job stops the flush."
+    )
+
+
+@register.filter
 def next_rise(step: Step) -> int | None:
     """By how many percent the others' p95 may rise once the pace is raised."""
     return pace.next_rise(step)
@@ -58,11 +71,15 @@ def next_rise(step: Step) -> int | None:
 def felt(others: dict[str, int]) -> str:
     """What the other volumes on the disks feel, and what that makes of our share of the time."""
     allowed, share = others["allowed_percent"], others["share_percent"]
-    works = f"this works {share} % of the time" if share < 100 else "this works without a pause"
+    works = (
+        (f"this step works {share} % of the time")
+        if share < 100
+        else "this step works without a pause"
+    )
     if not others["alone_p95_us"]:
         if share < 100:
-            return f"What the other volumes on these disks feel is not measured yet: {works}."
-        return f"No other volume on these disks does any I/O now: {works}."
+            return f"The effect on the other volumes on these disks is not measured yet: {works}."
+        return f"No other volume on these disks has I/O now: {works}."
     p95, alone = others["p95_us"] / 1000, others["alone_p95_us"] / 1000
     rise = round(100 * (p95 / alone - 1))
     return (

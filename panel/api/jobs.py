@@ -138,7 +138,7 @@ class JobPace(Steering):
 
     @extend_schema(
         operation_id="job_pace",
-        summary="Raise the pace of a flush, of zeroing or of a move",
+        summary="Raise the speed of a flush, of zeroing or of a move",
         request=None,
         parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
         responses={

@@ -11,7 +11,7 @@ function show(list) {
   all.checked = count > 0 && count === every.length;
   all.indeterminate = count > 0 && count < every.length;
   if (count > 0 || list.dataset.chosen) {
-    list.querySelector("[data-choose-count]").textContent = `${count} chosen`;
+    list.querySelector("[data-choose-count]").textContent = `${count} selected`;
     list.dataset.chosen = "yes";
   }
 }

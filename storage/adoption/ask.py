@@ -30,7 +30,7 @@ def read_csv(data: bytes) -> tuple[Ask, ...]:
     """The rows of a CSV file in UTF-8 with the columns volume, customer, external_id and, if you
     like, label; separated by commas or semicolons. Raises `BadCsv`; then nothing is asked."""
     if len(data) > MAX_BYTES:
-        raise BadCsv(1, f"the file is larger than {MAX_BYTES // 1024} KiB; split it.")
+        raise BadCsv(1, f"the file is larger than {MAX_BYTES // 1024} KiB. Split the file.")
     text = _text(data)
     head = text.split("\n", 1)[0]
     separator = ";" if ";" in head and "," not in head else ","
@@ -72,7 +72,7 @@ def _text(data: bytes) -> str:
     for number, line_text in enumerate(text.split("\n"), start=1):
         odd = next((c for c in line_text if not c.isprintable() and c not in "\t\r"), None)
         if odd is not None:
-            raise BadCsv(number, f"the character U+{ord(odd):04X} does not belong in text.")
+            raise BadCsv(number, f"the character U+{ord(odd):04X} is not allowed.")
     return text
 
 
@@ -88,10 +88,14 @@ def _rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
             if not any(values):
                 continue
             if len(values) != len(header):
-                raise BadCsv(line, f"{len(values)} fields, but the header has {len(header)}.")
+                raise BadCsv(line, f"{_fields(len(values))}, expected {len(header)}.")
             yield line, dict(zip(header, values, strict=True))
     except csv.Error as error:
         raise BadCsv(line, f"not CSV ({error}).") from error
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
 
 
 def _check_header(header: list[str]) -> None:
@@ -99,7 +103,7 @@ def _check_header(header: list[str]) -> None:
     missing = [name for name in COLUMNS if name not in header]
     unknown = [name for name in header if name not in COLUMNS + OPTIONAL]
     if missing or unknown or len(set(header)) != len(header):
-        raise BadCsv(1, f"the header is to be {wanted} (and, if you like, label).")
+        raise BadCsv(1, f"expected header {wanted}[,label].")
 
 
 def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[Ask]:
@@ -108,19 +112,19 @@ def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[Ask]:
     for line, row in rows:
         count += 1
         if count > MAX_ROWS:
-            raise BadCsv(line, f"more than {MAX_ROWS} rows; split the file.")
+            raise BadCsv(line, f"more than {MAX_ROWS} rows. Split the file.")
         for name, value in row.items():
             if len(value) > LIMITS[name]:
                 raise BadCsv(line, f"{name} has more than {LIMITS[name]} characters.")
         if not row["volume"]:
-            raise BadCsv(line, "no volume is named.")
+            raise BadCsv(line, "the volume is missing.")
         for name in ("volume", "external_id"):
             first = seen.setdefault((name, row[name]), line) if row[name] else line
             if first != line:
-                raise BadCsv(line, f"the {name} {row[name]} is in line {first} too.")
+                raise BadCsv(line, f"the {name} {row[name]} is already in line {first}.")
         yield Ask(line, row["volume"], row["customer"], row["external_id"], row.get("label", ""))
     if not count:
-        raise BadCsv(1, "no rows below the header.")
+        raise BadCsv(1, "there are no rows below the header.")
 
 
 __all__ = ["COLUMNS", "Ask", "BadCsv", "asked_by_pattern", "matches", "read_csv"]

@@ -136,7 +136,9 @@ def _judge(
         return Judgement(ask, Verdict.UNKNOWN, "No host has this volume.")
     if len(there) > 1:
         places = ", ".join(sorted(each.place for each in there)[:5])
-        return Judgement(ask, Verdict.AMBIGUOUS, f"It may be {places}. Write one of these.")
+        return Judgement(
+            ask, Verdict.AMBIGUOUS, (f"Several volumes match: {places}. Enter one of these.")
+        )
     (candidate,) = there
     if (barred := _barred(ask, candidate)) is not None:
         return barred
@@ -144,34 +146,45 @@ def _judge(
         message = f"Another volume has the external id {ask.external_id}."
         return Judgement(ask, Verdict.ID_TAKEN, message, candidate)
     if not ask.customer:
-        why = "It has no guest to take a name from." if ask.by_pattern else "No customer is named."
+        why = (
+            ("The volume has no guest whose name could be used.")
+            if ask.by_pattern
+            else "The customer is missing."
+        )
         return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, why, candidate)
     meant = list(known.get(ask.customer, {}).values())
     if len(meant) > 1:
-        message = f"{len(meant)} customers are called {ask.customer}: give the external id."
+        message = f"{len(meant)} customers are named {ask.customer}. Enter the external id."
         return Judgement(ask, Verdict.AMBIGUOUS, message, candidate)
     if not meant and not make_customers:
         message = f"There is no customer {ask.customer}."
         return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, message, candidate)
     if not meant:
-        message = f"Goes to {ask.customer}, a new customer."
+        message = f"Will be assigned to {ask.customer}, a new customer."
         return Judgement(ask, Verdict.ADOPT, message, candidate, "", ask.customer)
     (buyer,) = meant
-    return Judgement(ask, Verdict.ADOPT, f"Goes to {buyer.name}.", candidate, buyer.key, buyer.name)
+    return Judgement(
+        ask, Verdict.ADOPT, (f"Will be assigned to {buyer.name}."), candidate, buyer.key, buyer.name
+    )
 
 
 def _barred(ask: Ask, candidate: Candidate) -> Judgement | None:
     """Why the volume cannot be adopted whoever asks; None where it can."""
     if candidate.is_adopted or candidate.owner:
-        whose = f", it belongs to {candidate.owner}" if candidate.owner else ""
-        return Judgement(ask, Verdict.ALREADY, f"In the books already{whose}.", candidate)
+        whose = f" to {candidate.owner}" if candidate.owner else ""
+        return Judgement(ask, Verdict.ALREADY, f"Already assigned{whose}.", candidate)
     if candidate.is_missing:
-        message = f"The last inventory of {candidate.host_name} came without it."
+        message = f"The volume is missing from the last inventory of {candidate.host_name}."
         return Judgement(ask, Verdict.UNKNOWN, message, candidate)
     if candidate.is_hosts_own:
-        message = f"The host itself lives on it ({candidate.host_use}): it is nobody's volume."
+        message = (
+            f"The host itself runs on this volume ({candidate.host_use}), so it cannot be assigned."
+        )
         return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
     if ask.by_pattern and candidate.host_use:
-        message = f"The host itself uses it ({candidate.host_use}); a pattern leaves it out."
+        message = (
+            f"The host itself uses this volume ({candidate.host_use}). A pattern skips such "
+            "volumes."
+        )
         return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
     return None

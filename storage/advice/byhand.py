@@ -30,7 +30,7 @@ def by_hand(row: VolumeRow, size_bytes: int) -> ByHand:
     """
     facts, lv, placement, now = row.facts, row.lv, row.placement, row.wish
     if facts is None or lv is None or placement is None or now is None:
-        raise Refused("not_found", "The volume is not on the host now.", "Read the host again.")
+        raise Refused("not_found", "The volume is missing on the host.", "Refresh the host.")
     target = Target(
         row.volume.key, placement.vg_uuid, lv.vg_name, placement.lv_name, placement.lv_uuid
     )

@@ -44,8 +44,8 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
         found.append(
             Problem(
                 "warning",
-                f"A removal of the cache of {name} was interrupted: it only empties itself and "
-                "caches nothing new, and LVM cannot put that back.",
+                f"A removal of the cache of {name} was interrupted. The cache only writes back its "
+                "data and caches nothing new, and LVM cannot reverse that.",
                 f"Remove the cache ({_removal(lv)}), then add a cache again.",
             )
         )
@@ -53,7 +53,8 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
         found.append(
             Problem(
                 "warning",
-                f"The cache of {name} only empties itself (policy cleaner): it caches nothing new.",
+                f"The cache of {name} has the policy cleaner: it only writes back its data and "
+                "caches nothing new.",
                 f"Once it is clean: lvchange --cachepolicy smq {name}",
             )
         )

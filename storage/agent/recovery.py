@@ -20,7 +20,7 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
             "severity": "warning",
             "message": "The unit tiercel-boot is not installed: after a restart of this host "
             "bcache volumes and their settings may not come back by themselves.",
-            "correction": "Get a new enrolment line (manage.py enrol) and run it again: it "
+            "correction": "Get a new enrolment command (manage.py enrol) and run it again: it "
             "upgrades the host.",
         }
     for line in booted["failed"]:

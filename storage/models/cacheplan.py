@@ -60,7 +60,7 @@ class CachePlan(models.Model):
                     ratio_percent__lte=100,
                 ),
                 name="cache_plan_size_or_ratio",
-                violation_error_message="Give a size or a ratio of the volume, not both.",
+                violation_error_message="Enter a size or a ratio of the volume, not both.",
             ),
             models.CheckConstraint(
                 condition=models.Q(price_minor__gte=0), name="cache_plan_price_not_negative"
@@ -79,9 +79,9 @@ class CachePlan(models.Model):
         bought = ("size_bytes", "ratio_percent", "mode")
         if before and any(getattr(before, name) != getattr(self, name) for name in bought):
             raise ValidationError(
-                "Volumes carry this plan: make a new one for another size or mode.", code="in_use"
+                "Volumes use this plan. Create a new plan for another size or mode.", code="in_use"
             )
         if self.size_bytes and not LVMCACHE_MIN_BYTES <= self.size_bytes <= MAX_BYTES:
             raise ValidationError(
-                f"A cache has at least {LVMCACHE_MIN_BYTES // MIB} MiB.", code="out_of_range"
+                f"A cache needs at least {LVMCACHE_MIN_BYTES // MIB} MiB.", code="out_of_range"
             )

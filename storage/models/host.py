@@ -20,7 +20,7 @@ UNDO_HOURS = 24
 class HostState(models.TextChoices):
     """pending -> unverified -> active <-> quarantined.
 
-    pending: the enrolment line was printed, the host has not answered yet.
+    pending: the enrolment command was printed, the host has not answered yet.
     unverified: it reported its key; a person must compare the fingerprint and accept it.
     active: pinned key, reachable by worker and collector.
     quarantined: it answered with another key; nothing is sent until a person decides.
@@ -124,7 +124,7 @@ class Host(models.Model):
                 fields=("machine_id",),
                 condition=~models.Q(machine_id=""),
                 name="host_machine_id_once",
-                violation_error_message="This machine is enrolled already under another name.",
+                violation_error_message="This machine is already enrolled under another name.",
             ),
         )
 

@@ -206,7 +206,7 @@ def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
     if device is not None and device.size_bytes < wanted.size_bytes:
         raise Refused(
             "unsupported",
-            f"The cache {device.name} is smaller than wished, and bcache resizes no cache.",
+            f"The cache {device.name} is smaller than requested, and bcache cannot resize a cache.",
             "Ask for the new size without naming a cache: a new one then replaces it.",
         )
     changes: dict[str, Any] = {}

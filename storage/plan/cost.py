@@ -102,6 +102,15 @@ class Cost:
         """The number of the first step without a way back, from 1; None where all can be undone."""
         return next((n for n, step in enumerate(self.steps, 1) if step.is_final), None)
 
+    @property
+    def rollback(self) -> str:
+        """Until when the plan can be undone, in words."""
+        if self.final_step is None:
+            return "possible with a new job"
+        if self.final_step == 1:
+            return "not possible after start"
+        return f"possible until step {self.final_step}"
+
 
 def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
     """The cost of `steps` on a host that is as `facts` say; steps whose verb is unknown here count

@@ -178,7 +178,7 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
     if vg is None:
         raise Refused(
             "not_found",
-            f"The volume group {vg_name} is not on the host any more.",
+            f"The volume group {vg_name} is no longer on the host.",
             "Check the host's disks; the group may have been exported, or a disk may be missing.",
         )
     return vg
@@ -193,7 +193,8 @@ def begin(facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_D
             raise Refused(
                 "not_found",
                 f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",
-                "Look at the host page: it may have been renamed, moved or removed by hand.",
+                "Check the host's page. The logical volume may have been renamed, moved or "
+                "removed by hand.",
             )
         return Draft(facts, target, wish, vg, _usable(lv, vg), preferred)
     lv = facts.lv_named(vg.uuid, target.lv_name)
@@ -213,12 +214,12 @@ def _usable(lv: LogicalVolume, vg: VolumeGroup) -> LogicalVolume:
         raise Refused(
             "stale",
             f"{lv.name} has moved from {vg.name} to the volume group {lv.vg_name}.",
-            "Read the host again, then try again.",
+            "Refresh the host, then try again.",
         )
     if not lv.is_public:
         raise Refused(
             "unsupported",
-            f"{vg.name}/{lv.name} is a part of another volume now, not a volume of its own.",
+            f"{vg.name}/{lv.name} is now a part of another volume.",
             "Undo on the host what made it a part (a pool, a mirror, a merge).",
         )
     return lv
@@ -267,8 +268,8 @@ def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) 
             "unsupported",
             f"The agent on this host is older: it does not say whether other machines use "
             f"{vg.name} too.",
-            "Upgrade the agent: manage.py enrol, with the host's name and address, prints a line; "
-            "run it as root on the host. Then refresh the host.",
+            "Upgrade the agent: manage.py enrol, with the host's name and address, prints a "
+            "command; run it as root on the host. Then refresh the host.",
         )
     if vg.sharing and not vg.alone:
         raise Refused(
@@ -280,13 +281,13 @@ def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) 
     if not vg.allowed:
         raise Refused(
             "observe_only",
-            f"The host lets Tiercel look at {vg.name}, but not change it.",
+            f"The host lets Tiercel read {vg.name}, but not change it.",
             f"As root on the host: /usr/lib/tiercel/agent.pyz allow-vg {vg.name}",
         )
     if vg.missing_pv_count and not drops:
         raise Refused(
             "degraded",
-            f"{vg.name} misses {vg.missing_pv_count} of its physical volumes.",
+            f"{vg.name} has {missing_pvs(vg.missing_pv_count)}.",
             "Bring the disk back or repair the group first; LVM refuses changes until then.",
         )
     doubles = [pv.name for pv in facts.pvs if pv.vg_uuid == vg.uuid and pv.duplicate]
@@ -296,3 +297,8 @@ def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) 
             f"A physical volume of {vg.name} is seen twice: {', '.join(doubles)}.",
             "Detach the copy, or exclude it by LVM's filter or devices file.",
         )
+
+
+def missing_pvs(count: int) -> str:
+    """How many physical volumes a group lacks, in words."""
+    return f"{count} missing physical volume{'s' if count != 1 else ''}"

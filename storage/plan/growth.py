@@ -211,9 +211,13 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
         args["guests"] = names
     if domains:
         args["domains"] = [{"uuid": uuid, "path": path} for uuid, path in domains]
-    title = "No guest has to be told the new size" if not running else "No guest is told the size"
+    title = (
+        ("No guest needs to learn the new size")
+        if not running
+        else "No guest is informed of the size"
+    )
     if told:
-        title = f"Tell {_and(sorted({user.name for user in told}))} the new size"
+        title = f"Inform {_and(sorted({user.name for user in told}))} of the new size"
     for user in running:
         if user not in told:
             why = _why_not(user, from_bytes)
@@ -227,13 +231,13 @@ def _why_not(user: VolumeUser, from_bytes: int | None) -> str:
     if user.format != "raw":
         return f"its image is {user.format or 'of an unknown format'}"
     if from_bytes is None:
-        return "what size it knows is not on record"
+        return "the size that it knows is not recorded"
     if user.kind == "libvirt":
         return "" if user.domain and user.path else "libvirt does not say which domain it is"
     try:
         guest_name(user.name)
     except ValueError:
-        return "its name is none that a command could take"
+        return "its name cannot be used in a command"
     return ""
 
 
@@ -318,8 +322,7 @@ def _simple(draft: Draft, lv: LogicalVolume) -> None:
             f"{name} has the snapshot {many}: LVM neither grows nor moves it while that is there."
             if many
             else f"{name} is or has a classic snapshot: LVM neither grows nor moves it.",
-            "Wait until the snapshot is removed, or remove it; a job that has begun waits by "
-            "itself.",
+            "Wait until the snapshot is removed, or remove it. A running job waits automatically.",
         )
 
 

@@ -32,8 +32,8 @@ def end(draft: Draft) -> None:
     if draft.lv is None:
         raise Refused(
             "not_found",
-            f"{draft.vg.name}/{draft.lv_name} was not created yet.",
-            "Discard its record; there is nothing on the host to retire.",
+            f"{draft.vg.name}/{draft.lv_name} has not been created yet.",
+            "Discard the record. There is nothing to retire on the host.",
         )
     if draft.lv.users:
         raise in_use(draft.lv)
@@ -62,8 +62,8 @@ def restore(draft: Draft) -> None:
     if WIPING_TAG in lv.tags:
         raise Refused(
             "unsupported",
-            f"The wipe of {lv.vg_name}/{lv.name} has begun: its data is not whole any more.",
-            "Finish its destruction, and restore the data from a backup.",
+            f"The wipe of {lv.vg_name}/{lv.name} has started: its data is no longer complete.",
+            "Finish destroying the volume, and restore the data from a backup.",
         )
     other = draft.facts.lv_named(draft.vg.uuid, marks.name)
     if other is not None and other.uuid != lv.uuid:
@@ -75,7 +75,7 @@ def restore(draft: Draft) -> None:
         )
     draft.add(
         "volume.restore",
-        f"Give {draft.vg.name}/{marks.name} its name back and switch it on",
+        f"Restore the name {draft.vg.name}/{marks.name} and activate the volume",
         lv=marks.name,
         retired_name=retired_name(draft.target.volume_key),
         volume_key=draft.target.volume_key,
@@ -96,7 +96,7 @@ def _retire(draft: Draft, lv: LogicalVolume) -> None:
     name = retired_name(draft.target.volume_key)
     draft.add(
         "volume.retire",
-        f"Switch {lv.vg_name}/{lv.name} off and rename it to {name}; its data stays",
+        f"Deactivate {lv.vg_name}/{lv.name} and rename it to {name}; the data is kept",
         retired_name=name,
         volume_key=draft.target.volume_key,
         layout=_layout(draft, lv),
@@ -113,7 +113,7 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
     growth.clear(draft)
     draft.add(
         "volume.destroy",
-        f"Overwrite {lv.vg_name}/{lv.name} with zeros and remove it, for good",
+        f"Overwrite {lv.vg_name}/{lv.name} with zeros and remove it permanently",
         polled=True,
         turns=True,
         lv_uuid=lv.uuid,

@@ -61,11 +61,11 @@ def drop(draft: Draft, loss: Loss) -> None:
     if loss.kind != "clean":
         raise Refused(
             "dirty" if loss.kind == "dirty" else "degraded",
-            f"The SSD under the cache {loss.cache} is missing, and the cache may hold data that is "
-            "nowhere else."
+            f"The SSD under the cache {loss.cache} is missing, and the cache may hold data that "
+            "exists nowhere else."
             if loss.kind != "mixed"
             else f"The missing disk also carried data of {', '.join(loss.others)}.",
-            "The volume's page has the runbook; Tiercel does nothing here by itself.",
+            "The volume's page has the runbook; Tiercel takes no action here automatically.",
         )
     if not is_pool_name(loss.cache):
         raise Refused(
@@ -74,7 +74,7 @@ def drop(draft: Draft, loss: Loss) -> None:
             f"It is lost and was clean. On the host: lvconvert --uncache "
             f"{shlex.quote(f'{draft.vg.name}/{draft.lv_name}')}",
         )
-    draft.add(DROP, f"Give up the lost cache {loss.cache}", turns=True, pool=loss.cache)
+    draft.add(DROP, f"Drop the lost cache {loss.cache}", turns=True, pool=loss.cache)
 
 
 def _is_cache_part(lv: LogicalVolume) -> bool:

@@ -228,9 +228,9 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
         # A change of mode would take the flag off on its way; a change of policy does not.
         raise Refused(
             "degraded",
-            f"A removal of the cache of {draft.vg.name}/{draft.lv_name} was interrupted: it only "
-            "empties itself, and LVM cannot put that back.",
-            "Finish it: remove the cache, then add a cache again.",
+            f"A removal of the cache of {draft.vg.name}/{draft.lv_name} was interrupted: the cache "
+            "only writes back its data, and LVM cannot reverse that.",
+            "Finish the removal, then add a cache again.",
         )
     must_flush = "mode" in changes or draft.wish.flushed
     flushed = must_flush and _flush(draft, current)

@@ -54,13 +54,13 @@ def spare_the_host(draft: Draft) -> None:
     if lv is not None and lv.hosts_own and any(step.verb in SPARED for step in draft.steps):
         raise Refused(
             "in_use",
-            f"{draft.vg.name}/{lv.name} is the host's own: {lv.hosts_own}.",
+            f"{draft.vg.name}/{lv.name} belongs to the host itself: {lv.hosts_own}.",
             "Leave it to the host: one that cannot start takes all its guests with it.",
         )
 
 
 def stop_move(draft: Draft, pv: str) -> None:
-    draft.add("move.abort", "Stop the move: all of it stays where it was", pv=pv)
+    draft.add("move.abort", "Stop the move: the volume stays where it was", pv=pv)
 
 
 def forget_mark(draft: Draft) -> None:
@@ -69,7 +69,7 @@ def forget_mark(draft: Draft) -> None:
     is_left = lv is not None and MOVING_TAG in lv.tags and work_at(draft, lv) is None
     if lv is None or not is_left or any(step.verb in NEEDS_PLACE - {CLEAR} for step in draft.steps):
         return
-    draft.add("move.abort", "Take off the mark of a move that has ended", pv=lv.pvs[0])
+    draft.add("move.abort", "Remove the mark of a move that has ended", pv=lv.pvs[0])
 
 
 def leave_alone(draft: Draft) -> None:
@@ -84,8 +84,8 @@ def leave_alone(draft: Draft) -> None:
         raise Refused(
             "occupied",
             sentence(f"{draft.vg.name}/{lv.name}", dataclasses.asdict(work)),
-            "Wait until it has ended (`lvs -a` on the host shows it); a job that has begun waits "
-            "by itself.",
+            "Wait until it has ended (`lvs -a` on the host shows it). A running job waits "
+            "automatically.",
         )
     if not any(step.verb in MOVES for step in needing):
         stop_move(draft, work.source)

@@ -48,8 +48,8 @@ def exist(draft: Draft) -> None:
     if grown_tags(lv.tags) and size_bytes < lv.size_bytes:
         raise Refused(
             "grown",
-            f"{vg.name}/{lv.name} has grown already, and a volume never becomes smaller.",
-            "Resume the job: its guest is told then.",
+            f"{vg.name}/{lv.name} has already grown, and volumes cannot be shrunk.",
+            "Resume the job. It then informs the guest.",
         )
     grows = lv.size_bytes < size_bytes and lv.guest_size_bytes < wish.size_bytes
     growth.grow(draft, lv, size_bytes if grows else lv.size_bytes)

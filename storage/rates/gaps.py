@@ -31,17 +31,17 @@ class GapReason(StrEnum):
 
 SENTENCES: Final = {
     GapReason.FIRST: "the first sample has just been taken",
-    GapReason.MOVED: "the volume moved to another place",
+    GapReason.MOVED: "the volume moved",
     GapReason.REBOOTED: "the host rebooted",
-    GapReason.REPLACED: "the device was made anew",
+    GapReason.REPLACED: "the device was recreated",
     GapReason.CLOCK: "the host's clock stood still or went back",
-    GapReason.SILENT: "the host was not heard of for too long",
-    GapReason.RESET: "the kernel's counters started anew",
+    GapReason.SILENT: "no data from the host for too long",
+    GapReason.RESET: "the kernel's counters were reset",
     GapReason.IMPLAUSIBLE: "the counters moved faster than any disk can",
     GapReason.CACHE_ATTACHED: "the cache has just been attached",
     GapReason.CACHE_CHANGED: "the cache was changed",
     GapReason.CACHE_REWOUND: "the cache's counters went back",
     GapReason.CACHE_IMPLAUSIBLE: "the cache's counters do not fit the disk's",
-    GapReason.CACHE_PASSTHROUGH: "the cache is in passthrough mode and serves nothing",
+    GapReason.CACHE_PASSTHROUGH: "the cache is in passthrough mode and is not used",
     GapReason.CACHE_FAILED: "the cache has failed",
 }

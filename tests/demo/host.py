@@ -38,7 +38,7 @@ class DemoHost(Protocol):
         """Make what is there before Tiercel: volumes, caches, guests, reads for `seconds`."""
 
     def paste(self, line: str) -> None:
-        """Run the enrolment line as root on the host."""
+        """Run the enrolment command as root on the host."""
 
     def host_key(self) -> str:
         """The host's public key, read from the host itself rather than from the network."""

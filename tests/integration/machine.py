@@ -39,7 +39,7 @@ class Machine(Protocol):
         """How it reaches a panel on this machine's loopback."""
 
     def paste(self, line: str) -> None:
-        """Run the enrolment line as root."""
+        """Run the enrolment command as root."""
 
     def run(self, argv: Argv) -> None:
         """A command as root; raises when it does not end with 0."""

@@ -43,7 +43,7 @@ def test_a_job_asked_for_while_redis_is_down_is_accepted_and_done_without_it(
     try:
         job = person.apply(preview)
         assert job.state == State.QUEUED
-        assert "Waits for a free worker" in words(person.job_page(job))
+        assert "Waiting for a free worker" in words(person.job_page(job))
         assert (finished(job).state, job.error) == (State.SUCCEEDED, {})
         assert REDIS not in panel.running()
     finally:

@@ -61,7 +61,7 @@ def confirmed(tab: Page, machine: Machine, commands: list[str]) -> None:
         expect(work).to_contain_text(command, timeout=JOB_MS)
     with machine.hold("lvconvert") as held:
         work.get_by_role("button", name="Confirm and run").click()
-        expect(work).to_contain_text("It goes on without this page")
+        expect(work).to_contain_text("Runs in the background")
         tab.evaluate("window.stayed = true")
         held.wait()
         expect(work).not_to_contain_text("succeeded")
@@ -86,7 +86,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
             expect(card(tab, "What stands on what")).to_contain_text(name)
         follow(tab, "Shares, arithmetic and commands")
         with machine.load(cached.lv):
-            row = card(tab, "Caches that are there").get_by_role("row", name=cached.lv)
+            row = card(tab, "Existing caches").get_by_role("row", name=cached.lv)
             renewed(tab, row.filter(has_text=re.compile(r"\d %")))
         expect(card(tab, "Risks")).to_contain_text(f"{cached.lv} runs with {TUNED}")
 
@@ -94,7 +94,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         follow(tab, host.name)
         follow(tab, "Adopt volumes")
         form = tab.get_by_role("form", name="By name pattern")
-        form.get_by_label("Volumes or guests named").fill("*-walk")
+        form.get_by_label("Name pattern for volumes or guests").fill("*-walk")
         form.get_by_label("New customer").fill(f"Walk on {host.name}")
         form.get_by_role("button", name="Preview").click()
         expect(tab.get_by_role("row", name=bare.lv)).to_contain_text("Observe-only: recorded")
@@ -105,7 +105,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         machine.allow(VG)
         follow(tab, "Hosts")
         follow(tab, host.name)
-        tab.get_by_role("button", name="Read it again").click()
+        tab.get_by_role("button", name="Refresh").click()
         # Read before the page came, nothing says that it is being read.
         tab.wait_for_url("**?asked=*")
         renewed(tab, card(tab, "Policy and volume groups").get_by_text("may be changed"))
@@ -135,7 +135,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         assert trail(added) == [("volume.tag", ["lvchange"]), *ADD_CACHE_TRAIL]
 
         # It goes again.
-        tab.get_by_role("button", name="Remove the cache: preview").click()
+        tab.get_by_role("button", name="Preview cache removal").click()
         confirmed(tab, machine, ["lvconvert", bare.lv])
         expect(card(tab, "Cache")).to_contain_text("This volume has no cache")
         assert machine.lvs() == before

@@ -68,14 +68,14 @@ def test_the_first_page_offers_both_ways_and_counts_what_is_nobodys(client: Clie
     text = client.get(reverse("adopt")).content.decode()
     assert "By name pattern" in text
     assert "By CSV" in text
-    assert "1 volume belongs to nobody yet" in text
+    assert "1 unassigned volume." in text
 
 
 def test_a_preview_stores_nothing(client: Client) -> None:
     there = found()
     text = preview(client, new_customer="Acme")
-    assert "would be adopted" in text
-    assert "when vg0 is allowed, press Tag them on the Adopt page" in text
+    assert "will be adopted" in text
+    assert "root has not allowed vg0 yet. Then press Tag them on the Adopt page" in text
     there.volume.refresh_from_db()
     assert there.volume.customer is None
     assert not Customer.objects.exists()
@@ -85,7 +85,7 @@ def test_where_only_looking_is_allowed_an_adoption_is_recorded_and_says_so(clien
     there = found()
     text = confirm(client, preview(client, new_customer="Acme")).content.decode()
     assert "1 volume adopted" in text
-    assert "Observe-only: when vg0 is allowed, press Tag them on the Adopt page" in text
+    assert "root has not allowed vg0 yet. Then press Tag them on the Adopt page" in text
     there.volume.refresh_from_db()
     assert there.volume.customer is not None
     assert there.volume.customer.name == "Acme"
@@ -116,7 +116,7 @@ def test_customers_are_named_as_their_guests(client: Client) -> None:
 def test_a_pattern_leaves_the_hosts_own_volumes_out(client: Client) -> None:
     found("root", mount="/")
     text = preview(client, new_customer="Acme")
-    assert "The host itself lives on it (mounted at /)" in text
+    assert "The host itself runs on this volume (mounted at /)" in text
     assert "disabled" in text
 
 
@@ -157,7 +157,7 @@ def test_a_bad_csv_is_refused_with_its_line_and_kept_in_the_form(client: Client)
     response = client.post(reverse("adopt"), {"way": "csv", "text": f"{HEAD}vg0/a,Acme\n"})
     assert response.status_code == 422
     text = response.content.decode()
-    assert "Line 2: 2 fields, but the header has 3. Nothing was stored." in text
+    assert "Line 2: 2 fields, expected 3. Nothing was stored." in text
     assert "vg0/a,Acme" in text
 
 
@@ -183,7 +183,7 @@ def test_confirming_twice_adopts_once(client: Client) -> None:
     found()
     page = preview(client, new_customer="Acme")
     confirm(client, page)
-    assert "adopted already" in confirm(client, page).content.decode()
+    assert "already adopted" in confirm(client, page).content.decode()
     assert Customer.objects.count() == 1
 
 
@@ -225,7 +225,7 @@ def test_a_volume_that_is_forgotten_meanwhile_is_told_of_and_the_others_are_rele
     undone = undo(volumes, Asker(make.staff_user(), None))
     assert [volume.label for volume in undone.released] == ["there"]
     assert [(volume.label, why) for volume, why in undone.kept] == [
-        ("gone", "The volume is not there any more.")
+        ("gone", "The volume no longer exists.")
     ]
 
 

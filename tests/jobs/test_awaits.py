@@ -76,7 +76,7 @@ def test_a_job_that_awaits_nothing_needs_no_release() -> None:
 
 
 def test_it_says_what_it_waits_for_and_not_that_there_is_no_worker(waiting: Job) -> None:
-    assert waiting.sentence == "Add cache: waits for the billing system's answer."
+    assert waiting.sentence == "Add cache: waiting for the billing system's answer."
     much_later = datetime.now(UTC) + timedelta(days=2)
     found = wait_of(waiting, has_running_step=False, halt=None, holder=None, now=much_later)
     assert found is not None

@@ -64,7 +64,7 @@ def test_the_preview_says_what_would_be_done_to_each_and_stores_nothing(staff: C
     page = shown(staff, "remove-cache", with_cache, without)
     text = text_of(page)
     assert page.status_code == 200
-    assert "Do it for 1 volume" in text and "It has no cache." in text
+    assert "Do it for 1 volume" in text and "The volume has no cache." in text
     assert not Job.objects.exists()
 
 
@@ -138,7 +138,9 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     acme = make.customer("Acme")
     Volume.objects.filter(pk=theirs.volume.pk).update(customer=acme)
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
-    assert "It is theirs already." in text_of(page) and "Do it for 2 volumes" in text_of(page)
+    assert ("The volume already belongs to this customer.") in text_of(
+        page
+    ) and "Do it for 2 volumes" in text_of(page)
     assert "Done for 2 volumes" in text_of(confirmed(staff, page))
     rows = Volume.objects.filter(customer=acme).order_by("label")
     assert [(row.label, row.adopted_at is not None) for row in rows] == [
@@ -152,9 +154,9 @@ def test_a_volume_goes_from_one_customer_to_another_by_way_of_nobody(staff: Clie
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
     straight = shown(staff, "customer", there, customer=zebra.key)
-    assert "It is Acme's. Take it from them first." in text_of(straight)
+    assert "The volume belongs to Acme. First remove its customer." in text_of(straight)
     taking = shown(staff, "nobody", there, customer=zebra.key)
-    assert "Take it from Acme" in text_of(taking)
+    assert "Remove the customer Acme" in text_of(taking)
     assert "Done for 1 volume" in text_of(confirmed(staff, taking))
     assert Volume.objects.get(pk=there.volume.pk).customer is None
     confirmed(staff, shown(staff, "customer", there, customer=zebra.key))
@@ -176,8 +178,10 @@ def test_a_volume_stays_whose_it_is_while_a_job_changes_it(staff: Client, action
     Volume.objects.filter(pk=there.volume.pk).update(customer=owner)
     page = shown(staff, action, there, customer=acme.key)
     job(there)
-    assert "A job changes it." in text_of(shown(staff, action, there, customer=acme.key))
-    assert "A job changes it." in text_of(confirmed(staff, page))
+    assert ("A job is changing the volume.") in text_of(
+        shown(staff, action, there, customer=acme.key)
+    )
+    assert "A job is changing the volume." in text_of(confirmed(staff, page))
     assert Volume.objects.get(pk=there.volume.pk).customer == owner
 
 
@@ -253,7 +257,7 @@ def test_writeback_for_many_is_refused_where_the_ssd_is_alone(staff: Client) -> 
 
 def test_a_mode_that_is_there_already_is_nothing_to_do(staff: Client) -> None:
     page = shown(staff, "set-mode", cached(mode="writethrough"), mode="writethrough")
-    assert "Nothing to do: it is so already." in text_of(page)
+    assert "No changes needed." in text_of(page)
 
 
 def test_managing_changes_nothing_but_the_tag(staff: Client) -> None:
@@ -279,7 +283,7 @@ def test_a_page_answers_for_fifty_volumes_and_refuses_more(staff: Client) -> Non
 def test_what_was_never_shown_is_not_done(staff: Client, sealed: str) -> None:
     there = cached()
     page = staff.post(reverse("volumes-bulk-confirm"), {"sealed": sealed}, follow=True)
-    assert "Make it again; nothing was changed." in text_of(page)
+    assert "Create a new preview. Nothing was changed." in text_of(page)
     assert not Job.objects.filter(volume=there.volume).exists()
 
 

@@ -53,7 +53,7 @@ def answer(client: Client, preview: Job) -> str:
 
 def test_each_row_says_how_many_steps_and_whether_they_can_be_taken_back(staff: Client) -> None:
     page = shown(staff, cached())
-    assert "2 steps, about" in page and "Another job can take it back." in page
+    assert "2 steps, about" in page and "Rollback: possible with a new job." in page
     assert "no way back" not in page
 
 
@@ -62,7 +62,7 @@ def test_each_row_marks_the_step_after_which_there_is_no_way_back(
 ) -> None:
     monkeypatch.setattr("storage.plan.cost.WITHOUT_RETURN", frozenset({"cache.detach"}))
     page = shown(staff, cached())
-    assert page.count("no way back from here") == 1 and "take it back" not in page
+    assert page.count("rollback not possible from here") == 1 and "Rollback: possible" not in page
 
 
 def test_the_commands_are_asked_of_the_host_by_a_preview_of_the_same_wish(staff: Client) -> None:

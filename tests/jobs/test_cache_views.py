@@ -191,5 +191,5 @@ def test_a_flush_shows_what_is_left_how_fast_it_falls_and_how_long_it_takes(
 
 def test_a_flush_that_stands_still_for_a_minute_raises_an_alarm(staff: Client) -> None:
     text = page(staff, "job", flushing(rate_bytes_s=0, stalled_s=60).key)
-    assert "Dirty data has not become less for 1 min" in text
+    assert "Dirty data has not decreased for 1 min" in text
     assert ", about" not in text

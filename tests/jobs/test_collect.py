@@ -189,7 +189,7 @@ def test_an_agent_older_than_the_panel_is_a_problem(agent: object) -> None:
     stamp = {"wall_ns": int(now.timestamp() * 1e9)}
     [problem] = refresh._seen(Reply(hello(agent=agent), stamp), now, now)
     assert (problem["code"], problem["severity"]) == ("agent_old", "warning")
-    assert "enrolment line" in problem["correction"]
+    assert "enrolment command" in problem["correction"]
 
 
 @pytest.mark.parametrize("agent", [VERSION, "10.0", f"{VERSION}.1"])

@@ -135,7 +135,7 @@ def test_what_a_broken_attempt_left_is_shown_until_a_job_works_on_the_volume(
     there.host.facts["lvs"].append(dataclasses.asdict(left))
     there.host.save()
     text = not_accepted(staff, volume)
-    assert "c-bbbbbbbbbbbbbbbb" in text and "Repair: preview" in text
+    assert "c-bbbbbbbbbbbbbbbb" in text and "Preview repair" in text
     job(there)
     assert page(staff, "volume-drift", volume.key).strip() == ""
 
@@ -148,7 +148,7 @@ def test_a_half_made_volume_is_finished_and_not_accepted(staff: Client) -> None:
     there.host.save()
     assert "Finish it" in not_accepted(staff, there.volume)
     text = staff.post(reverse("volume-drift-accept", args=[key])).content.decode()
-    assert "was never finished" in text
+    assert "is not finished" in text
 
 
 def test_repairing_previews_the_record(staff: Client) -> None:
@@ -187,7 +187,7 @@ def test_those_who_only_look_get_the_reason(client: Client) -> None:
     there = cached(mode="writeback")
     recorded(there)
     text = page(client, "volume-drift", there.volume.key)
-    assert "Needs the role operator." in text
+    assert "Requires the operator role." in text
     assert "<form" not in text
 
 

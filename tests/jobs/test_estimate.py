@@ -39,21 +39,21 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     assert "What it takes" in text
     assert "192 MiB" in text
     assert "2.0 GiB of 40 GiB free" in text
-    assert "yes, by another job" in text
+    assert "possible with a new job" in text
     assert "no way back" not in text
-    assert "LVM locks the group" not in text, "nobody else is there to wait"
+    assert "LVM locks the volume group" not in text, "nobody else is there to wait"
 
 
 def test_others_of_the_group_are_told_of(client: Client) -> None:
     there = scene(more_lvs=(make.lv("db1"), make.lv("db2", open_count=0)))
     text = page(client, preview(there, {"verb": "cache.attach"}))
     assert "2, 1 in use" in text
-    assert "LVM locks the group vg0" in text
+    assert "LVM locks the volume group vg0" in text
 
 
 @pytest.mark.parametrize(
     ("turns", "words"),
-    [((False, True), "until step 2 begins"), ((True, True), "none once it has begun")],
+    [((False, True), "possible until step 2"), ((True, True), "not possible after start")],
 )
 def test_the_point_of_no_return_is_named(
     client: Client, turns: tuple[bool, bool], words: str
@@ -61,7 +61,7 @@ def test_the_point_of_no_return_is_named(
     steps = [{"verb": "cache.set", "turns": turn} for turn in turns]
     text = page(client, preview(scene(), *steps))
     assert words in text
-    assert text.count("no way back from here") == 1
+    assert text.count("rollback not possible from here") == 1
 
 
 def test_a_running_job_estimates_nothing(client: Client) -> None:

@@ -136,7 +136,7 @@ def test_a_cancelled_job_undoes_what_it_did(
     before_sending(monkeypatch, "pool.create", lambda: cancel(asked, None))
     run(job)
     assert (job.state, agent.ran) == (State.CANCELLED, ["pool.create", "pool.remove"])
-    assert job.sentence == "Add cache: cancelled; what was done is undone."
+    assert job.sentence == "Add cache: cancelled; finished steps were undone."
 
 
 def test_a_job_past_the_point_of_no_return_cannot_be_cancelled(

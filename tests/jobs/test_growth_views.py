@@ -20,9 +20,9 @@ pytestmark = pytest.mark.django_db
 def test_a_larger_size_leads_to_a_preview(staff: Client) -> None:
     there = scene(make.lv())
     text = page(staff, "volume", there.volume.key)
-    assert "Extend: preview" in text and "Move to SSD: preview" in text
+    assert "Preview extension" in text and "Move to SSD" in text and "Preview move" in text
     assert "40 GiB" in text
-    assert "New size, in all" in page(staff, "volume-extend", there.volume.key)
+    assert "New size" in page(staff, "volume-extend", there.volume.key)
     found = preview_of(send(staff, "volume-extend", there.volume.key, size=12, unit="GiB"))
     assert found.dry_run and found.kind == Kind.EXTEND_VOLUME
     assert Wish.from_json(found.wish) == Wish(12 * GIB)
@@ -50,7 +50,7 @@ def test_a_volume_goes_to_ssd_without_its_cache(staff: Client) -> None:
 def test_a_volume_on_ssd_takes_no_cache_and_may_go_back(staff: Client) -> None:
     there = scene(make.lv(pvs=("md0",)))
     text = page(staff, "volume", there.volume.key)
-    assert "gains nothing from a cache" in text and "Move to HDD: preview" in text
+    assert "gains nothing from a cache" in text and "Move to slow disks" in text
     found = preview_of(send(staff, "volume-move", there.volume.key, tier="hdd"))
     assert Wish.from_json(found.wish) == Wish(8 * GIB)
     assert send(staff, "volume-move", there.volume.key, tier="ssd").status_code == 422

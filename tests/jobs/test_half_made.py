@@ -70,7 +70,7 @@ def test_a_volume_that_cannot_be_zeroed_is_brought_before_a_person(
 ) -> None:
     failing(fake_host, "blkdiscard")
     job = done(Kind.CREATE_VOLUME, volume, PLAIN)
-    left = f"vg0/v-{volume.key} (1 GiB) is there, not wholly zeroed yet."
+    left = f"vg0/v-{volume.key} (1 GiB) is there, not fully zeroed yet."
     assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "cmd_failed")
     assert job.error["residue"] == [left]
     assert "or mark it as resolved, and finish the volume" in job.error["correction"]
@@ -107,7 +107,7 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
     job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=PLAIN, actor=None)
     cancel_at(monkeypatch, "volume.create", job)
     run(job)
-    left = f"vg0/v-{volume.key} (1 GiB) is there, not wholly zeroed yet."
+    left = f"vg0/v-{volume.key} (1 GiB) is there, not fully zeroed yet."
     assert (job.state, job.explanation) == (
         State.CANCELLED,
         f"cancelled; left on the host: {left}",

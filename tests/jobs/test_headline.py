@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.headline import WORDS, detail, headline
+from jobs.headline import WORDS, cancel_effect, detail, headline, rollback
 from jobs.models import Job, Kind, State
 from storage.models import Volume
 
@@ -64,3 +64,23 @@ def test_the_detail_says_what_the_headline_does_not(job: Job, said: str) -> None
 def test_a_step_under_way_is_told_also_while_no_worker_looks_on() -> None:
     job = attach(State.WAITING, explanation="Detach the cache")
     assert detail(job, is_at_work=True) == "Detach the cache."
+
+
+def test_the_page_says_what_cancelling_does_to_finished_steps() -> None:
+    with_fallback = attach(State.RUNNING, fallback={"cache": None})
+    assert cancel_effect(with_fallback).endswith("and undoes the finished steps.")
+    assert cancel_effect(attach(State.RUNNING)).endswith("Finished steps are not undone.")
+
+
+@pytest.mark.parametrize(
+    ("turned", "is_possible", "words"),
+    [
+        (False, True, "possible"),
+        (False, False, "not possible"),
+        (True, False, "no longer possible"),
+    ],
+)
+def test_the_page_says_whether_a_rollback_is_possible(
+    turned: bool, is_possible: bool, words: str
+) -> None:
+    assert rollback(attach(State.RUNNING, turned=turned), is_possible=is_possible) == words

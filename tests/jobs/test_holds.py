@@ -75,7 +75,7 @@ def test_outside_its_window_a_job_waits_until_it_opens(job: Job, agent: TaggingA
     holds.set_window(job.host, start, close)
     run(job)
     assert (job.state, agent.runs) == (State.WAITING, 0)
-    assert f"Waits for the change window of {job.host.name}" in job.sentence
+    assert f"Waiting for the change window of {job.host.name}" in job.sentence
     assert job.not_before is not None
     assert timedelta(minutes=118) < job.not_before - now < timedelta(minutes=121)
 
@@ -87,7 +87,7 @@ def test_the_global_stop_holds_everything_and_names_who_stopped_it(
     holds.stop_all(None, "too late")
     run(job)
     assert (job.state, agent.runs) == (State.WAITING, 0)
-    assert "All jobs are stopped by admin@example.org: power work" in job.sentence
+    assert "All jobs are paused by admin@example.org: power work" in job.sentence
     holds.let_go_on()
     assert run(job).state == State.SUCCEEDED
 
@@ -153,12 +153,12 @@ def test_the_stop_is_said_on_every_page_until_jobs_go_on(admin: Client) -> None:
     assert Halt.objects.get().reason == "power work"
     for name in ("hosts", "volumes", "jobs"):
         assert (
-            "All jobs are stopped by admin@example.org: power work"
+            "All jobs are paused by admin@example.org: power work"
             in admin.get(reverse(name)).content.decode()
         )
     admin.post(reverse("jobs-go-on"))
     assert not Halt.objects.exists()
-    assert "All jobs are stopped" not in admin.get(reverse("jobs")).content.decode()
+    assert "All jobs are paused" not in admin.get(reverse("jobs")).content.decode()
 
 
 @pytest.mark.parametrize(("given", "kept"), [("x" * 201, "x" * 200), ("a\0b", "")])

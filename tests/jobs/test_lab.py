@@ -48,7 +48,7 @@ def machine(lab_world: LabWorld) -> Iterator[Lab]:
 
 @pytest.fixture
 def paste(machine: Lab, live_server: LiveServer, settings: Settings) -> Callable[[], str]:
-    """Print the enrolment line, run it on the host as root, return what it says."""
+    """Print the enrolment command, run it on the host as root, return what it says."""
     settings.ALLOWED_HOSTS = ["*"]
     settings.TIERCEL_SAMPLE_SECONDS = 10
     port = live_server.url.rsplit(":", 1)[1]

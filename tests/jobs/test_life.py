@@ -215,12 +215,12 @@ def test_a_volume_in_its_window_is_not_destroyed_and_the_page_says_until_when(
 def test_an_operator_destroys_nothing_not_even_by_anothers_preview(client: Client) -> None:
     there = off()
     client.force_login(make.staff_user(staff_role="operator"))
-    assert "Needs the role admin" in page(client, there)
+    assert "Requires the admin role" in page(client, there)
     preview = job(there, kind=Kind.DESTROY_VOLUME, dry_run=True)
     step(preview, verb="volume.destroy")
     end(preview)
     shown = client.get(reverse("job", args=[preview.key])).content.decode()
-    assert "Needs the role admin" in shown
+    assert "Requires the admin role" in shown
     assert client.post(reverse("cache-apply", args=[preview.key])).status_code == 403
     assert not Job.objects.filter(dry_run=False).exists()
 

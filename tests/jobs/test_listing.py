@@ -100,7 +100,7 @@ def test_what_was_typed_comes_back_as_text(client: Client, person: User) -> None
     client.force_login(person)
     text = client.get(reverse("jobs"), {"host": HOSTILE}).content.decode()
     assert HOSTILE not in text
-    assert "No job matches" in text
+    assert "No jobs match" in text
 
 
 def test_the_list_renews_itself_while_something_on_it_is_not_over(

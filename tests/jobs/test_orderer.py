@@ -119,8 +119,8 @@ def test_a_cancelled_job_undoes_on_the_word_of_who_cancelled_it(
     assert (job.state, agent.ran) == (State.CANCELLED, ["pool.create", "pool.remove"])
     # What was sent before she was overruled stays hers.
     assert trail(job) == pair("pool.create", ADAS) + pair("pool.remove", BOBS)
-    assert job.explanation == "cancelled by bob@example.org; what was done is undone"
-    assert lines(job)[0] == "Cancel asked by bob@example.org."
+    assert job.explanation == "cancelled by bob@example.org; finished steps were undone"
+    assert lines(job)[0] == "Cancellation requested by bob@example.org."
     assert askers(job) == ADAS
 
 
@@ -153,7 +153,7 @@ def test_who_cancels_a_cancelled_job_changes_nothing(bob: AbstractBaseUser) -> N
     assert not cancel(waiting, Asker(make.staff_user("eve@example.org"), None))
     waiting.refresh_from_db()
     assert waiting.last_actor == bob
-    assert lines(waiting) == ["Cancel asked by bob@example.org."]
+    assert lines(waiting) == ["Cancellation requested by bob@example.org."]
 
 
 def test_what_tiercel_cancels_itself_keeps_whom_it_has(bob: AbstractBaseUser) -> None:

@@ -106,7 +106,7 @@ def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(
     cache = agent.lv.cache
     assert cache is not None
     assert (cache.policy, cache.migration_threshold_sectors) == ("smq", THRESHOLD)
-    assert job.line_set.filter(text="Pace raised by bob@example.org.").count() == 1
+    assert job.line_set.filter(text="Speed raised by bob@example.org.").count() == 1
     flushes = AuditEntry.objects.filter(job_key=job.key, verb="cache.flush")
     assert [(each.phase, each.actor, each.address) for each in flushes] == [
         ("intent", "", None),
@@ -150,7 +150,7 @@ def test_an_operator_raises_the_pace_on_the_jobs_page(job: Job, client: Client) 
     assert Wish.from_json(job.wish).pace_sectors == 4 * THRESHOLD
     job.step_set.update(state=StepState.DONE)
     said = client.post(url, follow=True).content.decode()
-    assert "Nothing runs here whose pace could be raised." in said
+    assert "No running step of this job can be made faster." in said
 
 
 def test_a_flush_that_has_ended_counts_however_dirty_the_cache_is_again(job: Job) -> None:

@@ -111,7 +111,7 @@ def test_a_host_that_is_not_trusted_gets_no_job(state: str, code: str) -> None:
 
 
 def test_a_volume_that_lies_nowhere_gets_no_job() -> None:
-    with pytest.raises(Refused, match="lies on no host"):
+    with pytest.raises(Refused, match="is not on any host"):
         ask(make.volume())
 
 

@@ -68,7 +68,7 @@ def test_a_volume_that_is_gone_is_said_to_be_gone() -> None:
 @pytest.mark.parametrize(
     ("tag", "state"),
     [
-        ({"zeroing": True}, ", not wholly zeroed yet"),
+        ({"zeroing": True}, ", not fully zeroed yet"),
         ({"unformatted": True}, ", not formatted yet"),
     ],
 )

@@ -200,5 +200,5 @@ def test_an_unknown_format_is_refused(staff: Client) -> None:
 
 
 def test_an_empty_trail_says_what_will_be_there(staff: Client) -> None:
-    assert "Nothing was sent to a host yet" in page(staff)
+    assert "No operations yet" in page(staff)
     assert "Nothing matches" in page(staff, host="nowhere")

@@ -105,13 +105,13 @@ def test_a_demand_for_a_one_time_code_shows_the_block_to_add(sshd: Make, auth: s
     ("stderr", "error", "text"),
     [
         ("sudo: sorry, you must have a tty to run sudo\n", SudoTty, "Defaults:tiercel !requiretty"),
-        ("sudo: a password is required\n", SudoRefused, "enrolment line"),
+        ("sudo: a password is required\n", SudoRefused, "enrolment command"),
         (
             "sudo: /usr/lib/tiercel/agent.pyz: command not found\n",
             AgentMissing,
             "installs /usr/lib",
         ),
-        ("sh: 1: sudo: not found\n", AgentMissing, "enrolment line"),
+        ("sh: 1: sudo: not found\n", AgentMissing, "enrolment command"),
     ],
 )
 def test_what_sudo_says_becomes_a_correction(

@@ -47,7 +47,7 @@ def test_a_second_job_waits_for_the_volume_group_and_says_for_whom(
     for _ in range(5):
         run(job)
         assert (job.state, agent.ran) == (State.WAITING, [])
-        assert job.explanation == f"Waits for {first} ({first.key}), which changes vg0 now"
+        assert job.explanation == f"Waiting for vg0 ({first} ({first.key}) is changing it)"
     Step.objects.filter(job=first).update(state=StepState.DONE)
     run(job)
     assert (job.state, job.step_set.count()) == (State.SUCCEEDED, 2)

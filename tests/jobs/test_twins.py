@@ -189,7 +189,7 @@ def test_the_page_says_that_another_machine_answers(
     client.force_login(make.staff_user())
     page = client.get(reverse("host", args=[enrolled.key])).content.decode()
     assert "f" * 32 in page and "another SSH key" not in page
-    assert "new enrolment line" in page
+    assert "new enrolment command" in page
 
 
 @pytest.mark.parametrize("allowed", [False, None, "yes"])

@@ -243,7 +243,7 @@ def test_a_customer_is_chosen_or_named_but_not_both(staff: Client) -> None:
 
 def test_only_groups_that_root_allowed_are_offered(staff: Client) -> None:
     scene(vgs=(make.vg(allowed=False),))
-    assert "No host lets Tiercel make volumes" in page(staff, "volume-new")
+    assert "No host allows Tiercel to create volumes" in page(staff, "volume-new")
 
 
 def test_a_volume_that_was_only_previewed_can_be_discarded(staff: Client) -> None:

@@ -44,7 +44,7 @@ def test_jobs_are_invisible_to_people_who_are_not_staff(client: Client) -> None:
 def test_the_list_hides_previews_unless_asked(staff: Client) -> None:
     there = scene()
     job(there, dry_run=True)
-    assert "No job yet" in page(staff, "jobs")
+    assert "No jobs yet" in page(staff, "jobs")
     assert "(preview)" in page(staff, "jobs", previews="1")
 
 
@@ -126,7 +126,7 @@ def test_a_long_output_starts_with_its_end(staff: Client) -> None:
     there = job(scene())
     Line.objects.bulk_create(Line(job=there, n=n, text=f"line {n}.") for n in range(1, 701))
     text = page(staff, "job", there.key)
-    assert '<span class="num">200</span> are left out' in text
+    assert '<span class="num">200</span> are not shown' in text
     assert "line 200." not in text
     assert "line 700." in text
 
@@ -150,7 +150,7 @@ def test_a_job_that_waits_for_its_turn_leads_to_the_job_that_has_it(staff: Clien
     step(holder, state="running", op_id=OP_ID, vg_uuid=make.VG_UUID, holds_vg=True)
     waiting = job(there, state=State.WAITING)
     text = page(staff, "job", waiting.key)
-    assert "Waits for its turn" in text
+    assert "Waiting for another job that is changing the volume group" in text
     assert reverse("job", args=[holder.key]) in text
 
 
@@ -158,8 +158,11 @@ def test_a_job_that_needs_a_person_says_what_it_keeps_from_others(staff: Client)
     stuck = job(scene(), state=State.NEEDS_ATTENTION, error={"code": "x", "message": "cut"})
     step(stuck, state="running", op_id=OP_ID, args={"vg": "vg0"}, holds_vg=True)
     text = page(staff, "job", stuck.key)
-    assert "none may change the volume group vg0: “Attach the cache” may still run there" in text
-    assert "without a look at the host; what became of “Attach the cache” stays unknown" in text
+    assert (
+        "No job may change the volume group vg0 either: “Attach the cache” may still be running "
+        "there."
+    ) in text
+    assert "without checking the host. The result of “Attach the cache” stays unknown." in text
 
 
 def test_a_job_says_what_was_changed_and_by_which_command(staff: Client) -> None:
@@ -169,7 +172,7 @@ def test_a_job_says_what_was_changed_and_by_which_command(staff: Client) -> None
     end(there, State.FAILED, error={"code": "x", "message": "no", "correction": "yes"})
     text = page(staff, "job", there.key)
     assert "Failed to attach a cache to web12 disk" in text
-    assert "1 step failed half-way." in text
+    assert "1 step failed." in text
     assert '<span class="command-rc command-bad">  # exit 5</span>' in text
 
 

@@ -37,7 +37,7 @@ def test_a_step_that_the_host_works_on_is_no_wait() -> None:
 @pytest.mark.parametrize(
     ("silent_seconds", "until", "said"),
     [
-        (20, LEASE - timedelta(seconds=20), "if it does not come back, another one goes on"),
+        (20, LEASE - timedelta(seconds=20), "If it stays silent, another worker takes over"),
         (90, None, "as soon as another worker is free"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_job_for_later_says_when() -> None:
     assert (found.what, found.until) == ("later", later)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(5, "Waits for a free worker."), (60, "doctor")])
+@pytest.mark.parametrize(("seconds", "said"), [(5, "Waiting for a free worker."), (60, "doctor")])
 def test_a_job_that_no_worker_takes_says_what_to_look_at(seconds: int, said: str) -> None:
     found = wait(waiting(state=State.QUEUED, created_at=NOW - timedelta(seconds=seconds)))
     assert found is not None
@@ -76,7 +76,7 @@ def test_the_stop_goes_before_everything_else() -> None:
     found = wait(job, halt=Halt(reason="power work"), holder=waiting())
     assert found is not None
     assert (found.what, found.holder) == ("stop", None)
-    assert "All jobs are stopped: power work." in found.sentence
+    assert "All jobs are paused: power work." in found.sentence
 
 
 def test_a_maintenance_is_named_with_its_reason() -> None:
@@ -101,7 +101,7 @@ def test_a_silent_host_is_told_with_the_tries(sent: bool, locked: bool) -> None:
     found = wait(job, has_running_step=sent)
     assert found is not None
     assert (found.what, found.until) == ("host", job.not_before)
-    assert "asked 3 times in vain" in found.sentence
+    assert "no answer to 3 attempts" in found.sentence
     assert ("stays locked" in found.sentence) == locked
 
 
@@ -115,4 +115,4 @@ def test_a_turn_of_another_job_leads_to_it() -> None:
 def test_whatever_else_is_told_in_the_runners_words() -> None:
     found = wait(waiting(explanation="vgcfgbackup holds vg0"))
     assert found is not None
-    assert found.sentence == "vgcfgbackup holds vg0. It is tried again by itself."
+    assert found.sentence == "vgcfgbackup holds vg0. Tiercel retries automatically."

@@ -50,7 +50,7 @@ def test_the_point_of_no_return_is_marked_in_the_page_as_on_the_jobs_own(staff: 
     step(running, turns=True)
     own = staff.get(reverse("job", args=[running.key])).content.decode()
     for text in (work(staff, there).content.decode(), own):
-        assert text.count("no way back from here") == 1
+        assert text.count("rollback not possible from here") == 1
 
 
 def test_a_preview_shows_commands_changes_and_the_button(staff: Client) -> None:

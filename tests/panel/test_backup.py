@@ -129,7 +129,7 @@ def test_a_restored_panel_is_stopped_and_is_another_one(
     assert len(rows(there, "app", "SELECT reason FROM jobs_halt")) == 1
     done = manage(there, "after_restore")
     assert done.returncode == 0, done.stderr
-    assert "Jobs that wait for a person: 1." in done.stdout
+    assert "Jobs that need a decision: 1." in done.stdout
     assert rows(there, "app", "SELECT state, error->>'code' FROM jobs_job") == [
         ("needs_attention", "restored")
     ]

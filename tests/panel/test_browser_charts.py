@@ -171,7 +171,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     page.clock.install()
     with page.expect_response("**/series?range=15m"):
         page.goto(served + reverse("volume", args=[there.volume.key]))
-    page.get_by_text("The first point comes in about 20 s").wait_for()
+    page.get_by_text("The first data point appears in about 20 s").wait_for()
     # What else asks again and again would time out: this clock runs ahead of the network.
     page.locator("[hx-trigger*=every]").evaluate_all("polled => polled.map(each => each.remove())")
     start = timezone.now() - timedelta(seconds=20)
@@ -180,7 +180,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
         take(there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
     page.clock.run_for(10_000)
     page.locator("[data-charts-panels]").wait_for()
-    assert page.get_by_text("100 reads and 0 writes a second on average").is_visible()
+    assert page.get_by_text("100 read IOPS and 0 write IOPS").is_visible()
     assert not page.get_by_text("The first point comes").is_visible()
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
     asked: list[str] = []

@@ -26,11 +26,11 @@ def test_a_retired_volume_is_destroyed_by_its_typed_label(browser: Browser, serv
     page.get_by_role("link", name="Destroy the volume").click()
     assert page.evaluate(WIDE) == []
     page.get_by_label("Label of the volume").fill("something else")
-    page.get_by_role("button", name="Destroy: preview").click()
-    page.get_by_text("This is not the label of the volume.").wait_for()
+    page.get_by_role("button", name="Preview destruction").click()
+    page.get_by_text("The label does not match.").wait_for()
     assert page.evaluate(WIDE) == []
     page.get_by_label("Label of the volume").fill(LONG)
-    page.get_by_role("button", name="Destroy: preview").click()
+    page.get_by_role("button", name="Preview destruction").click()
     page.wait_for_url(f"{served}/jobs/*/")
     assert Job.objects.get().kind == "destroy-volume"
     # A refused form is answered with 422, which the browser notes as an error.

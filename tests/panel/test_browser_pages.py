@@ -74,8 +74,8 @@ def test_a_hosts_page_renews_itself_until_it_is_read(browser: Browser, served: s
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("host", args=[there.host.key]))
     came_later = page.get_by_text("Who keeps the slow disks busy")
-    page.get_by_role("button", name="Read it again").click()
-    page.get_by_text("is being read").wait_for()
+    page.get_by_role("button", name="Refresh").click()
+    page.get_by_text("Refreshing").wait_for()
     expect(came_later).to_have_count(0)
     with page.expect_response("**?asked=*"):
         pass
@@ -84,7 +84,7 @@ def test_a_hosts_page_renews_itself_until_it_is_read(browser: Browser, served: s
     with page.expect_response("**/advice/card"):
         page.get_by_text("may be changed").wait_for()
     assert came_later.count() == 0
-    assert page.get_by_text("is being read").count() == 0
+    assert page.get_by_text("Refreshing").count() == 0
     assert page.locator("#main").count() == 1
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -36,7 +36,7 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     page.keyboard.press("ArrowDown")
     reach(page, page.get_by_role("button", name="Preview", exact=True))
     page.keyboard.press("Enter")
-    expect(page.locator("#work")).to_contain_text("The host is asked what it would run")
+    expect(page.locator("#work")).to_contain_text("Asking the host for the exact commands")
     preview = Job.objects.get(dry_run=True)
     assert preview.wish["cache"]["mode"] == "writeback"
     assert f"job={preview.key}" in page.url
@@ -46,7 +46,7 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     expect(page.locator("#work pre")).to_have_text("lvconvert -y --type cache vg0/web12")
     reach(page, page.get_by_role("button", name="Confirm and run"), "Shift+Tab")
     page.keyboard.press("Space")
-    expect(page.locator("#work")).to_contain_text("It goes on without this page")
+    expect(page.locator("#work")).to_contain_text("Runs in the background")
     job = Job.objects.get(dry_run=False)
     assert job.wish == preview.wish
     step(job, state="done", op_id="00000000-0000-4000-8000-000000000001")
@@ -82,7 +82,7 @@ def test_a_preview_is_shown_although_the_page_asked_for_news_just_before(
     for route in (*asked, *posted):
         route.continue_()
         page.wait_for_timeout(1_000)
-    expect(page.locator("#work")).to_contain_text("The host is asked what it would run")
+    expect(page.locator("#work")).to_contain_text("Asking the host for the exact commands")
     assert complaints == []
     context.close()
 

@@ -147,10 +147,10 @@ def test_the_times_before_and_after_a_job_are_compared_and_shaded(
     page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range=1h")
     page.get_by_label("Job", exact=True).select_option(job.key)
     page.wait_for_url("**compare=**")
-    page.get_by_label("Time on each side").select_option("5m")
+    page.get_by_label("Period on each side").select_option("5m")
     page.wait_for_url("**length=5m**")
-    expect(page.locator(".compare-table").get_by_text("A read takes")).to_be_visible()
-    page.get_by_role("link", name="Show both times on the charts").click()
+    expect(page.locator(".compare-table").get_by_text("Read time")).to_be_visible()
+    page.get_by_role("link", name="Show both periods on the charts").click()
     page.wait_for_url("**from=**")
     page.locator(".compare-table").wait_for()
     page.locator("[data-charts-panels]").wait_for()
@@ -172,6 +172,6 @@ def test_a_finger_zooms_by_buttons_that_it_can_hit(browser: Browser, served: str
     for button in page.locator(".charts-tools .btn:visible").all():
         box = button.bounding_box()
         assert box is not None and min(box["width"], box["height"]) >= FINGER
-    expect(page.get_by_text("The buttons above the charts zoom.")).to_be_visible()
+    expect(page.get_by_text("Use the buttons above the charts to zoom.")).to_be_visible()
     assert complaints == []
     context.close()

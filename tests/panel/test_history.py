@@ -110,6 +110,6 @@ def test_the_pages_show_the_history_and_escape_it(ada: Client) -> None:
         there.host.save()
     for name, key in (("volume", there.volume.key), ("host", there.host.key)):
         text = ada.get(reverse(name, args=[key])).content.decode()
-        assert "Changes of the record" in text
+        assert ">History<" in text
         assert "→" in text
         assert HOSTILE not in text

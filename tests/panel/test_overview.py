@@ -164,7 +164,7 @@ def test_a_preview_that_failed_is_not_listed(admin: User) -> None:
 def test_the_global_stop_is_listed_with_its_reason(admin: User) -> None:
     scene()
     holds.stop_all(admin.pk, "new kernel")
-    assert told(admin) == [f"All jobs are stopped by {admin}: new kernel"]
+    assert told(admin) == [f"All jobs are paused by {admin}: new kernel"]
 
 
 # The strip

@@ -87,7 +87,7 @@ def test_an_empty_state_says_what_to_do_next() -> None:
 
 def test_a_sparkline_is_read_out_with_its_label() -> None:
     html = part("spark", spark=spark([1.0, 2.0, None, 2.0]), label="Hits")
-    assert 'aria-label="Hits: from 1 to 2, last 2, 1 of 4 figures missing"' in html
+    assert 'aria-label="Hits: from 1 to 2, last 2, 1 of 4 data points missing"' in html
     assert html.count("<polyline") == 1
     assert html.count("<circle") == 1
 

@@ -102,7 +102,7 @@ def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
     assert (raised.who, given.is_creation) == ("ada@example.org", True)
     assert raised.changes == (Change("cap charge minor", "500", "90000"),)
     text = page(client, acme)
-    assert "Changes of the record" in text
+    assert ">History<" in text
     assert "cap charge minor: 500 → 90000" in text
     assert "suspended at: -" in text
 

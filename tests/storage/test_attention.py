@@ -47,7 +47,7 @@ def test_of_a_host_that_does_not_answer_no_figures_are_expected(fields: dict[str
 
 def test_it_is_told_with_its_age_and_where_to_look() -> None:
     (problem,) = problems_of(host(), NOON, unsampled=HOUR_AGO)
-    assert problem.message == "Answers, but has sent no figures for 1 h 0 min."
+    assert problem.message == "The host answers, but has sent no samples for 1 h 0 min."
     assert (problem.code, problem.since) == ("unsampled", HOUR_AGO)
     assert "collector" in problem.correction
 

@@ -19,7 +19,7 @@ from tests.storage.test_difference import CACHED, DEVICE, KEY, POOL, READY, bcac
 OTHER = "bbbbbbbbbbbbbbbb"
 ROOM = make.lv(f"x-{KEY}", tags=make.tags(KEY, made="room"), size_bytes=4 * GIB)
 HELD = make.lv(f"w-{KEY}", tags=make.tags(KEY, made="left"), size_bytes=4 * GIB)
-TOLD = "never told that the volume has grown"
+TOLD = "does not know that the volume has grown"
 
 
 def pool(

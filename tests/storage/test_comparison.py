@@ -26,15 +26,15 @@ def rows(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Compared]:
 
 def test_a_shorter_time_is_better_and_a_longer_one_worse() -> None:
     found = rows({"read_ms": 6.0, "write_ms": 2.0}, {"read_ms": 0.5, "write_ms": 3.0})
-    assert found["A read takes"] == Compared(
-        "A read takes", "6.00 ms", "0.50 ms", "12 times faster", "better"
+    assert found["Read time"] == Compared(
+        "Read time", "6.00 ms", "0.50 ms", "12 times faster", "better"
     )
-    assert found["A write takes"].difference == "1.50 times slower"
-    assert found["A write takes"].verdict == "worse"
+    assert found["Write time"].difference == "1.50 times slower"
+    assert found["Write time"].verdict == "worse"
 
 
 def test_how_much_was_read_is_the_guests_doing_and_has_no_verdict() -> None:
-    found = rows({"read_iops": 100.0}, {"read_iops": 320.0})["Reads a second"]
+    found = rows({"read_iops": 100.0}, {"read_iops": 320.0})["Read IOPS"]
     assert (found.difference, found.verdict) == ("3.2 times more", "")
 
 
@@ -54,7 +54,7 @@ def test_hit_rates_differ_by_points() -> None:
 def test_what_is_unknown_or_zero_has_no_difference(
     before: float | None, after: float | None
 ) -> None:
-    assert rows({"read_ms": before}, {"read_ms": after})["A read takes"].difference == ""
+    assert rows({"read_ms": before}, {"read_ms": after})["Read time"].difference == ""
 
 
 def test_figures_that_neither_side_knows_are_left_out() -> None:

@@ -57,7 +57,7 @@ def test_a_disk_of_nobody_is_not_used() -> None:
             "failed in its array",
         ),
         ({"pvs": (make.pv("sda", missing=True),)}, "error", "missing for LVM"),
-        ({"pvs": (make.pv("sda", duplicate=True),)}, "error", "seen twice by LVM"),
+        ({"pvs": (make.pv("sda", duplicate=True),)}, "error", "duplicate (seen twice by LVM)"),
         ({"disk": make.disk("sda", read_only=True)}, "error", "read-only"),
         (
             {"arrays": (make.array(members=(ArrayMember("sda", "want_replacement"),)),)},

@@ -109,7 +109,7 @@ def test_a_person_says_that_missing_volumes_are_gone_for_good(staff: Client) -> 
     there = shrunken(5, 2)
     response = staff.post(reverse("host-missing", args=[there.host.key]), follow=True)
     text = response.content.decode()
-    assert "3 volumes taken off" in text
+    assert "3 volumes removed from" in text
     assert "missing since" not in text
     assert Placement.objects.filter(host=there.host, until=None).count() == 2
     assert Volume.objects.count() == 5
@@ -120,7 +120,7 @@ def test_a_missing_volume_that_a_job_holds_stays_on_the_list(staff: Client) -> N
     there = shrunken(5, 2)
     job(there)
     text = staff.post(reverse("host-missing", args=[there.host.key]), follow=True).content.decode()
-    assert "2 volumes taken off" in text
+    assert "2 volumes removed from" in text
     assert there.volume.placed is not None
 
 

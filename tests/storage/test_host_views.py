@@ -145,7 +145,7 @@ def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Clien
     there = scene(host={"problems": [hint], "hello_at": timezone.now()})
     text = page(staff, there.host)
     preflight = section(text, "preflight")
-    assert "No problem found" in preflight
+    assert "No problems found" in preflight
     assert "A hint." in preflight
     assert 'aria-labelledby="problems"' not in text
 
@@ -164,7 +164,7 @@ def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> No
 
 def test_a_host_without_an_inventory_has_a_page(staff: Client) -> None:
     text = page(staff, make.host())
-    assert "The first inventory is on its way" in text
+    assert "Waiting for the first inventory" in text
     assert "Enrolment and host key" in text
 
 
@@ -173,7 +173,7 @@ def test_only_an_admin_makes_a_new_line(client: Client) -> None:
     client.force_login(make.staff_user(staff_role="operator"))
     identity = section(page(client, there.host), "identity")
     assert "disabled" in identity
-    assert "Needs the role admin." in identity
+    assert "Requires the admin role." in identity
     client.force_login(make.staff_user())
     assert "disabled" not in section(page(client, there.host), "identity")
 
@@ -188,4 +188,4 @@ def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sampl
     text = page(staff, host, "host-now")
     assert "is-stale" in text
     assert "2 h 0 min ago" in text
-    assert "sent no figures for 2 h" in section(page(staff, host), "problems")
+    assert "sent no samples for 2 h" in section(page(staff, host), "problems")

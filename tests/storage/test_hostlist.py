@@ -47,7 +47,7 @@ def test_a_host_is_found_by_a_part_of_its_name_or_address(staff: Client) -> None
         page = listed(staff, q=text)
         assert ">well</a>" in page
         assert ">quiet</a>" not in page
-    assert "No host fits" in listed(staff, q="zzz")
+    assert "No matching hosts" in listed(staff, q="zzz")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_retired_volume_is_not_there_to_be_adopted() -> None:
 
 def test_a_preview_says_that_the_volume_is_switched_off() -> None:
     (change,) = changes(Wish(GIB), Wish(GIB, life="retired"))
-    assert (change.what, change.after) == ("State", "switched off, can be restored")
+    assert (change.what, change.after) == ("State", "inactive, can be restored")
     (change,) = changes(Wish(GIB, life="retired"), Wish(GIB, life="gone"))
     assert "for good" in change.after
 

@@ -45,17 +45,17 @@ def test_it_is_taken_from_one_customer_before_another_gets_it() -> None:
     volume, acme, zebra = make.volume(), make.customer("Acme"), make.customer("Zebra")
     give(volume, acme, NOON)
     assert said(volume, zebra) == "It is Acme's."
-    assert said(volume, acme) == "It is theirs already."
+    assert said(volume, acme) == "The volume already belongs to this customer."
     take(volume)
     assert said(volume, zebra) == ""
-    assert said(volume, None) == "It is nobody's already."
+    assert said(volume, None) == "The volume has no customer."
 
 
 def test_while_a_job_changes_it_it_stays_whose_it_is() -> None:
     volume, acme = make.volume(), make.customer("Acme")
-    assert said(volume, acme, is_busy=True) == "A job changes it."
+    assert said(volume, acme, is_busy=True) == "A job is changing the volume."
     give(volume, acme, NOON)
-    assert said(volume, None, is_busy=True) == "A job changes it."
+    assert said(volume, None, is_busy=True) == "A job is changing the volume."
 
 
 def test_it_is_another_customers_past_that_counts_and_not_ones_own() -> None:

@@ -143,8 +143,8 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
     text = page(staff, sampled().volume)
-    assert "200 reads and 0 writes a second on average. A read took 0.50 ms." in text
-    assert "90.0 % of the reads were served from SSD. The figures cover 1 min 0 s." in text
+    assert "200 read IOPS and 0 write IOPS. Average read time 0.50 ms." in text
+    assert "Read hit rate: 90.0 %. Based on 1 min 0 s of data." in text
     assert '<td class="num text-end">90.0 %</td>' in text
     assert '<td class="num text-end">800 KiB/s</td>' in text
     assert '<td class="num text-end">4 MiB</td>' in text
@@ -160,14 +160,14 @@ def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
 
 def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
     text = page(staff, scene().volume)
-    assert "The first point comes in about 20 s" in text
+    assert "The first data point appears in about 20 s" in text
     assert "<table class" not in text[text.index('id="charts"') : text.index("chart.umd")]
 
 
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert "No figures in this time (last 1 h)." in text
+    assert "No data in this period (last 1 h)." in text
     assert "The first point comes" not in text
     assert "200 reads" in page(staff, volume, range="6h")
 
@@ -184,7 +184,7 @@ def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
         request = rf.get("/")
         request.user = person
         text = render_to_string("storage/_charts.html", chart_context(volume, request))
-        assert ("Reads served from SSD" in text) is told
+        assert ("Reads from SSD" in text) is told
         assert ("Cache contents" in text) is not told
         assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told
 

@@ -265,7 +265,7 @@ def test_a_bcache_in_no_group_tells_who_uses_it_and_whether_it_waits() -> None:
     )
     first, second = stack_of(facts).loose
     assert names(first) == [["sdb"], ["bcache on sdb"]]
-    assert first[-1][0].trouble == "does not run: its cache is missing"
+    assert first[-1][0].trouble == "is stopped: its cache is missing"
     assert names(second) == [["sda"], ["md0"], ["bcache1"]]
     assert second[-1][0].detail == "bcache, no cache, used by web12 · vdb"
 
@@ -274,4 +274,4 @@ def test_what_such_a_bcache_has_not_written_back_is_on_the_page() -> None:
     backing = BareBacking("sdb", "bcache0", None, "writeback", "dirty", 3 << 20, ())
     (chain,) = stack_of(make.facts(backings=(backing,), pvs=())).loose
     page = render_to_string("storage/_stack_chain.html", {"chain": chain})
-    assert "bcache0" in page and "3 MiB not written back yet" in page
+    assert "bcache0" in page and "3 MiB dirty" in page

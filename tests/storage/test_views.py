@@ -192,7 +192,7 @@ def test_old_figures_are_marked(staff: Client) -> None:
 
 
 def test_a_volume_that_was_never_sampled_says_so(staff: Client) -> None:
-    assert "No figures yet" in page(staff, "volume", scene().volume.key)
+    assert "No data yet" in page(staff, "volume", scene().volume.key)
 
 
 def test_a_bcache_volume_says_that_it_has_no_percentiles(staff: Client) -> None:
@@ -212,7 +212,7 @@ def test_a_plain_volume_is_offered_lvmcache_and_a_bcache_ready_one_bcache(staff:
 def test_a_volume_with_a_cache_shows_it_and_offers_to_change_or_remove_it(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", used_bytes=1024**3)))
     text = page(staff, "volume", there.volume.key)
-    assert '<dt>Of the volume</dt><dd><span class="num">25.0 %</span>' in text
+    assert '<dt>Share of the volume</dt><dd><span class="num">25.0 %</span>' in text
     assert "Change the mode" in text
     assert reverse("cache-remove", args=[there.volume.key]) in text
 
@@ -235,7 +235,7 @@ def test_writeback_on_a_degraded_array_is_disabled_with_its_reason(staff: Client
         ({"vgs": (make.vg(allowed=False),)}, "agent.pyz allow-vg vg0"),
         ({"pvs": (make.pv(),)}, "has no SSD"),
         ({"pvs": (make.pv(), make.fast_pv(free_bytes=0))}, "Choose a smaller cache or free SSD"),
-        ({"vgs": (make.vg(missing_pv_count=1),)}, "misses 1 of its physical volumes"),
+        ({"vgs": (make.vg(missing_pv_count=1),)}, "has 1 missing physical volume"),
     ],
 )
 def test_a_cache_that_cannot_be_had_says_why(
@@ -264,7 +264,7 @@ def test_a_cache_larger_than_its_volume_says_so(staff: Client) -> None:
 def test_a_volume_gone_from_its_host_keeps_its_page(staff: Client) -> None:
     there = scene()
     apply_facts(there.host, make.inventory(make.facts()), timezone.now())
-    assert "not on the host now" in page(staff, "volume", there.volume.key)
+    assert "missing on the host" in page(staff, "volume", there.volume.key)
     assert "missing on the host" in page(staff, "volumes")
 
 
@@ -282,7 +282,7 @@ def test_volumes_are_found_by_label_customer_and_host(staff: Client) -> None:
     for text in ("MAIL", "lindqvist", there.host.name, there.lv.name):
         found = staff.get(reverse("volumes"), {"q": text}).content.decode()
         assert "mail store" in found
-    assert "No volume matches" in staff.get(reverse("volumes"), {"q": "zzz"}).content.decode()
+    assert "No volumes match" in staff.get(reverse("volumes"), {"q": "zzz"}).content.decode()
 
 
 def test_a_host_that_has_been_quiet_for_less_than_three_rounds_is_active(staff: Client) -> None:
@@ -301,7 +301,7 @@ def test_correction_lines_keep_their_indentation(staff: Client) -> None:
 def test_want_of_ssd_room_does_not_keep_a_found_volume_from_being_managed(staff: Client) -> None:
     pvs = (make.pv(), make.fast_pv(free_bytes=0))
     there = scene(pvs=pvs, managed=False)
-    assert "Manage this volume: preview" in page(staff, "volume", there.volume.key)
+    assert "Preview management" in page(staff, "volume", there.volume.key)
 
 
 def test_an_inventory_is_read_once_for_all_volumes_of_its_host() -> None:

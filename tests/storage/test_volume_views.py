@@ -49,8 +49,8 @@ def test_the_card_says_how_warm_the_cache_is_and_why(staff: Client) -> None:
     there = sampled()
     for name in ("volume", "volume-cache", "volume-cache-state"):
         text = part(staff, name, there)
-        assert "512 MiB of 2 GiB are filled" in text, name
-        assert "90 % of the reads hit" in text, name
+        assert "512 MiB of 2 GiB used" in text, name
+        assert "read hit rate 90 %" in text, name
 
 
 CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>', re.DOTALL)
@@ -110,7 +110,7 @@ def test_a_person_who_may_only_look_sees_disabled_buttons_with_the_reason(client
     client.force_login(make.staff_user(staff_role="read_only"))
     text = part(client, "volume-cache", sampled())
     assert text.count("disabled") >= 4
-    assert "Your role lets you look, not change." in text
+    assert "Your role allows you to view, not to change." in text
 
 
 def test_the_raw_counters_have_names_and_units(staff: Client) -> None:
@@ -142,6 +142,6 @@ def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
     there.volume.retired_at = timezone.now()
     there.volume.save()
     text = part(staff, "volume", there)
-    assert "No figures: a retired volume is switched off." in text
-    assert "Nothing to draw: a retired volume is switched off." in text
+    assert "No data: a retired volume is inactive." in text
+    assert "No data: a retired volume is inactive." in text
     assert "The first point comes in" not in text

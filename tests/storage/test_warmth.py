@@ -50,7 +50,7 @@ def judged(
 def test_a_cache_that_came_just_now_is_cold() -> None:
     found = judged([0, 0, 20 * MIB, 100 * MIB], [0.0, 0.0, 0.01, 0.02])
     assert found.state is State.COLD
-    assert "100 MiB of 10 GiB are filled" in found.sentence
+    assert "100 MiB of 10 GiB used" in found.sentence
     assert "the slow disk" in found.sentence
 
 
@@ -68,14 +68,14 @@ def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
     full = [10 * GIB] * 6
     found = judged(full, [0.4, 0.45, 0.5, 0.6, 0.7, 0.8])
     assert found.state is State.WARMING
-    assert "70 % of the reads hit, 25 points more" in found.sentence
+    assert "read hit rate 70 % (+25 points)" in found.sentence
     assert judged(full, [0.8] * 6).state is State.WARM
 
 
 def test_a_cache_that_grows_no_more_is_warm_however_full_it_is() -> None:
     found = judged([3 * GIB] * 6, [0.9] * 6)
     assert (found.state, found.tone) == (State.WARM, "ok")
-    assert "no more than 2 min 0 s ago" in found.sentence
+    assert "stable for 2 min 0 s" in found.sentence
 
 
 def test_a_cache_of_a_silent_guest_is_warm_by_its_size_alone() -> None:
@@ -104,7 +104,7 @@ def test_figures_from_before_the_host_fell_silent_make_no_cache_warm() -> None:
     assert judged(full, age=SILENT).state is State.WARM
     for found in (judged(full, age=timedelta(minutes=25)), judged([*full, *[None] * 25])):
         assert (found.state, found.share) == (State.UNKNOWN, None)
-        assert "The last figures are 25 min 0 s old" in found.sentence
+        assert "The last sample is 25 min 0 s old" in found.sentence
 
 
 @pytest.mark.parametrize("used", [[], [None, None]])

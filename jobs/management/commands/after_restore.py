@@ -11,8 +11,8 @@ class Command(BaseCommand):
     """What follows a restore; run it where the worker runs, for it asks the hosts."""
 
     help = (
-        "Stops all jobs, puts unfinished ones before a person, takes the hosts over and reports "
-        "what they were told since the backup. Safe to be repeated."
+        "Pauses all jobs, marks unfinished jobs as needing attention, takes over the hosts and "
+        "reports what they did since the backup. Safe to repeat."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -22,5 +22,7 @@ class Command(BaseCommand):
             differs += not line.is_well
             self.stdout.write(f"{line.host}: {line.text}" if line.host else line.text)
         if differs:
-            self.stdout.write("Settle these first; pages of hosts and volumes show what differs.")
-        self.stdout.write("Then let jobs go on: the button on the Jobs page.")
+            self.stdout.write(
+                "Resolve these first. The pages of hosts and volumes show what differs."
+            )
+        self.stdout.write("Then press Resume all jobs on the Jobs page.")

@@ -16,11 +16,14 @@ from storage.plan import Refused
 class Command(BaseCommand):
     """`manage.py enrol NAME ADDRESS`; the same name again renews the line."""
 
-    help = "Print the line to paste on a storage host as root; it works once, for an hour."
+    help = (
+        "Print the enrolment command to run as root on a storage host. It works once, within an "
+        "hour."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", help="what people call the host")
-        parser.add_argument("address", help="where the panel reaches its sshd")
+        parser.add_argument("name", help="name of the host in the panel")
+        parser.add_argument("address", help="address of the host's sshd, as seen from the panel")
         parser.add_argument(
             "--port",
             type=int,
@@ -35,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--public-url",
             default=settings.TIERCEL_PUBLIC_URL,
-            help="where the host reaches the panel (default: %(default)s)",
+            help="URL of the panel, as seen from the host (default: %(default)s)",
         )
 
         parser.add_argument(

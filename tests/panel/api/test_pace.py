@@ -51,7 +51,7 @@ def test_a_program_raises_the_pace_once(asking: Program, made: Job) -> None:
     assert pace_of(made) == 4 * MIGRATION_THRESHOLD_SECTORS
     made.refresh_from_db()
     assert (made.last_actor, made.last_door) == (asking.user, Door.API)
-    assert [line.text for line in made.lines_after(0)] == [f"Pace raised by {asking.user}."]
+    assert [line.text for line in made.lines_after(0)] == [f"Speed raised by {asking.user}."]
 
 
 def test_at_its_top_it_is_refused(asking: Program, made: Job) -> None:

@@ -90,9 +90,9 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
         ["For", "this", "volume", "only"],
     ]
     assert [row.label for row in words.rows(cold.result)] == [
-        "Reads served from SSD",
-        "A read takes on average",
-        "Reads a second",
+        "Reads from SSD",
+        "Read time on average",
+        "Read IOPS",
     ]
 
 

@@ -33,7 +33,12 @@ def test_a_customer_is_named_in_three_ways(name: str) -> None:
     ("ask", "fields", "verdict", "words"),
     [
         (Ask(2, "vg0/web13", "Acme"), {}, Verdict.UNKNOWN, "No host has"),
-        (Ask(2, "vg0/web12", "Acme"), {"is_missing": True}, Verdict.UNKNOWN, "came without it"),
+        (
+            Ask(2, "vg0/web12", "Acme"),
+            {"is_missing": True},
+            Verdict.UNKNOWN,
+            ("missing from the last inventory"),
+        ),
         (Ask(2, "vg0/web12", "Acme"), {"owner": "Other"}, Verdict.ALREADY, "belongs to Other"),
         (Ask(2, "vg0/web12", "Acme"), {"is_adopted": True}, Verdict.ALREADY, "already"),
         (Ask(2, "vg0/web12", "Acme", "taken"), {}, Verdict.ID_TAKEN, "has the external id taken"),
@@ -77,7 +82,9 @@ def test_what_the_host_lives_on_is_adopted_by_no_way() -> None:
     own = candidate(host_use="mounted at /", is_hosts_own=True)
     found = judged(Ask(2, "vg0/web12", "Acme"), own)
     assert found.verdict == Verdict.HOSTS_OWN
-    assert found.message == ("The host itself lives on it (mounted at /): it is nobody's volume.")
+    assert found.message == (
+        "The host itself runs on this volume (mounted at /), so it cannot be assigned."
+    )
 
 
 def test_a_new_customer_is_made_only_where_that_is_asked_for() -> None:

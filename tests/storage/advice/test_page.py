@@ -68,7 +68,7 @@ def test_what_the_host_lives_on_is_not_suggested(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("root", host_use="mounted at /"), make.lv("web"))
     for volume in volumes.values():
         sampled(volume, 20, read_ms=10_000, busy_ms=30_000)
-    shown = page(staff, host.key).split("What to cache first")[1]
+    shown = page(staff, host.key).split("Best cache candidates")[1]
     assert "vg0/web" in shown or ">web<" in shown
     assert ">root<" not in shown and "vg0/root" not in shown
 
@@ -77,13 +77,13 @@ def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=100, busy_ms=100)
     assert "Not enough data yet: 4 of 15 min" in page(staff, host.key)
-    assert "4 of 15 min of figures so far" in page(staff, host.key, "host-advice-card")
+    assert "4 of 15 min of data so far" in page(staff, host.key, "host-advice-card")
 
 
 def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
     host, _facts, _volumes = known(make.lv("web"))
     text = page(staff, host.key)
-    assert "No figures for this time yet" in text
+    assert "No data for this period yet" in text
     assert "No volume of this host has a cache" in text
     assert "None found" in text
 
@@ -92,24 +92,24 @@ def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> No
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 1, read_ms=900, busy_ms=900)
     Sample.objects.update(dt_ms=40_000)
-    assert "Too early to say: 40 s of figures so far" in page(staff, host.key)
-    assert "too early to say: 40 s of figures so far" in page(staff, host.key, "host-advice-card")
+    assert "Not enough data: 40 s so far" in page(staff, host.key)
+    assert "not enough data: 40 s so far" in page(staff, host.key, "host-advice-card")
 
 
 def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
     assert "No read of an uncached volume has waited" in page(staff, host.key)
-    assert "no read waited on a slow disk" in page(staff, host.key, "host-advice-card")
+    assert "no reads waited for a slow disk" in page(staff, host.key, "host-advice-card")
 
 
 def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("theirs", cache=make.dm_cache("pool")))
-    assert "no figures yet</div>" in page(staff, host.key, "host-advice-card")
+    assert "no data yet</div>" in page(staff, host.key, "host-advice-card")
     sampled(volumes["theirs"], 1, reads=100, read_hits=90, read_misses=10)
     text = page(staff, host.key, "host-advice-card")
-    assert "no figures yet</div>" not in text
-    assert "90.0 %</span> read hits" in text
+    assert "no data yet</div>" not in text
+    assert "90.0 %</span> read hit rate" in text
 
 
 def test_a_host_before_its_first_inventory_has_a_page(staff: Client) -> None:

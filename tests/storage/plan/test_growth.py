@@ -108,7 +108,7 @@ def test_every_guest_of_a_shared_volume_is_told() -> None:
     (tell,) = steps(make.facts(lv), lv, PLAIN)
     assert [each["uuid"][-1] for each in tell.args["domains"]] == ["1", "2"]
     assert tell.title == (
-        "Tell node1 and node2 the new size; odd sees it at its next start: its image is of an "
+        "Inform node1 and node2 of the new size; odd sees it at its next start: its image is of an "
         "unknown format"
     )
     # Whoever is told may keep us waiting: other jobs have the group meanwhile.

@@ -186,7 +186,7 @@ def test_a_removal_that_was_interrupted_is_finished_and_not_put_back(wish: Wish)
         plan(make.facts(HALF_REMOVED), aim(HALF_REMOVED), wish)
     assert caught.value.code == "degraded"
     assert "was interrupted" in caught.value.message
-    assert caught.value.correction == "Finish it: remove the cache, then add a cache again."
+    assert caught.value.correction == "Finish the removal, then add a cache again."
     assert verbs(make.facts(HALF_REMOVED), HALF_REMOVED, PLAIN) == [
         "cache.detach", "volume.clear",
     ]  # fmt: skip
