@@ -41,7 +41,7 @@ class AddressForm(forms.AddEmailForm):
     def clean_email(self) -> str:
         if not settings.SMTP_HOST:
             raise django_forms.ValidationError(
-                "This panel sends no mail, so none can be confirmed."
+                "This panel sends no mail, so you cannot confirm an address."
             )
         email: str = super().clean_email()
         return email
@@ -66,7 +66,7 @@ class ProofForm(forms.ReauthenticateForm):
 def name_new_password(form: ChangePasswordForm | NewPasswordForm) -> None:
     """Label the two fields of a new password."""
     label(form, "password1", "New password")
-    label(form, "password2", "New password, once more")
+    label(form, "password2", "Repeat new password")
 
 
 def label(form: django_forms.Form, name: str, words: str) -> None:

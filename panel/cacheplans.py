@@ -26,7 +26,7 @@ from storage.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
 UNITS = {"GiB": GIB, "MiB": MIB}
 MODES = (
     ("writethrough", "writethrough: faster reads; losing the SSD loses no data"),
-    ("writeback", "writeback: faster writes too; offered only where the SSDs are mirrored"),
+    ("writeback", "writeback: faster writes too; only on hosts with mirrored SSDs"),
 )
 UNPROCESSABLE = 422
 PAGE_HOSTS = 25
@@ -48,20 +48,20 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     mode = forms.ChoiceField(choices=MODES)
     price = forms.CharField(
-        max_length=20, label="Price a month", help_text="As 4.90; 0 for no charge."
+        max_length=20, label="Price per month", help_text="For example 4.90; 0 = free."
     )
     currency = forms.RegexField(
         r"^[A-Z]{3}$",
         label="Currency",
-        help_text="Three letters, as EUR.",
-        error_messages={"invalid": "Write the currency as three capital letters, as EUR."},
+        help_text="For example EUR.",
+        error_messages={"invalid": "Enter the currency as three capital letters, for example EUR."},
     )
     hosts = forms.ModelMultipleChoiceField(
         Host.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
         label="Hosts that offer it",
-        help_text="None chosen: every host does.",
+        help_text="Leave empty for all hosts.",
     )
 
     class Meta:
@@ -71,8 +71,8 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, hosts: QuerySet[Host], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast("forms.ModelMultipleChoiceField[Host]", self.fields["hosts"]).queryset = hosts
-        self.fields["on_offer"].label = "On offer"
-        self.fields["description"].help_text = "One sentence for customers: what they get from it."
+        self.fields["on_offer"].label = "Available"
+        self.fields["description"].help_text = "One sentence for customers that describes the plan."
         plan = self.instance
         if plan.pk is None:
             last = CachePlan.objects.order_by("-created_at").first()
@@ -92,7 +92,7 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
         data = super().clean() or self.cleaned_data
         size, ratio = data.get("size"), data.get("ratio_percent")
         if bool(size) == bool(ratio) and not {"size", "ratio_percent"} & set(self.errors):
-            self.add_error("size", "Give a size or a percentage of the volume, not both.")
+            self.add_error("size", "Enter a size or a percentage of the volume, not both.")
         elif size:
             self._size(size * UNITS[data["unit"]])
         else:
@@ -106,7 +106,7 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _size(self, size_bytes: int) -> None:
         if not LVMCACHE_MIN_BYTES <= size_bytes <= MAX_BYTES:
-            self.add_error("size", f"A cache has at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
+            self.add_error("size", f"A cache needs at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
         self.instance.size_bytes = size_bytes
 
     def clean_name(self) -> str:
@@ -171,7 +171,7 @@ def offer_plan(request: HttpRequest, key: str) -> HttpResponse:
     found = _plan(request, key)
     found.on_offer = request.POST.get("on_offer") == "1"
     found.save(update_fields=["on_offer"])
-    said = "is on offer again" if found.on_offer else "is retired; who has it keeps it"
+    said = "is available again" if found.on_offer else "is retired; existing customers keep it"
     messages.success(request, f"The plan {found.name} {said}.")
     return redirect("cache-plans")
 
@@ -194,10 +194,10 @@ def in_use(plan: CachePlan) -> str:
     """Why the plan cannot be deleted; "" where it can."""
     carried = plan.volumes.count()
     if carried:
-        who = "1 volume carries it" if carried == 1 else f"{carried} volumes carry it"
-        return f"{plan.name} cannot be deleted: {who}. Retire it: who has it keeps it."
+        who = "1 volume uses it" if carried == 1 else f"{carried} volumes use it"
+        return f"{plan.name} cannot be deleted: {who}. Retire it; existing customers keep it."
     if Job.objects.filter(cache_plan=plan).exists():
-        return f"{plan.name} cannot be deleted: the history of changes names it. Retire it."
+        return f"{plan.name} cannot be deleted: the history refers to it. Retire it instead."
     return ""
 
 

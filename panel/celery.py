@@ -17,5 +17,5 @@ app.autodiscover_tasks()
 @worker_init.connect
 @beat_init.connect
 def see_all(**given: object) -> None:
-    """Worker, collector and beat serve no person."""
+    """Worker, collector and beat act for no user, so they see all rows."""
     wall.open_process()

@@ -64,10 +64,10 @@ class Listing:
 HOSTS: Final = Listing("hosts", "", "All hosts")
 WRONG: Final = Listing("hosts", "problems", "Hosts with problems")
 AWAY: Final = Listing("hosts", "trouble", "Hosts not answering")
-NEW: Final = Listing("hosts", "new", "Hosts being added")
-CACHES: Final = Listing("volumes", "trouble", "Caches in trouble")
+NEW: Final = Listing("hosts", "new", "Enrolling hosts")
+CACHES: Final = Listing("volumes", "trouble", "Cache problems")
 LOST: Final = Listing("volumes", "missing", "Missing volumes")
-UNDECIDED: Final = Listing("jobs", "needs_attention", "Jobs that wait")
+UNDECIDED: Final = Listing("jobs", "needs_attention", "Jobs that need a decision")
 FAILED: Final = Listing("jobs", "failed", "Failed jobs")
 JOBS: Final = Listing("jobs", "", "All jobs")
 
@@ -83,7 +83,7 @@ class Kind:
     at_risk: bool = False
 
 
-NOT_REACHED: Final = "Its figures are old, and no job can begin there."
+NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
 KINDS: Final = {
     # Data at risk
     "writeback_degraded": Kind(
@@ -93,23 +93,23 @@ KINDS: Final = {
     ),
     "writeback_single_ssd": Kind(
         "{count} volumes use writeback on an SSD without a mirror",
-        "If that SSD dies, data that is not written back is lost.",
+        "If that SSD fails, dirty data is lost.",
         at_risk=True,
     ),
     "cache_lost": Kind(
         "{count} bcache volumes lost their SSD while it held new data",
-        "The newest data of the guest may be gone; the volume stays stopped.",
+        "The guest's newest data may be lost. The volume stays stopped.",
         CACHES,
         at_risk=True,
     ),
     "ssd_lost": Kind(
         "The SSD under the caches of {count} volumes is missing",
-        "The guest sees I/O errors until the SSD is back or its cache is given up.",
+        "The guest sees I/O errors until the SSD is back or the lost cache is dropped.",
         at_risk=True,
     ),
     "pv_missing": Kind(
-        "{count} volume groups miss a disk",
-        "What lay on that disk cannot be read, and nothing can be changed in the group.",
+        "{count} volume groups have a missing disk",
+        "Data on that disk cannot be read, and the group cannot be changed.",
         at_risk=True,
     ),
     "inventory_shrank": Kind(
@@ -120,120 +120,125 @@ KINDS: Final = {
     ),
     "array_degraded": Kind(
         "{count} arrays are degraded",
-        "The next disk that fails may take everything on the array with it.",
+        "A second disk failure can destroy all data on this array.",
         at_risk=True,
     ),
     # Caches and volumes
     "array_recovering": Kind(
-        "{count} arrays are being rebuilt", "Until that ends they do not survive another disk."
+        "{count} arrays are being rebuilt",
+        ("Until the rebuild ends, another disk failure can destroy all data."),
     ),
     "cache_failed": Kind(
-        "{count} caches have failed", "The guest stands still: no I/O is let through.", CACHES
+        "{count} caches have failed", "The guest hangs: the cache blocks all I/O.", CACHES
     ),
     "cache_needs_check": Kind(
         "The metadata of {count} caches needs a check",
-        "The cache cannot be started again before that.",
+        "The cache cannot be activated before the check.",
         CACHES,
     ),
     "cache_unregistered": Kind(
         "The SSD of {count} bcache volumes is not registered",
-        "The volume is slow, or waits for its SSD.",
+        "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
     ),
     "volume_inactive": Kind(
-        "{count} volumes are switched off",
+        "{count} volumes are inactive",
         "Their guests cannot start.",
     ),
     "orphan_device": Kind(
         "{count} devices without a volume are left in the kernel",
-        "Their blocks may be another volume's by now: what opens one could overwrite it.",
+        "Their blocks may belong to another volume now. A program that opens such a device could "
+        "overwrite that volume.",
     ),
     "drift": Kind(
-        "{count} volumes are not as recorded",
-        "A change by hand is not in the books: the next job may be refused, or undo it.",
+        "{count} volumes differ from the record",
+        "A manual change is not recorded: the next job may fail or undo it.",
     ),
     "unfinished": Kind(
         "{count} new volumes are not finished",
-        "Old data of others may show in them.",
+        "They may contain old data of other customers.",
     ),
     "volumes_missing": Kind(
         "Volumes of {count} hosts are missing",
-        "Customers may pay for what is not there any more.",
+        "Customers may pay for volumes that no longer exist.",
         LOST,
     ),
     # Jobs
     "job_undecided": Kind(
-        "{count} jobs wait for a decision",
+        "{count} jobs need a decision",
         "The volume stays locked until a person decides.",
         UNDECIDED,
     ),
-    "job_failed": Kind(
-        "{count} jobs failed", "What was asked for is not done; nothing tries it again.", FAILED
+    "job_failed": Kind("{count} jobs failed", "The job failed and will not be retried.", FAILED),
+    "halt": Kind(
+        "All jobs are paused", ("No new step starts on any host until an admin resumes jobs."), JOBS
     ),
-    "halt": Kind("All jobs are stopped", "Nothing begins on any host until jobs may go on.", JOBS),
     # Hosts
     "quarantined": Kind(
-        "{count} hosts show another SSH key than the one accepted",
-        "Nothing is sent there: no figures come, and no job can begin.",
+        "{count} hosts show a different SSH key from the accepted one",
+        "Nothing is sent there: no samples arrive, and no job can start.",
         AWAY,
     ),
     "twins": Kind(
-        "{count} hosts claim a machine or disks that another one claims too",
-        "Nothing is sent there: what one did, the other would undo or destroy.",
+        "{count} hosts report the same machine ID or volume group as another host",
+        "Nothing is sent there: a change by one host could be undone or destroyed by the other.",
         AWAY,
     ),
     "machine_changed": Kind(
-        "{count} hosts say another machine id than the one accepted",
-        "Nothing is sent there: another machine may answer in the host's name.",
+        "{count} hosts report a different machine id from the accepted one",
+        "Nothing is sent there: another machine may be answering in place of the host.",
         AWAY,
     ),
     "unverified": Kind(
-        "{count} hosts wait for somebody to accept their fingerprint",
-        "Nothing is asked of a host before that.",
+        "{count} new hosts are waiting for you to approve their SSH key",
+        "The panel does not read a host before you accept its key.",
         NEW,
     ),
     "silent": Kind("{count} hosts are silent", NOT_REACHED, AWAY),
     "unsampled": Kind(
-        "{count} hosts answer, but send no figures",
-        "Charts and hit rates have a gap, and advice rests on old figures.",
+        "{count} hosts answer, but send no samples",
+        "Charts and hit rates have a gap, and advice is based on old data.",
     ),
     "unreachable": Kind("{count} hosts cannot be reached", NOT_REACHED, AWAY),
     "no_answer": Kind("{count} hosts do not answer in time", NOT_REACHED, AWAY),
     "auth_refused": Kind("{count} hosts refuse the panel's key", NOT_REACHED, AWAY),
-    "sshd_totp": Kind("{count} hosts demand a one-time code", NOT_REACHED, AWAY),
-    "sudo_tty": Kind("sudo wants a terminal on {count} hosts", NOT_REACHED, AWAY),
+    "sshd_totp": Kind("{count} hosts require a one-time code", NOT_REACHED, AWAY),
+    "sudo_tty": Kind("sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY),
     "agent_missing": Kind("The agent does not start on {count} hosts", NOT_REACHED, AWAY),
-    "bad_reply": Kind("{count} hosts give answers that cannot be used", NOT_REACHED, AWAY),
+    "bad_reply": Kind("{count} hosts send invalid answers", NOT_REACHED, AWAY),
     "boot_incomplete": Kind(
-        "{count} hosts did not come back whole from a restart",
-        "Caches or their settings are missing since then.",
+        "{count} hosts did not recover completely after a restart",
+        "Caches or their settings have been missing since then.",
     ),
     "no_boot_unit": Kind(
         "The boot unit is missing on {count} hosts",
-        "After a restart bcache volumes and settings do not come back by themselves.",
+        "After a restart, bcache volumes and settings are not restored automatically.",
     ),
     "other_panel": Kind(
-        "Another panel manages {count} hosts", "They refuse every change by this panel."
+        "Another panel manages {count} hosts", "These hosts refuse every change from this panel."
     ),
     "rival_panel": Kind(
         "Another panel tried to change {count} hosts",
-        "It was refused; an old machine or a restored copy may be running.",
+        "The change was refused. An old panel or a restored copy may be running.",
     ),
     "owner_broken": Kind(
-        "{count} hosts do not know which panel is theirs", "They refuse every change."
+        "{count} hosts do not know which panel manages them", "These hosts refuse every change."
     ),
     "clock_off": Kind(
         "The clocks of {count} hosts are wrong",
-        "Nothing is retired there, and times in its journal and its logs mislead.",
+        "Volumes cannot be retired there, and times in the host's journal and logs are wrong.",
     ),
-    "stuck": Kind("Storage commands hang on {count} hosts", "No job gets on there until they end."),
+    "stuck": Kind(
+        "Storage commands hang on {count} hosts",
+        ("Jobs on these hosts cannot continue until the commands finish."),
+    ),
     # Room
     "ssd_full": Kind(
-        "{count} hosts are short of SSD", "Soon no cache can be sold or grown there.", HOSTS
+        "{count} hosts are short of SSD", "Nearly out of SSD space for new or larger caches.", HOSTS
     ),
     "hdd_full": Kind(
         "The slow disks of {count} hosts are nearly full",
-        "Soon no volume can be made or grown there.",
+        "Nearly out of space for new or larger volumes.",
         HOSTS,
     ),
 }

@@ -53,8 +53,8 @@ def database_role() -> Finding:
     if is_above or owns:
         return Finding(
             "database role",
-            f"{role} {'is above row-level security' if is_above else 'owns tables'}",
-            "let DATABASE_URL name a role without rights of its own (docs/production.md)",
+            f"{role} {'bypasses row-level security' if is_above else 'owns tables'}",
+            "set DATABASE_URL to a role without rights of its own (docs/production.md)",
         )
     return Finding("database role", f"{role} owns nothing")
 
@@ -76,7 +76,7 @@ def clock() -> Finding:
     lag_seconds = abs((datetime.now(UTC) - theirs).total_seconds())
     message = f"{lag_seconds:.1f} s between this machine and the database"
     if lag_seconds > CLOCK_SECONDS:
-        return Finding("clock", message, "let both keep time by NTP (chrony or timesyncd)")
+        return Finding("clock", message, "synchronise both clocks with NTP (chrony or timesyncd)")
     return Finding("clock", message)
 
 
@@ -95,7 +95,7 @@ def queues() -> Finding:
     if missing:
         return Finding(
             "workers",
-            f"nobody takes from {', '.join(sorted(missing))}",
+            f"no worker serves {', '.join(sorted(missing))}",
             "start worker and collector; TIERCEL_COLLECT_QUEUES must name every collect queue",
         )
     return Finding("workers", f"{', '.join(sorted(needed))} are served")
@@ -106,7 +106,7 @@ def beat() -> Finding:
     with broker.client() as client:
         if client.exists(MARK):
             return Finding("beat", "alive")
-    return Finding("beat", "no sign of life", "start beat (see the Procfile)")
+    return Finding("beat", "beat is not running", "start beat (see the Procfile)")
 
 
 def secret_values() -> Finding:
@@ -119,10 +119,10 @@ def secret_values() -> Finding:
     if settings.TIERCEL_HOST_KEYS_SECRET:
         half = PrivateKey(base64.urlsafe_b64decode(settings.TIERCEL_HOST_KEYS_SECRET)).public_key
         if bytes(half) != base64.urlsafe_b64decode(settings.TIERCEL_HOST_KEYS_PUBLIC):
-            return Finding("secrets", "the two halves of the host keys do not fit", how)
+            return Finding("secrets", "the two halves of the host key secret do not match", how)
     path = settings.BASE_DIR / "var" / "secrets.env"
     if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        return Finding("secrets", f"{path} is open to others", f"chmod 600 {path}")
+        return Finding("secrets", f"{path} is readable by other users", f"chmod 600 {path}")
     return Finding("secrets", "set")
 
 
@@ -170,7 +170,7 @@ def disk_space() -> Finding:
     free_bytes = shutil.disk_usage(folder).free
     message = f"{free_bytes / 2**30:.1f} GiB free at {folder}"
     if free_bytes < FREE_BYTES:
-        return Finding("disk space", message, "free some, or give the panel a bigger disk")
+        return Finding("disk space", message, "free some space, or give the panel a larger disk")
     return Finding("disk space", message)
 
 
@@ -202,7 +202,7 @@ def check(name: str) -> Finding:
         return CHECKS[name]()
     except EXPECTED as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        how = NOT_REACHED.get(name, "correct what the lines above name, then run doctor again")
+        how = NOT_REACHED.get(name, "fix the problems above, then run doctor again")
         return Finding(name, said[0], how)
 
 

@@ -35,7 +35,7 @@ class HostMiddleware:
             return self.get_response(request)
         log.warning("a request for %r was refused", request.META.get("HTTP_HOST", "")[:SHOWN])
         return HttpResponse(
-            "The panel does not answer by this name.\n", "text/plain", status=BAD_REQUEST
+            "The panel does not serve this host name.\n", "text/plain", status=BAD_REQUEST
         )
 
 

@@ -48,7 +48,9 @@ def to_customer(
 def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
     """A link with which somebody who is there chooses a new password. Raises `Refused`."""
     if not person.is_active:
-        raise Refused("not_active", f"{person.email} may not sign in.", "Reactivate them first.")
+        raise Refused(
+            "not_active", (f"{person.email} is deactivated."), "Reactivate the account first."
+        )
     return _begin(person.email, SHORT_LIFETIME, user=person, created_by=by)
 
 
@@ -58,8 +60,8 @@ def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]
     if not force and people.active_admins().exists():
         raise Refused(
             "already_exists",
-            "There is an active admin already.",
-            "Ask them for an invitation, or add --force if nobody can sign in.",
+            "There is already an active admin.",
+            "Ask that admin for an invitation, or add --force if nobody can sign in.",
         )
     known = User.objects.filter(email__iexact=email).first()
     address = known.email if known is not None else _valid(email)
@@ -79,7 +81,7 @@ def accept(token: str, name: str, password: str) -> User:
     found = Invitation.objects.select_for_update(of=("self",)).open()
     invitation = found.filter(digest=_digest(token)).first()
     if invitation is None:
-        raise Refused("not_found", "This link is used up or too old.", "Ask for a new one.")
+        raise Refused("not_found", "This link was used or has expired.", "Ask for a new one.")
     Invitation.objects.filter(pk=invitation.pk).update(used_at=Now())
     person = invitation.user
     if person is not None:
@@ -144,8 +146,8 @@ def _new(email: str) -> str:
     if User.objects.filter(email__iexact=email).exists():
         raise Refused(
             "already_exists",
-            f"{email} has an account already.",
-            "Open their page under People and change it there.",
+            f"{email} already has an account.",
+            "Open the account under People and change it there.",
         )
     return _valid(email)
 
@@ -155,7 +157,9 @@ def _valid(email: str) -> str:
         validate_email(email)
     except ValidationError:
         raise Refused(
-            "bad_request", f"{email[:80]!r} is no e-mail address.", "Write it as name@example.org."
+            "bad_request",
+            (f"{email[:80]!r} is not an e-mail address."),
+            "Enter an address like name@example.org.",
         ) from None
     return User.objects.normalize_email(email)
 

@@ -35,9 +35,15 @@ def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
     leads to `next_path`. Raises `Refused` for staff, for whoever may not sign in, and for another
     page than those of `PAGES`."""
     if user.staff_role or user.is_superuser:
-        raise Refused("not_allowed", "Staff cannot sign in by a link.", "Let them sign in.")
+        raise Refused(
+            "not_allowed",
+            "Staff cannot sign in with a link.",
+            ("Staff must sign in on the sign-in page."),
+        )
     if not user.is_active:
-        raise Refused("not_active", f"{user.email} may not sign in.", "Reactivate them first.")
+        raise Refused(
+            "not_active", f"{user.email} is deactivated.", ("Reactivate the account first.")
+        )
     if not leads(next_path):
         raise Refused(
             "bad_request",

@@ -24,7 +24,7 @@ LIFETIME = timedelta(minutes=10)
 PAUSE = timedelta(minutes=1)
 """Between two mails to one person."""
 MOST_PER_HOUR = 5
-WRONG = "That is not the code, or it is too old. Look at the newest mail, or have a new one sent."
+WRONG = "The code is wrong or has expired. Use the newest mail, or request a new code."
 
 
 def send(user: User, session_key: str) -> None:
@@ -32,7 +32,7 @@ def send(user: User, session_key: str) -> None:
     `Refused` (too_soon, too_many, not_sent)."""
     if not settings.SMTP_HOST:
         raise Refused(
-            "not_sent", "This panel sends no mail.", "Ask your provider for a link to a password."
+            "not_sent", "This panel sends no mail.", "Ask your provider for a reset link."
         )
     code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
     with transaction.atomic():
@@ -43,19 +43,21 @@ def send(user: User, session_key: str) -> None:
         if own.filter(created_at__gt=Now() - PAUSE).exists():
             raise Refused(
                 "too_soon",
-                "A code was mailed to you less than a minute ago.",
-                "Look into your mailbox, or wait a minute.",
+                "We sent you a code less than a minute ago.",
+                "Check your mail, or wait a minute.",
             )
         if own.count() >= MOST_PER_HOUR:
-            raise Refused("too_many", "Too many codes were mailed to you.", "Try again in an hour.")
+            raise Refused("too_many", "We have sent you too many codes.", "Try again in an hour.")
         own.update(expires_at=Now())
         StepUpCode.objects.create(
             user=user, digest=_digest(user, session_key, code), expires_at=Now() + LIFETIME
         )
     text = (
         f"Your code is {code}\n\n"
-        f"Type it on the page that asked for it. It is good for {LIFETIME.seconds // 60} minutes.\n"
-        "You asked for no code? Then somebody else sits at your account: give it to nobody.\n"
+        "Enter the code on the page that asked for it. The code is valid for "
+        f"{LIFETIME.seconds // 60} minutes.\n"
+        "If you did not request a code, somebody else may be using your account. Do not share the "
+        "code.\n"
     )
     try:
         send_mail("Your code for Tiercel", text, None, [user.email])

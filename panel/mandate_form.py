@@ -20,26 +20,32 @@ class MandateForm(forms.ModelForm):  # type: ignore[type-arg]
 
     currency = forms.CharField(
         max_length=3,
-        validators=[RegexValidator("^[A-Z]{3}$", "Three capital letters, as EUR.")],
-        help_text="As EUR. A plan in another currency cannot be charged by it.",
+        validators=[RegexValidator("^[A-Z]{3}$", "Enter three capital letters, for example EUR.")],
+        help_text="For example EUR. This authorisation does not cover plans in another currency.",
     )
     cap_charge = forms.CharField(
         max_length=20,
         required=False,
-        label="At most for one charge",
-        help_text="As 20.00. Empty: not known, so nothing is charged.",
+        label="Limit per charge",
+        help_text="For example 20.00. Leave empty if unknown: paid orders are then rejected.",
     )
     cap_period = forms.CharField(
         max_length=20,
         required=False,
-        label="At most in a calendar month",
-        help_text="As 50.00, for all charges together. Empty: not known, so nothing is charged.",
+        label="Limit per calendar month",
+        help_text=(
+            "For example 50.00, for all charges together. Leave empty if unknown: paid orders are "
+            "then rejected."
+        ),
     )
     earliest_next_at = forms.DateTimeField(
         required=False,
-        label="No charge before (UTC)",
+        label="No charges before (UTC)",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="A past time: at once. Empty: not known, so nothing is charged.",
+        help_text=(
+            "A past time allows charges at once. Leave empty if unknown: paid orders are then "
+            "rejected."
+        ),
     )
 
     class Meta:

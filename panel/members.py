@@ -77,7 +77,7 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
         people.give_role(found, role, _me(request))
     except Refused as refused:
         return _page(request, found, refused, code=UNPROCESSABLE)
-    messages.success(request, f"{found} is {role.label} now.")
+    messages.success(request, f"{found} is now {role.label}.")
     return redirect("home" if found == request.user else "person", *_place(request, found))
 
 
@@ -90,7 +90,7 @@ def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
         people.deactivate(found, _me(request))
     except Refused as refused:
         return _page(request, found, refused, code=UNPROCESSABLE)
-    messages.success(request, f"{found} may not sign in any more.")
+    messages.success(request, f"{found} is deactivated.")
     return redirect("home" if found == request.user else "person", *_place(request, found))
 
 
@@ -100,7 +100,7 @@ def reactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """They may sign in again."""
     found = _person(request, pk)
     people.reactivate(found, _me(request))
-    messages.success(request, f"{found} may sign in again.")
+    messages.success(request, f"{found} is reactivated.")
     return redirect("person", found.pk)
 
 
@@ -139,7 +139,7 @@ def add_member(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, found, member_form=form, code=UNPROCESSABLE)
     made = form.save()
     record.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
-    messages.success(request, f"{found} is {made.role} of {made.customer} now.")
+    messages.success(request, f"{found} is now {made.role} of {made.customer}.")
     return redirect("person", found.pk)
 
 
@@ -151,14 +151,14 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
     if "remove" in request.POST:
         found.delete()
         record.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
-        messages.success(request, f"{found.user} does not belong to {found.customer} any more.")
+        messages.success(request, f"{found.user} no longer belongs to {found.customer}.")
         return redirect("person", found.user.pk)
     form = MemberRoleForm(request.POST, instance=found)
     if not form.is_valid():
         return _page(request, found.user, code=UNPROCESSABLE)
     form.save()
     record.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
-    messages.success(request, f"{found.user} is {found.role} of {found.customer} now.")
+    messages.success(request, f"{found.user} is now {found.role} of {found.customer}.")
     return redirect("person", found.user.pk)
 
 

@@ -58,7 +58,7 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
             "status": UNAVAILABLE,
             "detail": text,
             "code": "unavailable",
-            "correction": "Ask again later.",
+            "correction": "Try again later.",
         }
         return JsonResponse(body, status=UNAVAILABLE, headers=headers, content_type=PROBLEM)
     context = {"title": title, "text": text, "retry_seconds": RETRY_SECONDS}

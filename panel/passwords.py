@@ -25,10 +25,8 @@ class OwnWordsValidator:
         text = password.lower()
         for word in words:
             if word in text and len(set(text.replace(word, ""))) < LEAST_OTHER:
-                raise ValidationError(
-                    f"This password is little more than “{word}”.", code="own_word"
-                )
+                raise ValidationError(f"This password is too similar to “{word}”.", code="own_word")
 
     def get_help_text(self) -> str:
         """What a form says of it."""
-        return "It is not made of the names of this panel."
+        return "The password must not consist of names of this panel."

@@ -31,7 +31,7 @@ def give_role(person: User, role: StaffRole, by: User) -> None:
     if role != StaffRole.ADMIN:
         _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(staff_role=role)
-    record.note(SecurityKind.ROLE, person, f"{role.label} of the staff", by=by)
+    record.note(SecurityKind.ROLE, person, f"staff, {role.label}", by=by)
 
 
 @transaction.atomic
@@ -61,5 +61,5 @@ def _keep_an_admin(person: User) -> None:
         raise Refused(
             "last_admin",
             f"{person.email} is the last active admin.",
-            "Make somebody else an admin first.",
+            "First give another person the admin role.",
         )

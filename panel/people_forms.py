@@ -14,10 +14,10 @@ from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 
 STAFF_HELP = (
-    "Read-only sees everything; operator also changes volumes and caches; admin also decides "
-    "which hosts to trust and who the people are."
+    "Read-only users see everything. Operators also change volumes and caches. Admins also "
+    "approve hosts and manage users."
 )
-MEMBER_HELP = "A viewer sees the volumes; operator and owner also change their cache plans."
+MEMBER_HELP = "Viewers see the volumes. Operators and owners also change cache plans."
 
 
 class InviteForm(forms.Form):
@@ -25,19 +25,17 @@ class InviteForm(forms.Form):
 
     email = forms.EmailField(label="E-mail address")
     staff_role = forms.ChoiceField(
-        choices=[("", "not of the staff"), *((role.value, role.label) for role in StaffRole)],
+        choices=[("", "none"), *((role.value, role.label) for role in StaffRole)],
         required=False,
-        label="Role in the staff",
+        label="Staff role",
         help_text=STAFF_HELP,
     )
-    customer = forms.ModelChoiceField(
-        Customer.objects.none(), required=False, empty_label="of no customer"
-    )
+    customer = forms.ModelChoiceField(Customer.objects.none(), required=False, empty_label="none")
     member_role = forms.ChoiceField(
         choices=[(role.value, role.value) for role in MemberRole],
         required=False,
         initial=MemberRole.OWNER,
-        label="Role in the customer",
+        label="Customer role",
         help_text=MEMBER_HELP,
     )
 
@@ -50,7 +48,7 @@ class InviteForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if bool(data.get("staff_role")) == bool(data.get("customer")) and not self.errors:
-            raise ValidationError("Choose a role in the staff or a customer: one of the two.")
+            raise ValidationError("Choose either a staff role or a customer.")
         return data
 
     def invite(self) -> tuple[Invitation, str]:
@@ -69,7 +67,7 @@ class AcceptForm(forms.Form):
     password = forms.CharField(
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         strip=False,
-        help_text="At least 8 characters, and none that everybody uses.",
+        help_text="At least 8 characters. Do not use a common password.",
     )
 
     def __init__(self, email: str, *args: Any, **kwargs: Any) -> None:
@@ -93,7 +91,7 @@ class StaffRoleForm(forms.Form):
 
     staff_role = forms.ChoiceField(
         choices=[(role.value, role.label) for role in StaffRole],
-        label="Role in the staff",
+        label="Staff role",
         help_text=STAFF_HELP,
     )
 

@@ -46,7 +46,7 @@ def sessions_end(request: HttpRequest) -> HttpResponse:
     """End all sessions of the signed-in person but this one."""
     others = _others(request)
     sessions.end(others)
-    messages.success(request, "You are signed out everywhere else.")
+    messages.success(request, "Your other sessions are signed out.")
     return redirect("sessions")
 
 

@@ -20,7 +20,7 @@ EVERY_SECONDS = 60
 """How exactly the last use is known: a session is not written with each request."""
 API = "/api/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-OVER = "You were signed out: the session was not used for a while, or began long ago."
+OVER = "You were signed out: the session was idle for too long or reached its maximum age."
 
 
 def connect() -> None:

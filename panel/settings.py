@@ -34,8 +34,7 @@ TIERCEL_MAINTENANCE = env.text("TIERCEL_MAINTENANCE")
 TIERCEL_CUSTOMERS_MAY_ORDER = env.flag("TIERCEL_CUSTOMERS_MAY_ORDER")
 # Whether staff without a second factor are led to set one up before anything else.
 TIERCEL_STAFF_NEED_SECOND_FACTOR = env.flag("TIERCEL_STAFF_NEED_SECOND_FACTOR", default=True)
-# For so long after signing in or confirming it costs no new proof of who one is to order something
-# or to destroy a volume.
+# How long a sign-in or confirmation counts as fresh for orders and destructive actions.
 TIERCEL_STEP_UP_SECONDS = env.whole("TIERCEL_STEP_UP_SECONDS", 300, least=1)
 # A session is over when nobody has used it for so long, and so long after it began, whatever was
 # done in it: for staff, and for customers.

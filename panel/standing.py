@@ -44,7 +44,7 @@ def suspend(request: HttpRequest, key: str) -> HttpResponse:
     """No new orders from now on; data, caches and what runs already stay."""
     found = _customer(request, key)
     Customer.objects.filter(pk=found.pk, suspended_at=None).update(suspended_at=Now())
-    messages.success(request, f"{found.name} is suspended: nothing can be ordered. Data stays.")
+    messages.success(request, f"{found.name} is suspended and cannot order. Data is kept.")
     return redirect("customer", found.key)
 
 
@@ -54,7 +54,7 @@ def unsuspend(request: HttpRequest, key: str) -> HttpResponse:
     """The customer may order again."""
     found = _customer(request, key)
     Customer.objects.filter(pk=found.pk).update(suspended_at=None)
-    messages.success(request, f"{found.name} may order again.")
+    messages.success(request, f"{found.name} can order again.")
     return redirect("customer", found.key)
 
 

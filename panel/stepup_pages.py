@@ -28,7 +28,7 @@ from panel.stepup import Way
 from storage.plan import Refused
 
 UNPROCESSABLE = 422
-CONFIRMED = "Thank you. Nothing has been done yet: look at it once more, and confirm it."
+CONFIRMED = "Identity confirmed. Nothing has changed yet. Please confirm the change."
 
 
 class CodeForm(forms.Form):

@@ -22,15 +22,17 @@ MAX_LIVE = 50
 class TokenForm(forms.Form):
     """A new token: `user` bounds its scopes."""
 
-    name = forms.CharField(max_length=64, help_text="Where it will be used, such as: billing.")
+    name = forms.CharField(
+        max_length=64, help_text=("Where you will use the token, for example billing.")
+    )
     scopes = forms.MultipleChoiceField(
-        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}), label="It may"
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}), label="Scopes"
     )
     days = forms.IntegerField(
         min_value=1,
         max_value=tokens.MAX_DAYS,
         initial=tokens.DEFAULT_DAYS,
-        label="Days until it expires",
+        label="Expires in (days)",
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
@@ -70,6 +72,6 @@ def token_revoke(request: HttpRequest, key: str) -> HttpResponse:
     token = get_object_or_404(ApiToken, user=user, key=key, revoked_at=None)
     if request.method == "POST":
         tokens.revoke(token)
-        messages.success(request, f"{token.name} is revoked: nothing can use it any more.")
+        messages.success(request, f"{token.name} is revoked.")
         return redirect("tokens")
     return render(request, "panel/token_revoke.html", {"token": token})

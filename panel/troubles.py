@@ -21,7 +21,7 @@ FAILED_LATELY: Final = timedelta(days=2)
 UNDONE_LIMIT: Final = 200
 LEAST_FREE: Final = 0.1
 """Less than this share free is soon too little to sell; bars of space warn there too."""
-ROOM: Final = "Add a disk, or move volumes away."
+ROOM: Final = "Add a disk, or move volumes to another host."
 PASSING_DURING_JOBS: Final = frozenset({"drift", "unfinished", "volume_inactive"})
 
 
@@ -91,7 +91,7 @@ def of_halt(halt: Halt | None) -> Iterator[Concern]:
         by = f" by {halt.actor}" if halt.actor is not None else ""
         why = f": {halt.reason}" if halt.reason else "."
         every = Subject("All hosts", "jobs")
-        yield Concern("halt", "warning", every, f"All jobs are stopped{by}{why}", halt.since)
+        yield Concern("halt", "warning", every, f"All jobs are paused{by}{why}", halt.since)
 
 
 def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:

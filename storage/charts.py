@@ -143,7 +143,7 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
             (
                 Line("cache_size_bytes", "Size", "secondary", 0, "dotted"),
                 Line("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
-                Line("dirty_bytes", words("Dirty", "Dirty (only on SSD)"), "orange"),
+                Line("dirty_bytes", words("Dirty", "Not yet copied to disk"), "orange"),
             ),
             of_cache=True,
         ),
@@ -204,12 +204,12 @@ def summary(found: Series, span: str) -> str:
         return ""
     total = found.totals
     parts = [
-        f"{span}: on average {units.iops(total['read_iops'])} read IOPS and "
-        f"{units.iops(total['write_iops'])} write IOPS.",
+        f"{span}: {units.iops(total['read_iops'])} reads and "
+        f"{units.iops(total['write_iops'])} writes per second on average.",
         *_times(total),
     ]
     if total["hit_rate"] is not None:
-        parts.append(f"Read hit rate: {units.percent(total['hit_rate'])}.")
+        parts.append(f"{units.percent(total['hit_rate'])} of reads came from SSD.")
     parts.append(f"Based on {units.seconds(found.seconds)} of data.")
     return " ".join(parts)
 

@@ -29,13 +29,13 @@ def decision_of(body: bytes) -> Decision:
     try:
         said = json.loads(body)
     except ValueError:
-        raise BadAnswer("It answered something that is no JSON.") from None
+        raise BadAnswer("The answer is not JSON.") from None
     word = said.get("decision") if isinstance(said, dict) else None
     if word not in WORDS:
-        raise BadAnswer(f"It answered without a decision of {', '.join(WORDS)}.")
+        raise BadAnswer(f"The answer has no valid decision (one of {', '.join(WORDS)}).")
     reason = said.get("reason") or ""
     if not isinstance(reason, str):
-        raise BadAnswer("Its reason is no text.")
+        raise BadAnswer("The reason in the answer is not text.")
     return Decision(cast("Word", word), plain(reason))
 
 

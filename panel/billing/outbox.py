@@ -1,5 +1,5 @@
-"""Messages to the billing system, as records: written in the transaction they tell of, claimed by
-one sender at a time, told twice never. `panel.billing.sending` posts them."""
+"""Messages to the billing system: one record for each message name, written in the transaction of
+its event and sent by one sender at a time. `panel.billing.sending` posts them."""
 
 from __future__ import annotations
 

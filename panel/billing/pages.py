@@ -41,7 +41,7 @@ def deliver_again(request: HttpRequest, name: str) -> HttpResponse:
     """Send a message once more, now."""
     found = get_object_or_404(Message.objects.visible_to(request.user), name=name)
     outbox.again(found)
-    messages.success(request, f"{found.type} is sent again, under the same id.")
+    messages.success(request, f"{found.type} is being sent again under the same id.")
     return redirect("billing")
 
 
@@ -50,10 +50,12 @@ def deliver_again(request: HttpRequest, name: str) -> HttpResponse:
 def deliver_test(request: HttpRequest) -> HttpResponse:
     """Send a message that means nothing."""
     if outbox.is_on():
-        outbox.write(MessageType.TEST, new_key(), {"text": "This is a test. Nothing happened."})
-        messages.success(request, "A test is on its way; load this page again to see its answer.")
+        outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
+        messages.success(
+            request, ("The test message is being sent. Reload this page to see the answer.")
+        )
     else:
-        messages.error(request, "Nothing was sent: there is no billing system.")
+        messages.error(request, "Nothing was sent: no billing system is configured.")
     return redirect("billing")
 
 

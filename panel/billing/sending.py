@@ -74,7 +74,7 @@ def _posted(message: Message) -> Answer:
 def _try(message: Message, send: Send) -> bool:
     """False where nobody answered."""
     if is_moot(message):
-        outbox.given_up(message, None, "Nobody waits for the answer any more.")
+        outbox.given_up(message, None, "The answer is no longer needed.")
         return True
     try:
         answer = send(message)
@@ -83,11 +83,15 @@ def _try(message: Message, send: Send) -> bool:
         return False
     if answer.status == GONE:
         Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=Now())
-        _retry(message, GONE, "It said that it is gone (410): nothing more is sent to it.")
+        _retry(
+            message,
+            GONE,
+            ("The billing system answered that it is gone (410). Sending is disabled."),
+        )
         log.error("the billing system answered 410: sending is disabled")
         return False
     if not 200 <= answer.status < 300:
-        _retry(message, answer.status, f"It answered with {answer.status}.")
+        _retry(message, answer.status, f"The billing system answered with {answer.status}.")
         return True
     if message.type == MessageType.AUTHORISE:
         _judge(message, answer)

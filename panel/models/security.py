@@ -16,7 +16,7 @@ class SecurityKind(models.TextChoices):
 
     SIGNED_IN = "signed_in", "signed in"
     FAILED = "failed", "sign-in or proof failed"
-    LOCKED_OUT = "locked_out", "too many tries"
+    LOCKED_OUT = "locked_out", "too many attempts"
     PASSWORD = "password", "password changed"
     FACTOR_ADDED = "factor_added", "second factor added"
     FACTOR_REMOVED = "factor_removed", "second factor removed"
@@ -27,8 +27,8 @@ class SecurityKind(models.TextChoices):
     LINK_MADE = "link_made", "one-time link made"
     LINK_USED = "link_used", "one-time link used"
     ROLE = "role", "role changed"
-    DEACTIVATED = "deactivated", "shut out"
-    REACTIVATED = "reactivated", "let in again"
+    DEACTIVATED = "deactivated", "deactivated"
+    REACTIVATED = "reactivated", "reactivated"
     SESSION_ENDED = "session_ended", "session ended"
 
 

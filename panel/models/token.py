@@ -16,7 +16,7 @@ KEY_LENGTH = 12
 class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
-    READ = "read", "read everything its person may see"
+    READ = "read", "read everything you can see"
     VOLUMES = "volumes:write", "change caches, adopt and rename volumes"
     CUSTOMERS = "customers:write", "make and change customers"
     ORDERS = "orders:write", "order cache plans and take orders back, which costs money"

@@ -40,8 +40,8 @@ def letter(notice: Notice, places: Places) -> Letter:
     subject, lines = WRITERS[NoticeKind(notice.kind)](order, places)
     hello = f"Hello {notice.user.get_full_name()},"
     bye = (
-        f"You get this because you belong to {_line(order.customer.name)}. "
-        f"Choose what you are told:\n{places.choice}"
+        f"You receive this mail as a user of {_line(order.customer.name)}. Choose your "
+        f"notices:\n{places.choice}"
     )
     return Letter(_line(subject), "\n\n".join((hello, *lines, bye)) + "\n")
 
@@ -51,11 +51,11 @@ def _done(order: Order, places: Places) -> tuple[str, list[str]]:
     text = [f"Your order for {label} is done.", "\n".join(_change(order))]
     if order.intent == Intent.TRIAL and order.trial_until:
         text.append(
-            f"This is a free trial. On {_day(order.trial_until)} UTC it ends by itself, and the "
-            "volume is as before."
+            f"This is a free trial. It ends automatically on {_day(order.trial_until)} UTC, and "
+            "the volume returns to no cache."
         )
     elif order.revert_until:
-        text.append(f"You can take it back until {_day(order.revert_until)} UTC.")
+        text.append(f"You can undo this order until {_day(order.revert_until)} UTC.")
     return f"Done: {label} now has {_plan(order.to_plan)}", [*text, places.order]
 
 
@@ -63,10 +63,10 @@ def _failed(order: Order, places: Places) -> tuple[str, list[str]]:
     label = _line(order.volume.label)
     is_refused = order.state == OrderState.REFUSED
     what = "was refused" if is_refused else "could not be carried out"
-    reason = order.reason.strip() or "The reason is not known; ask your provider."
+    reason = order.reason.strip() or "The reason is unknown. Ask your provider."
     kept = (
-        "Nothing was charged. Your volume keeps what it had: "
-        f"{_before(order)}. You wanted: {_plan(order.to_plan)}."
+        f"Nothing was charged. Your volume keeps {_before(order)}. You ordered "
+        f"{_plan(order.to_plan)}."
     )
     return f"Your order for {label} {what}", [
         f"Your order for {label} {what}.",
@@ -79,8 +79,8 @@ def _failed(order: Order, places: Places) -> tuple[str, list[str]]:
 def _proof(order: Order, places: Places) -> tuple[str, list[str]]:
     label = _line(order.volume.label)
     return f"Before and after: the report for {label} is ready", [
-        f"We have measured what your order for {label} ({_plan(order.to_plan)}) brought, "
-        "and compared it with the time before.",
+        f"We have measured what your order for {label} ({_plan(order.to_plan)}) changed, and "
+        "compared it with the time before.",
         places.report,
     ]
 
@@ -93,7 +93,7 @@ def _change(order: Order) -> Iterator[str]:
     yield f"Now: {_plan(order.to_plan)}, {_money(order.price_minor, order)} a month"
     yield f"Charged: {_money(order.charge_minor, order)}"
     if order.credit_minor:
-        yield f"Taken off your next invoice: {_money(order.credit_minor, order)}"
+        yield f"Credit on your next invoice: {_money(order.credit_minor, order)}"
     yield f"Next invoice, {_day(order.next_invoice_at, 'j F Y')}: " + _money(
         order.next_invoice_minor, order
     )

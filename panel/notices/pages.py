@@ -38,7 +38,7 @@ def notices(request: HttpRequest) -> HttpResponse:
         form = WishForm(request.POST)
         if form.is_valid():
             wishes.want(user, form.cleaned_data["kinds"])
-            messages.success(request, "Saved. From now on you get the mails that are ticked.")
+            messages.success(request, "Saved. You will receive the selected notices.")
             return redirect("notices")
         status = UNPROCESSABLE
     own = wishes.wanted(user)

@@ -1,4 +1,4 @@
-"""The word an order waits for: the billing system's, or the customer's second thought.
+"""Approve, refuse or cancel an order that waits for authorisation.
 
 Each is taken once: whoever comes after another word changes nothing and gets False.
 """
@@ -47,7 +47,7 @@ def hold(order: Order) -> bool:
 def cancel(order: Order, asker: Asker | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
-        told = {"reason_code": "cancelled", "reason": "Cancelled before it began."}
+        told = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
         if move(order, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
             events.cancelled.send(sender=Order, order=order)
             return
@@ -55,8 +55,8 @@ def cancel(order: Order, asker: Asker | None) -> None:
             order.refresh_from_db()
             raise OrderRefused(
                 "too_late",
-                "This order cannot be cancelled any more: it has begun or is over.",
-                "Wait until it has ended; after that it can be taken back.",
+                "This order can no longer be cancelled: it has started or ended.",
+                "Wait until the order has ended. You can then undo it.",
                 order=order,
             )
         queue.cancel(_job(order), asker)

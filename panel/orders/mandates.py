@@ -14,7 +14,7 @@ from panel.orders.refusal import OrderRefused
 from storage.models import Customer, Volume
 from storage.templatetags.money import amount
 
-RAISE = "Give a payment authorisation that allows more, or ask your provider."
+RAISE = "Extend your payment authorisation, or ask your provider."
 
 
 def mandate_of(customer: Customer) -> Mandate | None:
@@ -85,9 +85,9 @@ def refusal(
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
-    today = (asked.charge_minor, "due today", once, left or 0, "are left of it this month")
-    all_of_it = "are left of it a month beside your other volumes"
-    whole = all_of_it if others else "are all it allows in a month"
+    today = (asked.charge_minor, "due today", once, left or 0, "are left this month")
+    all_of_it = "are left per month beside your other volumes"
+    whole = all_of_it if others else "are the limit per month"
     monthly = (asked.price_minor, "a month", once, max(0, month - others), whole)
     return _over(*today, asked.currency) or _over(*monthly, asked.currency)
 
@@ -115,7 +115,7 @@ def _over(
 def _unknown() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
-        "It is not known how much you let us charge.",
-        "Give your payment authorisation again, or ask your provider.",
+        "The limits of your payment authorisation are unknown.",
+        "Authorise payments again, or ask your provider.",
         url=settings.TIERCEL_REAUTHORISE_URL,
     )

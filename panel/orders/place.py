@@ -28,7 +28,7 @@ from storage.plan import Refused
 from storage.rows import rows_of
 
 AWAITS = "the billing system's answer"
-WAIT = "Wait until it has ended; this takes minutes."
+WAIT = "Wait a few minutes until that change has ended."
 
 
 def place(
@@ -167,7 +167,7 @@ def demand_free(volume: Volume) -> None:
         name = running.to_plan.name if running.to_plan is not None else "no cache"
         raise OrderRefused(
             "order_running",
-            f"Another change runs: {running.get_intent_display()} to {name}.",
+            f"Another change is running: {running.get_intent_display()} to {name}.",
             WAIT,
             order=running,
         )
@@ -191,8 +191,8 @@ def _known(ask: Ask, customer: Customer) -> Order | None:
         return known
     raise OrderRefused(
         "idempotency",
-        "The same request was made before for something else.",
-        "Load the page again, or use a new Idempotency-Key.",
+        "This idempotency key was already used for a different request.",
+        "Reload the page, or use a new Idempotency-Key.",
         order=known,
     )
 
@@ -200,7 +200,7 @@ def _known(ask: Ask, customer: Customer) -> Order | None:
 def _supersede(volume: Volume) -> None:
     """A new order takes the place of the one that waits for the end of the period."""
     waiting = Order.objects.filter(volume=volume, state=OrderState.SCHEDULED).first()
-    told = {"reason_code": "replaced", "reason": "Another order took its place."}
+    told = {"reason_code": "replaced", "reason": "Replaced by another order."}
     if waiting and move(waiting, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
         events.cancelled.send(sender=Order, order=waiting)
 

@@ -18,7 +18,7 @@ def barred(user: Person, volume: Volume) -> OrderRefused | None:
         return OrderRefused(
             "not_allowed",
             "Plans cannot be ordered here at the moment.",
-            "Ask your provider to change yours.",
+            "Ask your provider to change your plan.",
         )
     return outsider(user, volume)
 
@@ -27,7 +27,7 @@ def outsider(user: Person, volume: Volume) -> OrderRefused | None:
     """Why this person may not even cancel an order of this volume; None where they may."""
     if Volume.objects.orderable_by(user).filter(pk=volume.pk).exists():
         return None
-    return OrderRefused("not_allowed", "You may look, but not order.", OWNERS)
+    return OrderRefused("not_allowed", "Your role allows you to view, but not to order.", OWNERS)
 
 
 def suspended(customer: Customer) -> OrderRefused | None:
@@ -36,20 +36,20 @@ def suspended(customer: Customer) -> OrderRefused | None:
         return None
     return OrderRefused(
         "suspended",
-        "Your account is suspended: nothing can be ordered. Your data and your cache stay.",
-        "Ask your provider; open invoices are the usual reason.",
+        "Your account is suspended: you cannot order. Your data and your cache are kept.",
+        "Ask your provider. The usual reason is outstanding payments.",
     )
 
 
 def demand(ask: Ask, volume: Volume) -> Customer:
     """The customer the order is for; raises `OrderRefused`."""
     if volume.customer is None:
-        raise OrderRefused("not_allowed", "This volume belongs to nobody.", "Ask your provider.")
+        raise OrderRefused("not_allowed", "This volume has no customer.", "Ask your provider.")
     if volume.retired_at is not None or volume.destroyed_at is not None:
-        raise OrderRefused("not_allowed", "This volume is switched off.", "Ask your provider.")
+        raise OrderRefused("not_allowed", "This volume is inactive.", "Ask your provider.")
     if ask.by == "person":
         if ask.actor is None:
-            raise OrderRefused("not_allowed", "Nobody is signed in.", "Sign in first.")
+            raise OrderRefused("not_allowed", "You are not signed in.", "Sign in first.")
         if (refusal := barred(ask.actor, volume)) is not None:
             raise refusal
     return volume.customer

@@ -59,7 +59,7 @@ def _begin(order: Order) -> bool:
     offered = offers_of(row, now.to_plan)
     offer = next((each for each in offered if each.plan == now.to_plan), None)
     if offer is None:
-        raise OrderRefused("plan_retired", "The plan is there no more.", "Choose another plan.")
+        raise OrderRefused("plan_retired", "This plan no longer exists.", "Choose another plan.")
     if offer.reason:
         raise no_offer(offer.reason)
     found = Weighed(
@@ -76,12 +76,12 @@ def _begin(order: Order) -> bool:
 def _groundless(order: Order, customer: Customer, volume: Volume) -> dict[str, str] | None:
     """Why there is nothing left to change, as fields of the order; None where there is."""
     if customer.pk != order.customer_id:
-        return {"reason_code": "not_allowed", "reason": "The volume is not yours any more."}
+        return {"reason_code": "not_allowed", "reason": "The volume no longer belongs to you."}
     # A wish for a cache is one for a volume in service: it would switch this one on again.
     if volume.retired_at is not None or volume.destroyed_at is not None:
-        return {"reason_code": "not_allowed", "reason": "The volume was switched off."}
+        return {"reason_code": "not_allowed", "reason": "The volume was retired."}
     if volume.cache_plan_id != order.from_plan_id:
-        return {"reason_code": "changed_since", "reason": "The plan was changed since then."}
+        return {"reason_code": "changed_since", "reason": "The plan has changed since then."}
     return None
 
 

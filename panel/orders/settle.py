@@ -21,7 +21,7 @@ __all__ = ["overdue", "settle", "sweep"]
 
 log = logging.getLogger(__name__)
 
-TOO_LATE = "Your provider's billing did not answer in time. Nothing was charged; try again later."
+TOO_LATE = "Your provider's billing did not answer in time. Nothing was charged. Try again later."
 
 
 def sweep() -> None:

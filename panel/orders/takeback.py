@@ -16,7 +16,7 @@ def refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
     if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:
         return OrderRefused(
             "too_late",
-            "This order cannot be taken back: the time for it is over.",
+            "You can no longer undo this order: the time limit has passed.",
             "Choose another plan instead.",
             order=order,
         )
@@ -30,7 +30,7 @@ def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
         return None
     return OrderRefused(
         "changed_since",
-        "The plan was changed again since this order.",
-        "Take back the last order, or choose a plan.",
+        "The plan has changed again since this order.",
+        "Undo the last order, or choose a plan.",
         order=last,
     )

@@ -34,7 +34,7 @@ def refusal(row: VolumeRow) -> OrderRefused | None:
         return _refused("A free trial is for volumes without a cache.")
     tried = Order.objects.filter(volume=row.volume, intent=Intent.TRIAL)
     if tried.filter(state__in=(*OPEN, OrderState.COMPLETED)).exists():
-        return _refused("This volume had its free trial.")
+        return _refused("This volume has already had its free trial.")
     return None
 
 
@@ -53,7 +53,7 @@ def ending(order: Order, now: datetime) -> OrderRefused | None:
         return None
     return OrderRefused(
         "trial",
-        "Your free trial is over and is just being taken back.",
+        "Your free trial has ended and is being removed.",
         "Order the plan again in a few minutes.",
         order=order,
     )
@@ -84,4 +84,6 @@ def way_back(order: Order) -> Ask:
 
 
 def _refused(why: str) -> OrderRefused:
-    return OrderRefused("trial", why, "Order the plan: it can be taken back within its time.")
+    return OrderRefused(
+        "trial", why, ("Order the plan. You can undo the order within the time limit.")
+    )

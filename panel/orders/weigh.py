@@ -24,7 +24,7 @@ KINDS: Final[dict[Change, Kind]] = {
     "replace": Kind.REPLACE_CACHE,
     "remove": Kind.REMOVE_CACHE,
 }
-SUPPORT: Final = "Choose another plan, or ask support."
+SUPPORT: Final = "Choose another plan, or contact support."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,9 @@ def _refusal(
         return account.untried
     if ask.when == "period_end" and found.due_at is None:
         return OrderRefused(
-            "unavailable", "Only a lower price can begin with the next period.", "Order it now."
+            "unavailable",
+            ("Only a lower price can start with the next period."),
+            "Order the plan now.",
         )
     if offer.reason or found.wish is None:
         return no_offer(offer.reason)
@@ -151,26 +153,24 @@ def _currency(mandate: Mandate | None, before: Price | None, wanted: Price) -> s
 
 
 def _retired() -> OrderRefused:
-    return OrderRefused(
-        "plan_retired", "This plan is not sold any more.", "Look at the plans and choose another."
-    )
+    return OrderRefused("plan_retired", "This plan is no longer available.", "Choose another plan.")
 
 
 def _same() -> OrderRefused:
-    return OrderRefused("same_plan", "This is your plan already.", "Choose another plan.")
+    return OrderRefused("same_plan", "This is already your plan.", "Choose another plan.")
 
 
 def _price_changed() -> OrderRefused:
     return OrderRefused(
         "price_changed",
-        "The price has changed since you looked at it.",
-        "Look at the new price and confirm again.",
+        "The price has changed since you opened the page.",
+        "Check the new price and confirm again.",
     )
 
 
 def _other_currency() -> OrderRefused:
     return OrderRefused(
         "currency",
-        "This plan is priced in another currency than the one you have.",
-        "Ask your provider to change it.",
+        "This plan has a different currency from your current plan.",
+        "Ask your provider to change the plan.",
     )

@@ -15,10 +15,10 @@ SWITCHING = frozenset(
 """The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
 
 PHASES = {
-    Kind.ADD_CACHE: ("Preparing your cache", "Switching it on"),
+    Kind.ADD_CACHE: ("Preparing your cache", "Activating the cache"),
     Kind.SET_CACHE: ("Getting ready", "Changing your cache"),
-    Kind.REPLACE_CACHE: ("Preparing your new cache", "Exchanging the cache"),
-    Kind.REMOVE_CACHE: ("Moving your data back", "Switching the cache off"),
+    Kind.REPLACE_CACHE: ("Preparing your new cache", "Replacing the cache"),
+    Kind.REMOVE_CACHE: ("Moving your data back", "Removing the cache"),
 }
 OTHER_PHASES = ("Getting ready", "Changing your volume")
 WAITING_TOO_LONG = 2
@@ -61,18 +61,24 @@ def sentence(job: Job, steps: Sequence[Step]) -> str:
     if job.state == State.CANCELLED:
         return "The change was stopped by your provider. Your plan stays as it was."
     if job.state == State.NEEDS_ATTENTION:
-        return "This needs a person. Support has been told; you need not do anything."
+        return (
+            "Support has to check this change. It is listed for support; you do not need to do "
+            "anything."
+        )
     if job.state == State.FAILED:
         if any(step.state != StepState.PLANNED for step in steps):
             return (
-                "We could not change the plan. Your plan and its price stay as they were. "
-                "Support has been told."
+                "We could not change the plan. Your plan and its price stay the same. The failure "
+                "is listed for support."
             )
-        return "We could not change the plan; nothing was changed. Support has been told."
+        return (
+            "We could not change the plan, and nothing was changed. The failure is listed for "
+            "support."
+        )
     if job.state == State.WAITING and job.attempts > WAITING_TOO_LONG:
-        return "This takes longer than usual. It goes on by itself; you need not wait here."
+        return "This takes longer than usual. It continues automatically; you can leave this page."
     now = next((phase.text for phase in phases(job, steps) if phase.state == "now"), "Working")
-    return f"{now}. Your machine keeps running; you need not wait here."
+    return f"{now}. Your machine keeps running; you can leave this page."
 
 
 def progress(job: Job, steps: Sequence[Step]) -> Progress | None:
@@ -108,7 +114,7 @@ def outcome(job: Job) -> Outcome:
     if job.state in (State.FAILED, State.CANCELLED):
         return Outcome("quiet", "cut", "not changed")
     if job.state == State.NEEDS_ATTENTION:
-        return Outcome("warning", "warning", "support looks at it")
+        return Outcome("warning", "warning", "support is checking")
     return Outcome("busy", "run", "running")
 
 
@@ -126,7 +132,7 @@ def unplanned(order: Order) -> str:
 def _became(job: Job) -> str:
     if job.cache_plan is not None:
         return f"this volume now has the plan {job.cache_plan.name}"
-    return "this volume has no cache any more"
+    return "this volume no longer has a cache"
 
 
 def told(job: Job) -> dict[str, object]:

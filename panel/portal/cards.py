@@ -73,10 +73,10 @@ def _card(
     )
     if cache is not None:
         values = hour.hit_rates if hour is not None else []
-        line, says = spark(values, *size, 1, say=percent), "reads from the fast cache, last hour"
+        line, says = spark(values, *size, 1, say=percent), "reads from SSD, last hour"
     else:
         values = hour.read_times if hour is not None else []
-        line, says = spark(values, *size, say=ms), "time a read takes, last hour"
+        line, says = spark(values, *size, say=ms), "read time, last hour"
     return Card(row, cache, found, hour, line, says, running)
 
 

@@ -106,11 +106,11 @@ def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
             return "Your payment is being confirmed. Nothing is charged or changed before that."
         case OrderState.PENDING:
             return (
-                "Your payment has not been confirmed yet, which may take a while. Nothing is "
-                "charged or changed before that, and you need not wait here."
+                "Your payment has not been confirmed yet. This may take a while. Nothing is "
+                "charged or changed before that. You can leave this page."
             )
         case OrderState.REFUSED:
-            return f"{_because(order)} Nothing was charged, and nothing was changed."
+            return f"{_because(order)} Nothing was charged or changed."
         case OrderState.CANCELLED:
             return (
                 f"This was cancelled. {NOTHING_CHARGED} Your plan stays {plans_of(order).before}."
@@ -122,7 +122,7 @@ def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
     if order.job is None:
         return "Your plan is being changed."
     if order.job.state == State.SUCCEEDED:
-        return "The work is done; your order is being closed."
+        return "The change is complete; your order is being closed."
     if order.job.is_over:
         return f"{sentence(order.job, steps)} {NOTHING_CHARGED}"
     return sentence(order.job, steps)
@@ -144,27 +144,27 @@ def _failed(order: Order, steps: Sequence[Step]) -> str:
 
 def _done(order: Order, proof: Proof | None) -> str:
     if order.to_plan is None:
-        return "Done: this volume has no cache any more."
+        return "Done: this volume no longer has a cache."
     said = f"Done: this volume now has the plan {order.to_plan.name}."
     if order.intent == Intent.TRIAL and order.trial_until is not None:
         said += (
-            f" The trial costs nothing and ends by itself on {day(order.trial_until)}; your volume "
-            "is then as before, unless you choose to keep the plan."
+            f"The trial is free and ends automatically on {day(order.trial_until)}. Your volume "
+            "then returns to no cache, unless you keep the plan."
         )
     if order.intent == Intent.REVERT or order.job is None:
         return said
     if proof is None or proof.state == ProofState.WAITING:
         return (
-            f"{said} It gets faster while the cache fills with what you use. Once it is warm we "
-            "measure what it brought, and the report stands here."
+            f"{said} Your volume gets faster while the cache fills with the data you use. Once the "
+            "cache is warm, we measure the result, and the report will appear here."
         )
     if proof.state == ProofState.MEASURING:
         when = f" at about {moment(proof.after_end)}" if proof.after_end is not None else " soon"
         warm = "The cache is warm; we" if proof.was_warm else "We"
-        return f"{said} {warm} are measuring what it brought. The report comes{when}."
+        return f"{said} {warm} are measuring the result. The report appears{when}."
     if proof.state == ProofState.IMPOSSIBLE:
-        return f"{said} What it brought cannot be told: {_lowered(proof.reason)}"
-    return f"{said} What it brought is measured: see the report."
+        return f"{said} The effect could not be measured: {_lowered(proof.reason)}"
+    return f"{said} The effect has been measured: see the report."
 
 
 def outcome(order: Order) -> Outcome:
@@ -179,7 +179,7 @@ def outcome(order: Order) -> Outcome:
         case OrderState.RUNNING:
             stuck = order.job is not None and order.job.state == State.NEEDS_ATTENTION
             if stuck:
-                return Outcome("warning", "warning", "support looks at it")
+                return Outcome("warning", "warning", "support is checking")
             return Outcome("busy", "run", "running")
         case OrderState.REFUSED:
             return Outcome("quiet", "cut", "payment refused")
@@ -199,7 +199,7 @@ def moment(at: datetime) -> str:
 
 
 def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:] if text else "there were too few figures."
+    return text[:1].lower() + text[1:] if text else "there was not enough data."
 
 
 def poll_seconds(order: Order, proof: Proof | None) -> int:

@@ -48,27 +48,27 @@ def glance(
     if latest is None:
         return _unknown(age_seconds, first_seconds)
     if cache is not None and (cache.trouble or latest.cache_state):
-        return Glance("error", "error", "Needs support", "Your cache has a fault: ask support.")
+        return Glance("error", "error", "Needs support", "Your cache has a fault. Contact support.")
     if is_stale:
         return Glance(
             "warning",
             "warning",
-            "Not known now",
-            f"The last figures are {roughly(latest.age_seconds)} old. That says nothing about your "
-            "volume; new ones come by themselves.",
+            "No current data",
+            f"The last data is {roughly(latest.age_seconds)} old. This does not mean that your "
+            "volume has a problem. New data appears automatically.",
         )
     if hour is None or hour.reads < MIN_ACCESSES:
         return Glance(
-            "quiet", "wait", "Hardly used", "Too few reads in the last hour to tell how fast it is."
+            "quiet", "wait", "Hardly used", "Too few reads in the last hour to measure the speed."
         )
     took = f"A read took {ms(hour.whole.read_ms)} on average."
     if on_ssd and cache is None:
-        return _judged(hour, Glance("ok", "ok", "Fast", f"All of it lies on SSD. {took}"))
+        return _judged(hour, Glance("ok", "ok", "Fast", f"Your volume is on SSD. {took}"))
     if cache is None:
         text = f"Every read comes from slow disks. In the last hour {_lower(took)}"
         return _judged(hour, Glance("quiet", "volume", "Disk speed", text))
     if hour.whole.hit_rate is None:
-        text = f"Your cache has served too few reads yet to tell how much it helps. {took}"
+        text = f"Your cache has served too few reads to measure its effect. {took}"
         return _judged(hour, Glance("busy", "run", "Warming up", text))
     return _judged(hour, _cached(hour.whole.hit_rate, cache, took))
 
@@ -94,14 +94,14 @@ def is_filling(cache: Cache) -> bool:
 
 def _cached(rate: float, cache: Cache, took: str) -> Glance:
     said = of_hundred(rate)
-    text = f"{said[0].upper()}{said[1:]} came from the fast cache in the last hour. {took}"
+    text = f"{said[0].upper()}{said[1:]} came from SSD in the last hour. {took}"
     if rate >= FAST:
         return Glance("ok", "ok", "Fast", text)
     if is_filling(cache):
-        return Glance("busy", "run", "Warming up", f"{text} It is still filling.")
+        return Glance("busy", "run", "Warming up", f"{text} The cache is still filling.")
     if rate >= MOSTLY:
         return Glance("ok", "ok", "Mostly fast", text)
-    more = "Your cache is full: a larger one may help, if you read the same data again and again."
+    more = "Your cache is full. A larger cache may help if you read the same data often."
     return Glance("warning", "warning", "Partly fast", f"{text} {more}")
 
 
@@ -114,10 +114,10 @@ def _judged(hour: Hour, found: Glance) -> Glance:
 
 def _unknown(age_seconds: float, first_seconds: int) -> Glance:
     if age_seconds > PATIENCE_SECONDS:
-        text = "No figures have come yet. If this stays so, ask support."
+        text = "No data yet. Contact support if this persists."
     else:
-        text = f"The first figures come about {roughly(first_seconds)} after the volume is there."
-    return Glance("quiet", "wait", "No figures yet", text)
+        text = f"The first data appears about {roughly(first_seconds)} after the volume was added."
+    return Glance("quiet", "wait", "No data yet", text)
 
 
 def _lower(sentence: str) -> str:

@@ -55,7 +55,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
         return redirect("my-order", found.key)
-    messages.success(request, "Cancelled. Nothing was charged, and nothing was changed.")
+    messages.success(request, "Cancelled. Nothing was charged or changed.")
     return redirect("my-order", found.key)
 
 

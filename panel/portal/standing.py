@@ -1,4 +1,4 @@
-"""What the pages of a volume say besides: a suspended account, a change planned for later."""
+"""Notices on a volume's pages: suspension, scheduled plan change."""
 
 from __future__ import annotations
 

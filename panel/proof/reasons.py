@@ -21,10 +21,10 @@ class Reason(StrEnum):
 
 SENTENCES: Final = {
     Reason.NO_BEFORE: (
-        "The volume was watched for too short a time before the change, or its cache was still "
-        "warming up then."
+        "The volume was measured for too short a time before the change, or its cache was still "
+        "warming up."
     ),
     Reason.CHANGED: "The volume was changed again before this one could be measured.",
-    Reason.TOO_LITTLE_LOAD: "The volume was read too little before or after the change to compare.",
-    Reason.GAPS: "Too many figures are missing from the time before or after the change.",
+    Reason.TOO_LITTLE_LOAD: "There were too few reads before or after the change to compare.",
+    Reason.GAPS: "Too many data points are missing before or after the change.",
 }

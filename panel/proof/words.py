@@ -18,7 +18,7 @@ HEADLINES: Final = {
     Verdict.GAIN: "It helped",
     Verdict.LOSS: "Fewer reads come from SSD than before",
     Verdict.NONE: "No gain seen",
-    Verdict.UNCLEAR: "Not enough data to tell",
+    Verdict.UNCLEAR: "Not enough data",
 }
 CHIPS: Final = {
     Verdict.GAIN: Outcome("ok", "ok", "gain"),
@@ -65,7 +65,7 @@ def chip(proof: Proof) -> Outcome:
             return SLOWER
         return KEPT if is_kept(proof) else CHIPS[Verdict(proof.verdict)]
     if proof.state == ProofState.IMPOSSIBLE:
-        return Outcome("quiet", "cut", "cannot be told")
+        return Outcome("quiet", "cut", "not measurable")
     is_warming = proof.state == ProofState.WAITING
     return Outcome("busy", "run", "warming up" if is_warming else "measuring")
 
@@ -79,7 +79,7 @@ def headline(proof: Proof) -> str:
             return "No loss seen"
         return HEADLINES[Verdict(proof.verdict)]
     if proof.state == ProofState.IMPOSSIBLE:
-        return "What it brought cannot be told"
+        return "The effect could not be measured"
     return "The report is being prepared"
 
 
@@ -113,13 +113,10 @@ def verdict(proof: Proof) -> str:
     rates = f"{after[0].upper()}{after[1:]} came from SSD, before {before}."
     match Verdict(proof.verdict):
         case Verdict.UNCLEAR:
-            said = (
-                f"{rates} Your use differs too much from one time to the next to say whether that "
-                "is more than chance."
-            )
+            said = f"{rates} Your use varies too much to say whether this is more than chance."
         case Verdict.NONE:
-            alike = "That is no difference you would notice."
-            other = "A gain you would notice is ruled out."
+            alike = "You would not notice this difference."
+            other = "A noticeable gain is ruled out."
             said = f"{rates} {alike if _is_alike(told) else other}"
         case _:
             said = rates
@@ -140,28 +137,28 @@ def notes(proof: Proof) -> list[str]:
     told, found = proof.result, []
     if proof.was_warm is False:
         found.append(
-            "The cache may still have been filling when this was measured: it may bring more yet."
+            "The cache may still have been filling during the measurement, so its effect may "
+            "still grow."
         )
     before, after = told["read_iops_before"], told["read_iops_after"]
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:
         times, word = (after / before, "more") if after > before else (before / after, "less")
         found.append(
-            f"You read {times:.1f} times {word} than before. The share from SSD is compared like "
-            "with like; how long a read takes also depends on how much is read."
+            f"You read {times:.1f} times {word} than before. Latency also depends on load."
         )
     if not told["has_percentiles"]:
-        found.append("For this volume only averages are kept, no percentiles.")
+        found.append("Percentiles are not available for this volume, only averages.")
     return found
 
 
 def rows(told: Mapping[str, Any]) -> list[Row]:
     """The figures before and after; those that nobody knows are left out."""
-    found = [_row("Reads served from SSD", told, "hit_rate", percent)]
-    found.append(_row("A read takes on average", told, "read_ms", ms))
+    found = [_row("Reads from SSD", told, "hit_rate", percent)]
+    found.append(_row("Average read time", told, "read_ms", ms))
     if told["has_percentiles"]:
         found.append(_row("Half of all reads and writes took at most", told, "read_ms_p50", ms))
         found.append(_row("95 of 100 reads and writes took at most", told, "read_ms_p95", ms))
-    found.append(_row("Reads a second", told, "read_iops", iops))
+    found.append(_row("Reads per second", told, "read_iops", iops))
     return found
 
 
@@ -184,11 +181,11 @@ def held(order: Order, told: Mapping[str, Any]) -> str:
 def _progress(proof: Proof) -> str:
     if proof.state == ProofState.WAITING:
         return (
-            "The cache is still learning what you use. Once its share of reads no longer rises, "
-            f"and at the latest on {proof.warm_by:%-d %B, %H:%M} UTC, the measuring begins."
+            "The cache is still warming up. Once its share of reads no longer rises, and at the "
+            f"latest on {proof.warm_by:%-d %B, %H:%M} UTC, the measuring begins."
         )
     return (
-        f"We are measuring until {proof.after_end:%-d %B, %H:%M} UTC; the report stands here then."
+        f"We are measuring until {proof.after_end:%-d %B, %H:%M} UTC; the report will appear here."
     )
 
 
@@ -205,8 +202,8 @@ def _times(told: Mapping[str, Any]) -> str:
     if low > 1 / ABOUT and high < ABOUT:
         return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
     return (
-        f"A read took {ms(after)} on average, before {ms(before)}; from one time to the next that "
-        "differed too much to say whether it is more than chance."
+        f"A read took {ms(after)} on average, before {ms(before)}. Your use varies too much to say "
+        "whether this is more than chance."
     )
 
 

@@ -16,13 +16,16 @@ TOLD: Final = {
     SecurityKind.PASSWORD: "The password of your account was changed.",
     SecurityKind.FACTOR_ADDED: "A second factor was added to your account.",
     SecurityKind.FACTOR_REMOVED: "A second factor was removed from your account.",
-    SecurityKind.CODES: "The recovery codes of your account were made anew.",
+    SecurityKind.CODES: "New recovery codes were created for your account.",
     SecurityKind.ADDRESS: "An e-mail address of your account was changed.",
-    SecurityKind.TOKEN_MADE: "An API token was made in your name.",
-    SecurityKind.LINK_MADE: "A link was made with which a new password of your account is chosen.",
-    SecurityKind.LOCKED_OUT: "Somebody tried too often to open your account, and was stopped.",
+    SecurityKind.TOKEN_MADE: "An API token was created for your account.",
+    SecurityKind.LINK_MADE: "A reset link for your password was created.",
+    SecurityKind.LOCKED_OUT: (
+        "There were too many failed attempts to sign in to your account. Sign-in was blocked for "
+        "a while."
+    ),
     SecurityKind.ROLE: "Your role was changed.",
-    SecurityKind.REACTIVATED: "Your account was opened again.",
+    SecurityKind.REACTIVATED: "Your account was reactivated.",
 }
 """Kinds that the owner hears of, and in which words."""
 
@@ -40,9 +43,9 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
         *([f"By:    {entry.actor}"] if entry.actor not in ("", entry.person) else []),
         *([f"From:  {entry.address}, {described(user_agent)}"] if entry.address else []),
         "",
-        "Was it you, or did you expect it? Then nothing needs to be done.",
+        "If this was you, or if you expected this change, you do not need to do anything.",
         "If not, sign in, sign out all other sessions, choose another password, and revoke API",
-        "tokens you do not know; or ask your provider to shut the account at once:",
+        "tokens you do not know; or ask your provider to deactivate the account at once:",
         "",
         f"{base}{reverse('sessions')}",
         f"{base}{reverse('tokens')}",

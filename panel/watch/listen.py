@@ -88,7 +88,7 @@ def _password_changed(*, user: User, **given: Any) -> None:
 
 def _password_reset(*, user: User, **given: Any) -> None:
     revoked = tokens.revoke_all(user)
-    record.note(SecurityKind.PASSWORD, user, f"by a mailed link; {revoked} API tokens revoked")
+    record.note(SecurityKind.PASSWORD, user, f"with a mailed link; {revoked} API tokens revoked")
 
 
 def _address_added(*, user: User, email_address: EmailAddress, **given: Any) -> None:

@@ -29,7 +29,7 @@ def changed(tab: Page, machine: Machine, button: str) -> None:
     """Confirm, and see the change go on and end without loading the page again."""
     with machine.hold("lvconvert") as held:
         tab.get_by_role("button", name=button).click()
-        tab.get_by_role("region", name="How far the order is").wait_for()
+        tab.get_by_role("region", name="Progress of the order").wait_for()
         tab.evaluate("window.stayed = true")
         held.wait()
         progress = tab.get_by_role("main").get_by_role("status")
@@ -63,7 +63,7 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     tab.set_viewport_size({"width": 360, "height": 800})
     sign_in(tab, panel.url, email, PASSWORD)
     follow(tab, "shop disk")
-    follow(tab, "See the plans")
+    follow(tab, "Show plans")
     follow(tab, f"Choose {boost.name}")
     changed(tab, machine, "Change for 4.90 EUR a month")
     bought = Job.objects.order_by("id").last()
@@ -72,9 +72,9 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     assert (bought.price_minor, bought.currency, bought.actor) == (490, "EUR", buyer)
     assert trail(bought) == ADD_CACHE_TRAIL
 
-    follow(tab, "Show the volume")
+    follow(tab, "Show volume")
     expect(tab.get_by_role("region", name="Your cache plan")).to_contain_text(boost.name)
-    follow(tab, "Change the plan")
+    follow(tab, "Change plan")
     follow(tab, "Choose No cache")
     tab.get_by_role("radio", name=re.compile("^Now")).check()
     changed(tab, machine, "Go back to no cache")

@@ -59,7 +59,7 @@ def still_running(visitor: Visitor, order: Order) -> None:
     order.refresh_from_db()
     assert (order.state, order.volume.cache_plan) == ("running", None)
     says = told(visitor, order)
-    assert "Charged when done" in says
+    assert "Charge on completion" in says
     assert "Done:" not in says
 
 

@@ -43,7 +43,7 @@ def changed(tab: Page, machine: Machine, button: str) -> Order:
     """Confirm, and see the change go on and end without loading the page again."""
     with machine.hold("lvconvert") as held:
         agreed(tab, button)
-        tab.get_by_role("region", name="How far the order is").wait_for()
+        tab.get_by_role("region", name="Progress of the order").wait_for()
         tab.evaluate("window.stayed = true")
         held.wait()
         progress = tab.get_by_role("main").get_by_role("status")
@@ -97,7 +97,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         until("a minute of figures", lambda: measured(of), 4 * PROOF_SECONDS)
 
         # The first plan.
-        follow(tab, "See the plans")
+        follow(tab, "Show plans")
         expect(tab.get_by_role("region", name="Today")).to_contain_text("We have watched")
         follow(tab, f"Choose {of.small.name}")
         first = changed(tab, machine, "Change for 4.90 EUR a month")
@@ -112,7 +112,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         # What it brought.
         until("the report is there", lambda: reported(first), PROVEN_SECONDS)
         tab.goto(page)
-        follow(tab, "See what it brought")
+        follow(tab, "View result")
         expect(tab.get_by_role("heading", name="It helped")).to_be_visible()
         first.refresh_from_db()
         assert first.proof.verdict == "gain"
@@ -127,8 +127,8 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         second = changed(tab, machine, "Change for 7.90 EUR a month")
         marked(tab, of.small.name, of.large.name)
         tab.goto(f"{panel.url}/my/orders/{second.key}/")
-        follow(tab, "Take it back")
-        back = changed(tab, machine, "Take it back")
+        follow(tab, "Undo order")
+        back = changed(tab, machine, "Undo order")
         assert (back.intent, back.reverts, back.to_plan) == ("revert", second, of.small)
         assert (back.price_minor, back.charge_minor) == (490, 0)
         of.volume.refresh_from_db()

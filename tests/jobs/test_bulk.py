@@ -64,7 +64,7 @@ def test_the_preview_says_what_would_be_done_to_each_and_stores_nothing(staff: C
     page = shown(staff, "remove-cache", with_cache, without)
     text = text_of(page)
     assert page.status_code == 200
-    assert "Do it for 1 volume" in text and "The volume has no cache." in text
+    assert "Apply to 1 volume" in text and "The volume has no cache." in text
     assert not Job.objects.exists()
 
 
@@ -108,7 +108,7 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
     page = shown(staff, "remove-cache", free, held)
     holder = job(held)
     text = text_of(confirmed(staff, page))
-    assert "1 job started" in text and "Another job holds it" in text
+    assert "1 job started" in text and "Another job holds the volume" in text
     assert reverse("job", args=[holder.key]) in text
     assert set(Job.objects.values_list("volume__label", flat=True)) == {"free", "held"}
 
@@ -129,7 +129,7 @@ def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() ->
 def test_confirming_twice_makes_no_second_job(staff: Client) -> None:
     page = shown(staff, "remove-cache", cached())
     confirmed(staff, page)
-    assert "Another job holds it" in text_of(confirmed(staff, page))
+    assert "Another job holds the volume" in text_of(confirmed(staff, page))
     assert Job.objects.count() == 1
 
 
@@ -140,7 +140,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
     assert ("The volume already belongs to this customer.") in text_of(
         page
-    ) and "Do it for 2 volumes" in text_of(page)
+    ) and "Apply to 2 volumes" in text_of(page)
     assert "Done for 2 volumes" in text_of(confirmed(staff, page))
     rows = Volume.objects.filter(customer=acme).order_by("label")
     assert [(row.label, row.adopted_at is not None) for row in rows] == [
@@ -167,7 +167,7 @@ def test_a_volume_that_somebody_else_got_meanwhile_is_not_given_away(staff: Clie
     there, acme, zebra = scene(), make.customer("Acme"), make.customer("Zebra")
     page = shown(staff, "customer", there, customer=zebra.key)
     Volume.objects.filter(pk=there.volume.pk).update(customer=acme)
-    assert "It is Acme's." in text_of(confirmed(staff, page))
+    assert "The volume belongs to Acme." in text_of(confirmed(staff, page))
     assert Volume.objects.get(pk=there.volume.pk).customer == acme
 
 
@@ -196,7 +196,7 @@ def test_a_volume_that_a_customer_pays_for_is_not_given_away(staff: Client) -> N
 def test_an_action_that_needs_an_option_asks_for_it_first(staff: Client, action: str) -> None:
     page = shown(staff, action, cached())
     assert page.status_code == 200
-    assert "Show what would be done" in text_of(page)
+    assert ">Preview</button>" in text_of(page)
     assert 'name="sealed"' not in page.content.decode()
 
 
@@ -291,4 +291,4 @@ def test_looking_is_not_enough(client: Client) -> None:
     client.force_login(make.staff_user(staff_role="read_only"))
     there = cached()
     assert shown(client, "remove-cache", there).status_code == 403
-    assert "Go on" not in text_of(client.get(reverse("volumes")))
+    assert "Select volumes, then an action" not in text_of(client.get(reverse("volumes")))

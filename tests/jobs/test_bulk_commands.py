@@ -78,7 +78,7 @@ def test_in_place_the_answer_is_waited_for_and_then_shown(staff: Client) -> None
     there = cached()
     sealed = sealed_in(shown(staff, there))
     waiting = asked(staff, there, sealed, headers=HTMX, follow=True).content.decode()
-    assert "The host is asked" in waiting and 'hx-trigger="every 1s"' in waiting
+    assert "Asking the host" in waiting and 'hx-trigger="every 1s"' in waiting
     (preview,) = Job.objects.all()
     step(preview)
     end(preview)
@@ -107,4 +107,4 @@ def test_what_touches_no_host_has_no_commands(staff: Client) -> None:
     chosen = {"action": "customer", "volume": [scene().volume.key]}
     chosen["customer"] = make.customer().key
     page = staff.post(reverse("volumes-bulk"), chosen).content.decode()
-    assert "Do it for 1 volume" in page and "Exact commands" not in page
+    assert "Apply to 1 volume" in page and "Exact commands" not in page

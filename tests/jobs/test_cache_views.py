@@ -130,7 +130,7 @@ def test_a_clean_cache_says_why_there_is_nothing_to_flush(staff: Client) -> None
     there = cached()
     text = page(staff, "volume", there.volume.key)
     assert reverse("cache-flush", args=[there.volume.key]) not in text
-    assert "makes no dirty data" in text
+    assert "Nothing to flush." in text
 
 
 def test_settings_are_changed_beside_the_mode_and_keep_their_value_when_left_out(

@@ -93,7 +93,7 @@ def test_too_few_figures_are_said_and_not_compared(staff: Client) -> None:
     done = job(there)
     end(done)
     text = part(staff, there, compare=done.key)
-    assert "too few figures from before the job" in text
+    assert "not enough data from before the job" in text
     assert "<table" not in text
 
 
@@ -101,7 +101,7 @@ def test_too_few_figures_are_said_and_not_compared(staff: Client) -> None:
 def test_without_a_choice_the_jobs_are_offered(staff: Client) -> None:
     there, done = worked()
     assert f'<option value="{done.key}">' in part(staff, there)
-    assert "No job has touched this volume yet" in part(staff, scene())
+    assert "No job has changed this volume yet" in part(staff, scene())
 
 
 @pytest.mark.django_db

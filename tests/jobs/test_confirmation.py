@@ -53,7 +53,7 @@ def test_a_job_whose_steps_have_changed_since_is_refused(preview: Job, agent: Ca
     agent.lv = dataclasses.replace(agent.lv, size_bytes=agent.lv.size_bytes * 2)
     job = run(confirm(preview))
     assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "stale", [])
-    assert "has changed since you saw it" in job.error["message"]
+    assert "different from the preview you confirmed" in job.error["message"]
     assert "new preview" in job.error["correction"]
 
 

@@ -61,7 +61,7 @@ def test_a_job_is_rolled_back_on_a_persons_word(stuck: Job, agent: CachingAgent)
 def test_a_job_past_the_point_of_no_return_is_not_rolled_back(stuck: Job) -> None:
     Job.objects.filter(pk=stuck.pk).update(turned=True)
     stuck.refresh_from_db()
-    with pytest.raises(Refused, match="only the way forward"):
+    with pytest.raises(Refused, match="no longer possible"):
         decisions.roll_back(stuck, None)
     assert stuck.state == State.NEEDS_ATTENTION
 
@@ -105,7 +105,7 @@ def test_only_a_job_that_waits_for_a_decision_gets_one(
 ) -> None:
     Job.objects.filter(pk=stuck.pk).update(state=State.WAITING)
     stuck.refresh_from_db()
-    with pytest.raises(Refused, match="does not wait for a decision"):
+    with pytest.raises(Refused, match="does not need a decision"):
         decide(stuck, None)
 
 
@@ -114,7 +114,7 @@ def test_the_page_of_the_job_offers_every_decision(stuck: Job, staff: Client, ve
     page = staff.get(reverse("job", args=[stuck.key])).content.decode()
     action = reverse(f"job-{verb}", args=[stuck.key])
     assert f'action="{action}"' in page
-    assert f"vg0/{POOL} (2 GiB) is there." in page
+    assert f"vg0/{POOL} (2 GiB) exists." in page
     response = staff.post(action, {"why": "done by hand"})
     assert (response.status_code, response.headers["Location"]) == (302, f"/jobs/{stuck.key}/")
     assert Job.objects.get(pk=stuck.pk).state == State.QUEUED
@@ -137,4 +137,4 @@ def test_no_way_back_disables_the_button_with_the_reason(stuck: Job, staff: Clie
     Job.objects.filter(pk=stuck.pk).update(turned=True)
     page = staff.get(reverse("job", args=[stuck.key])).content.decode()
     assert 'disabled aria-describedby="no-way-back">Roll back' in page
-    assert "there is only the way forward" in page
+    assert "Rollback is no longer possible." in page

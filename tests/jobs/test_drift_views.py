@@ -111,7 +111,7 @@ def test_a_lost_ssd_is_not_accepted_away(staff: Client, backing: BcacheBacking |
     pvs = (make.pv(), make.fast_pv("[unknown]", missing=True))
     vgs = (make.vg(missing_pv_count=1),)
     volume = bcache_recorded(scene(make.lv(bcache=backing), layout="bcache", pvs=pvs, vgs=vgs))
-    assert "The card about the lost SSD" in not_accepted(staff, volume)
+    assert "the card about the lost SSD" in not_accepted(staff, volume)
     assert "Data may be lost" in page(staff, "volume-loss", volume.key)
 
 
@@ -146,7 +146,7 @@ def test_a_half_made_volume_is_finished_and_not_accepted(staff: Client) -> None:
     lv = dataclasses.replace(there.lv, tags=make.tags(key, zeroing=True))
     there.host.facts = make.inventory(make.facts(lv))
     there.host.save()
-    assert "Finish it" in not_accepted(staff, there.volume)
+    assert "Finish the volume" in not_accepted(staff, there.volume)
     text = staff.post(reverse("volume-drift-accept", args=[key])).content.decode()
     assert "is not finished" in text
 
@@ -166,7 +166,7 @@ def test_what_no_job_can_undo_says_so_and_can_be_accepted(staff: Client) -> None
     there.volume.wish = Wish(8 * GIB).to_json()
     there.volume.save()
     text = page(staff, "volume-drift", there.volume.key)
-    assert "Size" in text and "never made smaller" in text
+    assert "Size" in text and "cannot be shrunk" in text
     assert staff.post(reverse("volume-repair", args=[there.volume.key])).status_code == 422
 
 
@@ -201,7 +201,7 @@ def test_the_volumes_page_asks_for_it_and_shows_the_stable_path(staff: Client) -
 def test_a_host_without_inventory_has_no_checks(staff: Client) -> None:
     host = make.host()
     assert page(staff, "host-checks", host.key) == ""
-    assert "nothing to tell" in page(staff, "host-checks", host.key, script=False)
+    assert "nothing to report" in page(staff, "host-checks", host.key, script=False)
 
 
 @pytest.mark.parametrize("name", ["volume-drift", "volume-loss", "host-checks"])

@@ -85,7 +85,7 @@ def test_where_the_way_back_fails_too_a_person_sees_what_is_left(
     agent.failing["pool.remove"] = [FAILED | {"message": "lvremove ended with 5"}] * 3
     run(job)
     assert job.state == State.NEEDS_ATTENTION
-    assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) is there."]
+    assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) exists."]
     assert "lvconvert ended with 5" in job.error["message"]
     assert "Rolling back failed too: lvremove ended with 5" in job.error["message"]
 
@@ -97,7 +97,7 @@ def test_after_the_point_of_no_return_there_is_no_way_back(
     run(job)
     assert (job.state, job.turned, job.falls_back) == (State.NEEDS_ATTENTION, True, False)
     assert agent.ran == ["pool.create", *["cache.attach"] * 3]
-    assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) is there."]
+    assert job.error["residue"] == [f"vg0/{POOL} (2 GiB) exists."]
 
 
 def test_a_step_without_effect_is_brought_before_a_person(job: Job, agent: CachingAgent) -> None:

@@ -81,7 +81,7 @@ def test_room_on_ssd_is_promised_to_a_volume_that_goes_there(enrolled: Host) -> 
     cache = LvmCache(f"c-{two.key}", free - GIB)
     with pytest.raises(Refused) as caught:
         submit(kind=Kind.ADD_CACHE, volume=two, wish=Wish(GIB, cache=cache), actor=None)
-    assert caught.value.code == "no_space" and "promised" in caught.value.message
+    assert caught.value.code == "no_space" and "reserved" in caught.value.message
 
 
 def test_an_extension_that_fails_leaves_nothing_behind(enrolled: Host, fake_host: FakeHost) -> None:

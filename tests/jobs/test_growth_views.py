@@ -41,7 +41,7 @@ def test_a_volume_never_becomes_smaller(staff: Client, size: str) -> None:
 def test_a_volume_goes_to_ssd_without_its_cache(staff: Client) -> None:
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa")
     there = scene(make.lv(cache=cache, layout=("cache",)))
-    assert "the cache is removed first" in page(staff, "volume", there.volume.key)
+    assert "The cache is removed first" in page(staff, "volume", there.volume.key)
     found = preview_of(send(staff, "volume-move", there.volume.key, tier="ssd"))
     assert found.dry_run and found.kind == Kind.MOVE_VOLUME
     assert Wish.from_json(found.wish) == Wish(8 * GIB, "ssd")

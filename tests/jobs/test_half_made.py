@@ -70,7 +70,7 @@ def test_a_volume_that_cannot_be_zeroed_is_brought_before_a_person(
 ) -> None:
     failing(fake_host, "blkdiscard")
     job = done(Kind.CREATE_VOLUME, volume, PLAIN)
-    left = f"vg0/v-{volume.key} (1 GiB) is there, not fully zeroed yet."
+    left = f"vg0/v-{volume.key} (1 GiB) exists, not fully zeroed yet."
     assert (job.state, job.error["code"]) == (State.NEEDS_ATTENTION, "cmd_failed")
     assert job.error["residue"] == [left]
     assert "or mark it as resolved, and finish the volume" in job.error["correction"]
@@ -97,7 +97,7 @@ def test_where_the_host_does_not_answer_any_more_a_person_looks(
     failing(fake_host, "lvcreate")
     job = done(Kind.CREATE_VOLUME, volume, PLAIN)
     assert job.state == State.NEEDS_ATTENTION
-    assert "did not answer just now" in job.error["residue"][0]
+    assert "The host does not answer" in job.error["residue"][0]
 
 
 def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
@@ -107,7 +107,7 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
     job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=PLAIN, actor=None)
     cancel_at(monkeypatch, "volume.create", job)
     run(job)
-    left = f"vg0/v-{volume.key} (1 GiB) is there, not fully zeroed yet."
+    left = f"vg0/v-{volume.key} (1 GiB) exists, not fully zeroed yet."
     assert (job.state, job.explanation) == (
         State.CANCELLED,
         f"cancelled; left on the host: {left}",
@@ -125,7 +125,7 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
 
 @pytest.mark.parametrize(
     ("layout", "program", "lacks"),
-    [("plain", "blkdiscard", "not wholly zeroed"), ("bcache", "make-bcache", "not formatted yet")],
+    [("plain", "blkdiscard", "not fully zeroed"), ("bcache", "make-bcache", "not formatted yet")],
 )
 def test_the_page_of_a_half_made_volume_says_so_and_finishes_it(
     enrolled: Host,
@@ -147,7 +147,7 @@ def test_the_page_of_a_half_made_volume_says_so_and_finishes_it(
     client.force_login(make.staff_user())
     drift = reverse("volume-drift", args=[volume.key])
     shown = client.get(drift, headers={"HX-Request": "true"}).content.decode()
-    assert "Not finished" in shown and lacks in shown and "Accept what" not in shown
+    assert "Not finished" in shown and lacks in shown and "Accept the current state" not in shown
     client.post(reverse("volume-repair", args=[volume.key]))
     preview = Job.objects.get(dry_run=True)
     assert run(preview).state == State.SUCCEEDED

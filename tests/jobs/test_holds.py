@@ -115,7 +115,7 @@ def test_a_job_for_later_is_not_taken_before(job: Job, agent: TaggingAgent) -> N
     runner.run(job.pk)
     job.refresh_from_db()
     assert (job.state, agent.runs) == (State.QUEUED, 0)
-    assert f"begins at {job.not_before:%Y-%m-%d %H:%M} UTC" in job.sentence
+    assert f"starts at {job.not_before:%Y-%m-%d %H:%M} UTC" in job.sentence
 
 
 def test_an_administrator_holds_a_host_back_and_lets_it_go(admin: Client) -> None:

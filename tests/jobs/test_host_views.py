@@ -92,7 +92,7 @@ def test_a_host_that_is_enrolled_keeps_its_address(admin: Client) -> None:
     host = make.host(name="node7", address="192.0.2.1")
     response = ask(admin)
     assert response.status_code == 422
-    assert "enrolled already" in response.content.decode()
+    assert "already enrolled" in response.content.decode()
     host.refresh_from_db()
     assert host.address == "192.0.2.1"
 
@@ -149,7 +149,7 @@ def test_a_line_that_was_not_used_in_time_is_offered_anew(admin: Client) -> None
     Host.objects.update(enrol_expires_at=F("enrol_expires_at") - timedelta(hours=2))
     text = page(admin, host)
     assert "/enrol/" not in text.replace(reverse("host-enrol", args=[host.key]), "")
-    assert "Make a new line" in text
+    assert "Create a new command" in text
 
 
 def test_a_line_of_another_secret_key_is_not_shown(admin: Client) -> None:
@@ -161,10 +161,10 @@ def test_a_line_of_another_secret_key_is_not_shown(admin: Client) -> None:
 def test_over_plain_http_the_page_warns(admin: Client) -> None:
     host = added(admin)
     with override_settings(TIERCEL_PUBLIC_URL="http://10.0.2.2:8000"):
-        assert "without https" in page(admin, host)
+        assert "without HTTPS" in page(admin, host)
     with override_settings(TIERCEL_PUBLIC_URL="https://panel.example.org"):
         text = page(admin, host)
-        assert "without https" not in text
+        assert "without HTTPS" not in text
         assert "curl -fsS https://panel.example.org/enrol/" in text
 
 
@@ -221,7 +221,7 @@ def test_a_key_that_was_reported_as_accepted_is_offered_once(admin: Client, name
     text = page(admin, host, name)
     assert text.count(reverse("host-accept", args=[host.key])) == 1
     assert "Seen last" not in text
-    assert "reported this one too" in text
+    assert "also reported this fingerprint" in text
 
 
 def test_a_host_that_does_not_answer_says_why_and_what_to_do(admin: Client) -> None:
@@ -248,7 +248,7 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
         host={"hello_at": timezone.now(), "problems": [problem]},
     )
     text = page(admin, there.host)
-    for words in ("is here", "lvm is old", "agent.pyz allow-vg vg0", "observe-only"):
+    for words in ("is ready", "lvm is old", "agent.pyz allow-vg vg0", "observe-only"):
         assert words in text, words
     numbers = text.split("<dl")[1].split("</dl>")[0]
     for pair in ('Disks</dt><dd><span class="num">2<', 'Volumes</dt><dd class="num">2<',
@@ -292,4 +292,4 @@ def test_a_hosts_jobs_are_those_that_go_on_and_the_last_that_ended(admin: Client
 
 
 def test_a_host_without_jobs_says_so(admin: Client) -> None:
-    assert "No job has touched this host" in page(admin, scene().host, "host-jobs")
+    assert "No jobs on this host yet" in page(admin, scene().host, "host-jobs")

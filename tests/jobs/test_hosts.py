@@ -61,7 +61,7 @@ def test_another_fingerprint_changes_nothing(given: str) -> None:
 
 
 def test_without_a_waiting_key_there_is_nothing_to_accept() -> None:
-    with pytest.raises(Refused, match="No key"):
+    with pytest.raises(Refused, match="no key to accept"):
         accept_fingerprint(make.host(), "SHA256:x", None)
 
 
@@ -143,7 +143,7 @@ def test_a_quarantined_host_takes_neither_a_third_fingerprint_nor_none(sshd: Mak
 
 def test_the_pinned_key_waits_for_nobody_while_the_host_is_in_service() -> None:
     host = make.host(host_key=transport.new_key_pair()[1])
-    with pytest.raises(Refused, match="No key"):
+    with pytest.raises(Refused, match="no key to accept"):
         accept_fingerprint(host, fingerprint(host.host_key), None)
 
 

@@ -63,7 +63,7 @@ def test_a_whole_host_shows_nothing(staff: Client) -> None:
 def test_a_clean_lost_cache_is_dropped_by_a_job(staff: Client) -> None:
     there = lost()
     text = card(staff, there)
-    assert "Drop the lost cache" in text
+    assert "Preview dropping the lost cache" in text
     assert "Data may be lost" not in text and "--force" not in text
     response = staff.post(reverse("cache-drop", args=[there.volume.key]))
     assert response.status_code == 302

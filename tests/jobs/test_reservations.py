@@ -48,7 +48,7 @@ def test_an_accepted_job_holds_its_space_and_a_finished_or_dry_one_none() -> Non
     assert host.inventory is not None
     assert reserved(host, host.inventory)[make.VG_UUID] > 2 * GIB
     assert reserved(host, host.inventory, but_for=first) == {}
-    with pytest.raises(Refused, match="promised to jobs") as caught:
+    with pytest.raises(Refused, match="reserved for jobs") as caught:
         ask(second)
     assert caught.value.code == "no_space"
     assert "smaller" in caught.value.correction
@@ -100,7 +100,7 @@ def test_the_room_of_a_cache_that_a_job_took_away_is_kept_for_the_way_back() -> 
     cached = Wish(8 * GIB, cache=LvmCache(pool_name(new_key()), 2 * GIB))
     job = submit(kind=Kind.REMOVE_CACHE, volume=first, wish=Wish(8 * GIB), actor=None)
     Job.objects.filter(pk=job.pk).update(fallback=cached.to_json())
-    with pytest.raises(Refused, match="promised to jobs"):
+    with pytest.raises(Refused, match="reserved for jobs"):
         ask(second)
     Job.objects.filter(pk=job.pk).update(turned=True)
     ask(second)

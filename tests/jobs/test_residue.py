@@ -36,7 +36,7 @@ def test_a_pool_that_nobody_uses_is_left_and_others_pools_are_not_ours() -> None
     ours = make.pool(POOL, tags=make.tags(target.volume_key, made="pool"))
     foreign = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(new_key()))
     facts = make.facts(lv, ours, foreign)
-    assert residue_of(facts, target, CACHED, BARE) == [f"vg0/{POOL} (2 GiB) is there."]
+    assert residue_of(facts, target, CACHED, BARE) == [f"vg0/{POOL} (2 GiB) exists."]
 
 
 def test_a_pool_in_use_is_not_left_over() -> None:
@@ -50,7 +50,7 @@ def test_what_is_neither_says_both() -> None:
     target, lv = tagged()
     lv = dataclasses.replace(lv, cache=make.dm_cache(f"{POOL}_cpool", mode="writeback"))
     left = residue_of(make.facts(lv), target, CACHED, BARE)
-    assert "Cache mode: writeback now, wished writethrough, before -." in left
+    assert "Cache mode: writeback now, target writethrough, before -." in left
 
 
 def test_a_volume_that_grew_does_not_shrink_and_that_is_said() -> None:
@@ -78,13 +78,13 @@ def test_a_volume_that_is_half_made_is_left_with_its_state(
     target, lv = tagged()
     lv = dataclasses.replace(lv, tags=make.tags(target.volume_key, **tag))
     left = residue_of(make.facts(lv), target, CACHED, None, made=True)
-    assert left == [f"vg0/web12 (8 GiB) is there{state}."]
+    assert left == [f"vg0/web12 (8 GiB) exists{state}."]
 
 
 def test_a_volume_that_is_made_is_left_with_what_it_lacks() -> None:
     target, lv = tagged()
     assert residue_of(make.facts(lv), target, BARE, None, made=True) == [
-        "vg0/web12 (8 GiB) is there."
+        "vg0/web12 (8 GiB) exists."
     ]
     left = residue_of(make.facts(lv), target, CACHED, None, made=True)
     assert "Cache: none now, should be lvmcache." in left

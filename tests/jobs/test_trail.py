@@ -156,7 +156,7 @@ def test_any_other_since_is_refused_with_an_example(staff: Client, text: str) ->
         moment(text)
     response = staff.get(reverse("audit"), {"since": text})
     assert response.status_code == 400
-    assert "write 2026-11-21" in response.content.decode()
+    assert "enter a value like 2026-11-21" in response.content.decode()
     assert staff.get(reverse("audit-export"), {"since": text}).status_code == 400
 
 

@@ -80,7 +80,7 @@ def test_a_job_that_needs_a_person_leads_to_its_page(staff: Client) -> None:
     stuck = job(there)
     Job.objects.filter(pk=stuck.pk).update(state=State.NEEDS_ATTENTION)
     text = work(staff, there).content.decode()
-    assert "Decide on its page" in text
+    assert "Decide on the job's page" in text
 
 
 def test_a_closed_job_leaves_the_url(staff: Client) -> None:

@@ -47,7 +47,7 @@ def test_with_a_mail_server_a_link_to_a_new_password_is_sent(
 
 
 def test_two_factor_says_that_the_password_alone_opens_the_account(ann: User) -> None:
-    assert "Your password alone opens this account" in seen(signed_in(), "mfa_index")
+    assert "Only your password protects this account" in seen(signed_in(), "mfa_index")
 
 
 def test_a_security_key_is_listed_and_counted(ann: User) -> None:
@@ -63,7 +63,7 @@ def test_an_app_is_set_up_with_a_code_to_scan_and_a_key_to_type(ann: User) -> No
     client = Client()
     client.force_login(ann)
     asked = client.get(reverse("mfa_activate_totp"), follow=True).content.decode()
-    assert "Is it you?" in asked
+    assert "Confirm your identity" in asked
     client.post(reverse("step-up"), {"password": PASSWORD})
     text = seen(client, "mfa_activate_totp")
     assert 'class="qr' in text

@@ -180,7 +180,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
         take(there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
     page.clock.run_for(10_000)
     page.locator("[data-charts-panels]").wait_for()
-    assert page.get_by_text("100 read IOPS and 0 write IOPS").is_visible()
+    assert page.get_by_text("100 reads and 0 writes per second on average").is_visible()
     assert not page.get_by_text("The first point comes").is_visible()
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
     asked: list[str] = []

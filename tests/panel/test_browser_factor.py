@@ -33,7 +33,7 @@ def set_up(page: Page) -> None:
     page.get_by_text("Set up a second factor to go on").wait_for()
     page.get_by_role("link", name="Set up").click()
     page.get_by_label("code").fill(code(page.locator("#totp-key").inner_text()))
-    page.get_by_role("button", name="Switch it on").click()
+    page.get_by_role("button", name="Activate").click()
     page.get_by_role("link", name="I have kept them").click()
 
 

@@ -21,7 +21,7 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, served: str) -
     expect(page.locator("main")).to_contain_text("No token yet")
     page.get_by_label("Name", exact=True).fill("billing " + "n" * 56)
     page.get_by_label("change caches").check()
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create token").click()
     text = page.inner_text("#new-token")
     token = tokens.recognise(text)
     assert token is not None

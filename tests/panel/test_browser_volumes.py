@@ -98,7 +98,7 @@ def test_many_volumes_are_changed_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("Remove")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    button = page.get_by_role("button", name="Do it for")
+    button = page.get_by_role("button", name="Apply to")
     expect(button).to_be_visible()
     before = Job.objects.count()
     button.focus()
@@ -121,7 +121,7 @@ def test_the_exact_commands_of_a_row_come_in_its_place(page: Page) -> None:
     place = Placement.objects.filter(cache_technology="lvmcache", volume__managed=True)[0]
     page.check(f"#choose-{place.volume.key}")
     page.select_option("#id_action", "remove-cache")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Preview").click()
     button = page.get_by_role("button", name="Exact commands")
     button.click()
     expect(page.get_by_text("Asking the host for the exact commands.")).to_be_visible()
@@ -130,4 +130,4 @@ def test_the_exact_commands_of_a_row_come_in_its_place(page: Page) -> None:
     step(preview)
     end(preview)
     expect(page.get_by_text("lvconvert -y --type cache vg0/web12")).to_be_visible()
-    expect(page.get_by_role("button", name="Do it for 1 volume")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply to 1 volume")).to_be_visible()

@@ -74,7 +74,7 @@ def test_one_trouble_leads_to_the_page_that_settles_it() -> None:
         "Open",
     )
     assert row.next_step == "Look whether it is up."
-    assert row.consequence == "Its figures are old, and no job can begin there."
+    assert row.consequence == "Data of the host is out of date, and no job can start there."
 
 
 def test_several_volumes_of_one_host_lead_to_that_host() -> None:
@@ -86,12 +86,12 @@ def test_several_volumes_of_one_host_lead_to_that_host() -> None:
 @pytest.mark.parametrize(
     ("code", "url", "text"),
     [
-        ("cache_failed", "/volumes/?state=trouble", "Caches in trouble"),
+        ("cache_failed", "/volumes/?state=trouble", "Cache problems"),
         ("volumes_missing", "/volumes/?state=missing", "Missing volumes"),
         ("drift", "/hosts/?state=problems", "Hosts with problems"),
-        ("unverified", "/hosts/?state=new", "Hosts being added"),
+        ("unverified", "/hosts/?state=new", "Enrolling hosts"),
         ("ssd_full", "/hosts/", "All hosts"),
-        ("job_undecided", "/jobs/?state=needs_attention", "Jobs that wait"),
+        ("job_undecided", "/jobs/?state=needs_attention", "Jobs that need a decision"),
         ("job_failed", "/jobs/?state=failed", "Failed jobs"),
     ],
 )

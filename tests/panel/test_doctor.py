@@ -107,7 +107,7 @@ def test_a_proxy_is_trusted_where_there_is_one(
 def test_halves_of_different_key_pairs_are_found(settings: Settings) -> None:
     assert doctor.check("secrets").is_ok
     settings.TIERCEL_HOST_KEYS_PUBLIC = "A" * 43 + "="
-    assert doctor.check("secrets").message == "the two halves of the host keys do not fit"
+    assert doctor.check("secrets").message == "the two halves of the host key secret do not match"
 
 
 def test_garbage_for_a_key_is_a_finding(settings: Settings) -> None:

@@ -107,7 +107,7 @@ def test_whoever_may_not_sign_in_does_not_get_in(client: Client, ann: User) -> N
     User.objects.filter(pk=ann.pk).update(is_active=False)
     assert press(path, client).status_code == 404
     ann.refresh_from_db()
-    with pytest.raises(Refused, match="may not sign in"):
+    with pytest.raises(Refused, match="is deactivated"):
         loginlinks.make(ann, "/my/")
 
 

@@ -120,7 +120,7 @@ def test_a_mail_server_that_does_not_take_it_is_spoken_of(
 def test_the_page_mails_it_and_takes_it(client: Client, bob: User) -> None:
     client.force_login(bob)
     path = reverse("step-up")
-    assert "Mail me a code" in client.get(path).content.decode()
+    assert "Send code" in client.get(path).content.decode()
     assert not mail.outbox
     sent: Any = client.post(path, {"next": "/my/", "send": "1"}, follow=True)
     assert "was mailed to bob@example.org" in sent.content.decode()

@@ -93,7 +93,7 @@ def test_hosts_that_answer_but_are_not_sampled_share_a_row(admin: User) -> None:
         sampled(scene(), seconds_ago=7200)
     assert told(admin) == []
     Placement.objects.update(since=timezone.now() - timedelta(hours=2))
-    assert told(admin) == ["2 hosts answer, but send no figures"]
+    assert told(admin) == ["2 hosts answer, but send no samples"]
 
 
 def test_what_an_inventory_shows_is_listed_with_the_volumes_label(admin: User) -> None:
@@ -235,9 +235,9 @@ def test_the_space_of_hosts_out_of_reach_is_said_to_be_what_they_last_said(
     space = page(admin).space
     assert (space.old_count, space.fast_total_bytes) == (1, 200 * GIB)
     text = staff.get(reverse("overview")).content.decode()
-    assert text.count("1 host out of reach: as it last said") == 2
+    assert text.count("1 host unreachable; showing its last report") == 2
     Host.objects.update(last_seen_at=timezone.now())
-    assert "as it last said" not in staff.get(reverse("overview")).content.decode()
+    assert "showing its last report" not in staff.get(reverse("overview")).content.decode()
 
 
 def test_jobs_at_work_and_those_that_wait_are_counted_apart(admin: User) -> None:

@@ -94,7 +94,7 @@ def test_home_names_a_silent_host(staff: Client) -> None:
 
 def test_home_says_when_nothing_needs_a_person(staff: Client) -> None:
     scene()
-    assert "Nothing needs you now" in staff.get(reverse("home")).content.decode()
+    assert "Nothing needs attention" in staff.get(reverse("home")).content.decode()
 
 
 def test_the_notice_is_on_every_page(staff: Client) -> None:
@@ -147,7 +147,7 @@ def test_a_form_without_its_token_gets_our_own_page() -> None:
     client.force_login(make.staff_user())
     response = client.post(reverse("volume-new"), {})
     assert response.status_code == 403
-    assert b"The form was too old" in response.content
+    assert b"The form has expired" in response.content
 
 
 def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
@@ -160,7 +160,7 @@ def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
         scene()
         response = client.get(reverse("home"))
     assert response.status_code == 500
-    assert b"Something broke" in response.content
+    assert b"Internal error" in response.content
     assert b"inner detail" not in response.content
 
 

@@ -178,7 +178,7 @@ def test_a_new_password_changes_nothing_else() -> None:
 
 
 def test_who_may_not_sign_in_gets_no_new_password() -> None:
-    with pytest.raises(Refused, match="may not sign in"):
+    with pytest.raises(Refused, match="is deactivated"):
         invitation.to_new_password(make.user(is_active=False), None)
 
 

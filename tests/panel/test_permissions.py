@@ -88,5 +88,5 @@ def test_staff_without_the_right_are_told_which_role_it_needs(
     people: Cast, role: str, name: str, needed: str
 ) -> None:
     text = people.ask(role, Row(name, "GET", "")).content.decode()
-    assert f"This needs the role <strong>{needed}</strong>" in text
+    assert f"Requires the <strong>{needed}</strong> role." in text
     assert f"yours is <strong>{role.replace('_', '-')}</strong>" in text

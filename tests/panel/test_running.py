@@ -63,7 +63,7 @@ def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
 def test_the_count_is_on_every_page_and_read_out(staff: Client) -> None:
     job(scene(), state=State.NEEDS_ATTENTION, error={"message": "the SSD is gone"})
     text = staff.get(reverse("customers")).content.decode()
-    assert "Jobs now: 1, 1 of them needs a person" in re.sub(r"\s+", " ", text)
+    assert "Running jobs: 1, 1 needs a decision" in re.sub(r"\s+", " ", text)
     assert "the SSD is gone" in text
 
 

@@ -103,7 +103,7 @@ def test_the_page_shows_what_was_found_and_what_was_typed(staff: Client, there: 
     assert "Shop database" in text
     assert "2 found" in text
     empty = staff.get(reverse("search"), {"q": HOSTILE}).content.decode()
-    assert "Nothing found" in empty
+    assert "No results" in empty
     assert HOSTILE not in empty
 
 

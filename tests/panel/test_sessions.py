@@ -87,8 +87,8 @@ def test_an_ended_session_is_sent_to_the_sign_in_page_at_once(ann: User) -> None
 def test_everything_else_is_signed_out_together(ann: User) -> None:
     here, others = signed_in(), [signed_in(PHONE), signed_in(PHONE)]
     text = here.post(reverse("sessions-end"), follow=True).content.decode()
-    assert "You are signed out everywhere else." in text
-    assert "You are signed in nowhere else." in text
+    assert "Your other sessions are signed out." in text
+    assert "You have no other sessions." in text
     assert all(ended(other) for other in others)
     assert not ended(here)
 
@@ -130,7 +130,7 @@ def test_a_new_password_leaves_the_session_that_chose_it_alone(ann: User) -> Non
     form["password2"] = form["password1"]
     assert here.post(reverse("account_change_password"), form).status_code == 302
     assert ended(phone)
-    assert "You are signed in nowhere else." in page(here)
+    assert "You have no other sessions." in page(here)
 
 
 def test_a_session_from_before_the_list_is_listed_once_it_is_used(

@@ -64,7 +64,7 @@ def test_a_host_shows_what_stands_on_what(staff: Client) -> None:
     )
     text = page(staff, "host", there.host.key)
     for words in (
-        "What stands on what",
+        "Storage layout",
         "raid1, clean, recover",
         "1 missing",
         "faulty",
@@ -101,7 +101,7 @@ def test_a_missing_volume_says_so_on_its_page(staff: Client) -> None:
     there = shrunken(5, 2)
     text = page(staff, "volume", there.volume.key)
     assert "Missing on the host for" in text
-    assert "Nothing was deleted here" in text
+    assert "Nothing was deleted in the panel" in text
     assert Placement.objects.filter(volume=there.volume, until=None).exists()
 
 
@@ -128,7 +128,7 @@ def test_those_who_only_look_cannot_say_so(client: Client) -> None:
     there = shrunken(5, 2)
     client.force_login(make.staff_user(staff_role="read_only"))
     assert client.post(reverse("host-missing", args=[there.host.key])).status_code == 403
-    assert "Only operators decide this" in page(client, "host", there.host.key)
+    assert "Requires the operator role" in page(client, "host", there.host.key)
 
 
 def test_a_host_that_lost_nothing_says_nothing_of_drift(staff: Client) -> None:

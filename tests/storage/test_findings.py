@@ -123,7 +123,7 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
     apply_facts(there.host, make.inventory(make.facts(half_made)), timezone.now())
     (finding,) = HostOutline.objects.get(host=there.host).findings
     assert (finding["code"], finding["volume"]) == ("unfinished", there.volume.key)
-    assert "not wholly zeroed" in finding["message"] and "not formatted" in finding["message"]
+    assert "not fully zeroed" in finding["message"] and "not formatted" in finding["message"]
 
 
 def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:

@@ -102,7 +102,7 @@ def test_disks_show_model_serial_kind_and_health(staff: Client) -> None:
         "serial-sda",
         "LAB-HDD",
         "SSD",
-        "rotational",
+        "slow disk",
         "md0 → vg0",
         "its array is degraded",
     ):

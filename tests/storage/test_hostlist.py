@@ -94,7 +94,7 @@ def test_an_empty_list_leads_to_the_first_host(client: Client) -> None:
     client.force_login(make.staff_user(staff_role="operator"))
     page = listed(client)
     assert reverse("host-new") not in page
-    assert "An admin of this panel adds hosts" in page
+    assert "Adding a host requires the admin role" in page
 
 
 def test_more_hosts_cost_no_more_queries(staff: Client) -> None:

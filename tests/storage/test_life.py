@@ -94,7 +94,7 @@ def test_a_preview_says_that_the_volume_is_switched_off() -> None:
     (change,) = changes(Wish(GIB), Wish(GIB, life="retired"))
     assert (change.what, change.after) == ("State", "inactive, can be restored")
     (change,) = changes(Wish(GIB, life="retired"), Wish(GIB, life="gone"))
-    assert "for good" in change.after
+    assert "permanently" in change.after
 
 
 def test_the_picture_of_the_host_says_what_a_retired_volume_was() -> None:

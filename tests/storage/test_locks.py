@@ -36,5 +36,5 @@ def test_of_one_volume_it_is_told_that_it_is_gone() -> None:
     Volume.objects.filter(pk=gone.pk).delete()
     with transaction.atomic():
         assert hold_one(there) == there
-        with pytest.raises(Gone, match="not there any more"):
+        with pytest.raises(Gone, match="no longer exists"):
             hold_one(gone)

@@ -112,7 +112,7 @@ def test_a_machine_is_enrolled_once() -> None:
     for _ in range(2):
         make.host(state="pending", machine_id="", host_key="")
     twin = Host(name="twin", address="192.0.2.1", machine_id="m")
-    with pytest.raises(ValidationError, match="enrolled already"):
+    with pytest.raises(ValidationError, match="already enrolled"):
         twin.full_clean()
 
 

@@ -44,7 +44,7 @@ def test_a_volume_of_nobody_is_given_and_a_found_one_counts_as_adopted() -> None
 def test_it_is_taken_from_one_customer_before_another_gets_it() -> None:
     volume, acme, zebra = make.volume(), make.customer("Acme"), make.customer("Zebra")
     give(volume, acme, NOON)
-    assert said(volume, zebra) == "It is Acme's."
+    assert said(volume, zebra) == "The volume belongs to Acme."
     assert said(volume, acme) == "The volume already belongs to this customer."
     take(volume)
     assert said(volume, zebra) == ""

@@ -143,8 +143,8 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
     text = page(staff, sampled().volume)
-    assert "200 read IOPS and 0 write IOPS. Average read time 0.50 ms." in text
-    assert "Read hit rate: 90.0 %. Based on 1 min 0 s of data." in text
+    assert "200 reads and 0 writes per second on average. Average read time 0.50 ms." in text
+    assert "90.0 % of reads came from SSD. Based on 1 min 0 s of data." in text
     assert '<td class="num text-end">90.0 %</td>' in text
     assert '<td class="num text-end">800 KiB/s</td>' in text
     assert '<td class="num text-end">4 MiB</td>' in text
@@ -153,7 +153,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
     assert text.count("data-of-cache hidden") == 3
-    assert "Without a cache there is no hit rate" in text
+    assert "The read hit rate appears here once the volume has a cache" in text
     assert ">Hit rate</th>" not in text
     assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
 

@@ -199,7 +199,7 @@ def test_a_bcache_volume_says_that_it_has_no_percentiles(staff: Client) -> None:
     there = scene(make.lv(bcache=make.bcache()), layout="bcache")
     with mock.patch("storage.samples.latest_of", return_value={there.volume.pk: latest()}):
         text = page(staff, "volume", there.volume.key)
-    assert "average times only" in text
+    assert "Percentiles are not available for bcache" in text
     assert "Latency" not in text
 
 

@@ -138,10 +138,10 @@ def test_what_the_url_says_of_jobs_is_asked_of_their_parts(staff: Client) -> Non
 
 def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
     there = scene()
-    assert "The first point comes in" in part(staff, "volume", there)
+    assert "The first data point appears in" in part(staff, "volume", there)
     there.volume.retired_at = timezone.now()
     there.volume.save()
     text = part(staff, "volume", there)
     assert "No data: a retired volume is inactive." in text
     assert "No data: a retired volume is inactive." in text
-    assert "The first point comes in" not in text
+    assert "The first data point appears in" not in text

@@ -60,7 +60,7 @@ def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
     assert found.share == pytest.approx(0.7)
     assert found.growth_bytes == 3 * GIB
     assert found.full_in_seconds == pytest.approx(180)
-    assert "3 GiB more than 3 min 0 s ago" in found.sentence
+    assert "3 GiB more in 3 min 0 s" in found.sentence
     assert "full in about 3 min 0 s" in found.sentence
 
 
@@ -95,7 +95,7 @@ def test_time_before_the_cache_does_not_count() -> None:
 def test_a_gap_counts_as_the_time_it_lasted() -> None:
     found = judged([GIB, None, None, None, None, None, 4 * GIB])
     assert (found.state, found.growth_bytes) == (State.WARMING, 3 * GIB)
-    assert "3 GiB more than 6 min 0 s ago" in found.sentence
+    assert "3 GiB more in 6 min 0 s" in found.sentence
     assert found.full_in_seconds == pytest.approx(720)
 
 

@@ -50,8 +50,8 @@ def decide_order(said: Json, _: Caller) -> Result:
         raise Problem(
             409,
             "decided",
-            f"The order waits for no answer any more: it is {order.get_state_display()}.",
-            "Let go of what you authorised for it, unless it is completed.",
+            f"The order no longer waits for an answer; its state is {order.get_state_display()}.",
+            "Release the authorised amount, unless the order is completed.",
         )
     return Result({"order": order.key, "state": order.state})
 

@@ -40,7 +40,7 @@ def bind_volume(said: Json, _: Caller) -> Result:
             raise Problem(
                 422,
                 "already_bound",
-                f"You call this volume {volume.external_id} already.",
+                f"This volume already has the external id {volume.external_id}.",
                 "Change its external_id at /api/v1/volumes/ first.",
             )
         volume.external_id = name
@@ -91,7 +91,7 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
         raise refusal
     wish = life_wish(row, "retired")
     if wish is None:
-        raise Problem(422, "unsupported", "It cannot be switched off.", "Look at its page.")
+        raise Problem(422, "unsupported", "The volume cannot be retired.", "See the volume's page.")
     return submit(
         kind=Kind.RETIRE_VOLUME,
         volume=volume,

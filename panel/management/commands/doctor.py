@@ -13,7 +13,7 @@ from panel import doctor
 class Command(BaseCommand):
     """Examine the panel."""
 
-    help = "Examines the panel itself and says what to do about each problem."
+    help = "Checks the panel itself and says how to fix each problem."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

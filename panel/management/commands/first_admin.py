@@ -12,8 +12,8 @@ class Command(BaseCommand):
     """Print the link to an admin's account."""
 
     help = (
-        "Print a link that makes this person an admin; it works once, for an hour. With --force it "
-        "also gives an existing admin a new password."
+        "Print a link that makes this person an admin. It works once, within an hour. With "
+        "--force, the link also resets the password of an existing admin."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -13,7 +13,7 @@ from storage.plan import Refused
 class Command(BaseCommand):
     """Print the link with which somebody chooses a password and is in."""
 
-    help = "Print a link that lets this person in; it works once, for three days."
+    help = "Print an invitation link for this person. It works once, within three days."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """An address, and what the person will be."""

@@ -34,8 +34,8 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(f"{email!r} is no e-mail address") from error
         if User.objects.filter(email__iexact=email).exists():
-            raise CommandError(f"{email} is there already; they can ask for a new password")
+            raise CommandError(f"{email} already exists; the person can request a new password")
         asked = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""
         password = asked or secrets.token_urlsafe(12)
         people.add(email=email, password=password, name=name, staff_role=staff)
-        self.stdout.write(f"{email} may sign in" + ("" if asked else f" with {password}"))
+        self.stdout.write(f"{email} can sign in" + ("" if asked else f" with {password}"))

@@ -11,7 +11,7 @@ from panel import backup
 class Command(BaseCommand):
     """Put a backup into an empty panel."""
 
-    help = "Puts a backup into an empty panel, which then begins with all jobs stopped."
+    help = "Restores a backup into an empty panel, which then starts with all jobs paused."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, and whether only its secrets are printed."""
@@ -35,4 +35,4 @@ class Command(BaseCommand):
         except backup.BackupError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Restored the panel {note.panel} as it was at {note.made_at}.")
-        self.stdout.write("All jobs are stopped. Next: manage.py after_restore")
+        self.stdout.write("All jobs are paused. Next: manage.py after_restore")

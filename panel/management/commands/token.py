@@ -28,7 +28,7 @@ class Command(BaseCommand):
         """Print the token alone, so that a shell can take it."""
         user = User.objects.filter(email__iexact=email, is_active=True).first()
         if user is None:
-            raise CommandError(f"{email} is nobody here")
+            raise CommandError(f"{email} has no account here")
         wanted = [scope.strip() for scope in scopes.split(",")]
         try:
             _, text = tokens.issue(user, name=name[:64], scopes=wanted, days=days)

@@ -38,12 +38,12 @@ def press(admin: Client, name: str, *args: str) -> Any:
 
 
 def test_a_test_is_sent_and_its_answer_shown(admin: Client) -> None:
-    assert "No message yet" in page(admin)
+    assert "No messages yet" in page(admin)
     assert "on its way" in press(admin, "billing-test")
     assert "waiting" in page(admin)
     send_due(Desk(500))
     text = page(admin)
-    assert "It answered with 500." in text and "tried again" in text
+    assert "The billing system answered with 500." in text and "retrying" in text
     assert page(admin, only="open").count("<code") == 1
 
 
@@ -55,7 +55,7 @@ def test_what_was_given_up_can_be_sent_again(admin: Client) -> None:
     assert "sent again" in press(admin, "billing-again", message.name)
     send_due(Desk(200))
     assert "delivered" in page(admin)
-    assert "Everything is delivered." in page(admin, only="open")
+    assert "All messages are delivered." in page(admin, only="open")
 
 
 def test_an_address_that_said_it_is_gone_is_enabled_by_a_person(admin: Client) -> None:

@@ -37,9 +37,9 @@ def test_a_finished_order_says_what_it_did_and_what_it_costs() -> None:
         "Now: the plan Fast, 4.90 EUR a month\n"
         "Charged: 1.57 EUR\n"
         "Next invoice, 1 December 2026: 4.90 EUR\n\n"
-        "You can take it back until 5 December 2026 09:30 UTC.\n\n"
+        "You can undo this order until 5 December 2026 09:30 UTC.\n\n"
         "https://p/my/orders/k/\n\n"
-        "You get this because you belong to Acme. Choose what you are told:\n"
+        "You receive this mail as a user of Acme. Choose your notices:\n"
         "https://p/account/notices/\n",
     )
 
@@ -48,7 +48,7 @@ def test_a_credit_is_named_and_a_volume_may_end_without_a_plan() -> None:
     there = case(to_plan=None, price_minor=0, charge_minor=0, credit_minor=120)
     found = of(there, NoticeKind.DONE)
     assert found.subject == "Done: Acme mail now has no cache"
-    assert "Taken off your next invoice: 1.20 EUR" in found.text
+    assert "Credit on your next invoice: 1.20 EUR" in found.text
     assert "Charged: 0.00 EUR" in found.text
 
 
@@ -67,12 +67,12 @@ def test_a_failed_order_says_why_and_that_nothing_was_charged(state: str, what: 
     found = written(NoticeKind.FAILED, state=state, reason="Your card has expired.")
     assert found.subject == f"Your order for Acme mail {what}"
     assert "Your card has expired." in found.text
-    assert "Nothing was charged. Your volume keeps what it had: no cache." in found.text
+    assert "Nothing was charged. Your volume keeps no cache." in found.text
 
 
 def test_a_reason_that_nobody_gave_is_not_made_up() -> None:
     text = written(NoticeKind.FAILED, state=OrderState.FAILED).text
-    assert "The reason is not known; ask your provider." in text
+    assert "The reason is unknown. Ask your provider." in text
 
 
 def test_a_report_leads_to_its_page() -> None:

@@ -55,7 +55,7 @@ def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     has_cache(acme)
     refused = refusal(acme, plan("Huge", price_minor=1490, size_bytes=3 * 2**30))
     assert refused.code == "over_cap"
-    assert "by 0.90 EUR: 9.10 EUR are left of it this month" in refused.message
+    assert "by 0.90 EUR: 9.10 EUR are left this month" in refused.message
     Order.objects.update(ended_at=FIRST - timedelta(seconds=1))
     assert mandates.left_minor(allowed, FIRST) == 1400
     assert buy(acme, plan("Vast", price_minor=1390, size_bytes=3 * 2**30)).charge_minor == 900
@@ -65,7 +65,7 @@ def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     ("caps", "which"),
     [
         ({"cap_charge_minor": 400}, "by 0.90 EUR: it allows 4.00 EUR for one charge"),
-        ({"cap_period_minor": 400}, "by 0.90 EUR: 4.00 EUR are all it allows in a month"),
+        ({"cap_period_minor": 400}, "by 0.90 EUR: 4.00 EUR are the limit per month"),
     ],
 )
 def test_on_the_months_last_day_the_next_invoice_has_to_fit_too(

@@ -68,18 +68,18 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     run(Job.objects.get())
     sweep()
     page.get_by_text("Done: this volume now has the plan Small.").wait_for()
-    press(page, "Show the volume")
+    press(page, "Show volume")
     page.get_by_role("heading", name="Your cache plan").wait_for()
     expect(page.locator("section[aria-labelledby=plan]")).to_contain_text("256 MiB on SSD")
     clean(page.inner_text("body"))
     assert real.volume.cache_plan is not None
-    press(page, "Take the last change back")
+    press(page, "Undo last change")
     page.get_by_role("heading", name="Go back to no cache?").wait_for()
-    press(page, "Take it back")
+    press(page, "Undo order")
     page.get_by_text("Moving your data back").first.wait_for()
     run(Job.objects.latest("id"))
     sweep()
-    page.get_by_text("Done: this volume has no cache any more.").wait_for()
+    page.get_by_text("Done: this volume no longer has a cache.").wait_for()
     assert real.volume.cache_plan is None
     assert complaints == []
     context.close()

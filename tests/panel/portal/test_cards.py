@@ -46,9 +46,9 @@ def test_the_answer_comes_first_in_plain_words(name: str) -> None:
     args = [] if name == "my-volumes" else [acme.volume.key]
     with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
         text = seen(browser(acme.owner), name, *args)
-    assert "96 of 100 reads came from the fast cache in the last hour" in text
+    assert "96 of 100 reads came from SSD in the last hour" in text
     assert "Fast" in text
-    assert "reads from the fast cache, last hour: from 96.0 %" in text
+    assert "reads from SSD, last hour: from 96.0 %" in text
 
 
 def test_old_figures_are_greyed_and_never_a_verdict() -> None:
@@ -56,13 +56,13 @@ def test_old_figures_are_greyed_and_never_a_verdict() -> None:
     with time_machine.travel(NOON + timedelta(minutes=14), tick=False):
         text = seen(browser(acme.owner), "my-volumes")
     assert "is-stale" in text
-    assert "The last figures are 14 min old" in text
+    assert "The last data is 14 min old" in text
     assert "96 of 100" not in text
 
 
 def test_a_volume_without_figures_says_when_the_first_come() -> None:
     acme = shop()
-    assert "The first figures come about 2 min after" in seen(browser(acme.owner), "my-volumes")
+    assert "The first data appears about 2 min after" in seen(browser(acme.owner), "my-volumes")
 
 
 def test_charts_are_one_click_away_and_not_on_the_first_view() -> None:
@@ -129,7 +129,7 @@ def test_a_search_finds_a_volume_by_a_part_of_its_name() -> None:
     text = seen(browser(acme.owner), "my-volumes", q="backup")
     assert other.label in text
     assert acme.volume.label not in text
-    assert "No volume with this name" in seen(browser(acme.owner), "my-volumes", q="nothing")
+    assert "No volumes match" in seen(browser(acme.owner), "my-volumes", q="nothing")
 
 
 def test_names_of_customers_are_shown_only_to_people_of_several() -> None:

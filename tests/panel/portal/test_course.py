@@ -39,7 +39,7 @@ def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
     assert way(order(OrderState.AUTHORISING)) == [
         ("Confirming the payment", "now"),
         ("Preparing your new cache", "next"),
-        ("Exchanging the cache", "next"),
+        ("Replacing the cache", "next"),
         ("Warming up", "next"),
         ("Report", "next"),
     ]
@@ -73,7 +73,7 @@ def test_the_work_goes_on_as_its_job_does() -> None:
         (ProofState.WAITING, "Once it is warm", ("now", "next")),
         (ProofState.MEASURING, "The report comes at about 1 Dec, 00:00 UTC", ("done", "now")),
         (ProofState.READY, "see the report", ("done", "done")),
-        (ProofState.IMPOSSIBLE, "cannot be told: too little was read.", ("done", "failed")),
+        (ProofState.IMPOSSIBLE, "could not be measured: too little was read.", ("done", "failed")),
     ],
 )
 def test_after_the_work_the_report_is_on_its_way(

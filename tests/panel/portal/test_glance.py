@@ -67,7 +67,7 @@ def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> Gla
 def test_a_cache_that_serves_nearly_all_reads_is_fast_and_the_text_counts_them() -> None:
     said = judged(hour(hits=9600, misses=400), FULL)
     assert (said.word, said.tone) == ("Fast", "ok")
-    assert "96 of 100 reads came from the fast cache in the last hour." in said.text
+    assert "96 of 100 reads came from SSD in the last hour." in said.text
     assert "A read took 1.00 ms on average." in said.text
 
 
@@ -129,7 +129,7 @@ def test_old_figures_give_their_age_and_no_verdict() -> None:
         age_seconds=86_400,
         first_seconds=120,
     )
-    assert (said.word, said.tone) == ("Not known now", "warning")
+    assert (said.word, said.tone) == ("No current data", "warning")
     assert "14 min" in said.text
 
 
@@ -143,7 +143,7 @@ def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words
     said = glance(
         None, None, None, on_ssd=False, is_stale=False, age_seconds=age, first_seconds=120
     )
-    assert said.word == "No figures yet"
+    assert said.word == "No data yet"
     assert words in said.text
 
 

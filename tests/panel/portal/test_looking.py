@@ -54,7 +54,7 @@ def test_a_volume_that_lies_on_ssd_is_not_told_that_it_waits_for_slow_disks() ->
     assert "No cache needed" in text
     assert "slow disks" not in text
     plans = seen(browser(acme.owner), "my-plan", acme.volume.key)
-    assert "All of your volume lies on SSD: it needs no cache." in plans
+    assert "Your volume is on SSD and needs no cache." in plans
 
 
 def test_staff_who_are_no_members_find_nothing_here() -> None:
@@ -84,7 +84,7 @@ def test_nobody_looks_without_signing_in(client: Client) -> None:
 def test_a_customer_without_volumes_is_told_where_they_come_from() -> None:
     person = make.user()
     make.customer().members.create(user=person)
-    assert "No volume yet" in seen(browser(person), "my-volumes")
+    assert "No volumes yet" in seen(browser(person), "my-volumes")
 
 
 def test_the_page_of_a_volume_tells_its_plan_and_what_was_agreed_on() -> None:
@@ -242,7 +242,7 @@ def test_the_words_follow_the_steps() -> None:
     assert "Preparing your cache" in sentence(there, [first, second])
     assert [phase.state for phase in phases(there, [first, second])] == ["now", "next", "next"]
     second.state = "running"
-    assert "Switching it on" in sentence(there, [first, second])
+    assert "Activating the cache" in sentence(there, [first, second])
     assert [phase.state for phase in phases(there, [first, second])] == ["done", "now", "next"]
     end(there)
     assert "now has the plan Fast" in sentence(there, [first, second])

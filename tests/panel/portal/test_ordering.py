@@ -195,7 +195,7 @@ def test_ones_own_plan_cannot_be_bought_twice() -> None:
     fast = plan(on_offer=False)
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
     client = buyer(acme.owner)
-    assert "Your plan now" in seen(client, "my-plan", acme.volume.key)
+    assert "Your current plan" in seen(client, "my-plan", acme.volume.key)
     assert "your plan already" in refused(order(client, acme.volume, fast))
 
 
@@ -261,7 +261,7 @@ def test_a_bigger_plan_exchanges_the_cache_and_says_what_that_means() -> None:
     made = Job.objects.get()
     assert (made.kind, made.cache_plan) == (Kind.REPLACE_CACHE, bigger)
     assert made.wish["cache"]["size_bytes"] == 4 * GIB
-    assert "Exchanging the cache" in order_page(client)
+    assert "Replacing the cache" in order_page(client)
 
 
 def test_a_failed_change_leaves_the_plan_as_it_was() -> None:

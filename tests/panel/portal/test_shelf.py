@@ -72,7 +72,7 @@ def test_a_suspended_account_sees_so_and_can_choose_nothing() -> None:
 def test_a_trial_is_offered_where_nobody_knows_and_ordered_for_nothing(settings: Settings) -> None:
     acme, fast = shop(), plan()
     client = buyer(acme.owner)
-    assert "Try it free" not in seen(client, "my-plan", acme.volume.key)
+    assert "Try free" not in seen(client, "my-plan", acme.volume.key)
     settings.TIERCEL_TRIAL_DAYS = 7
     authorise(acme.customer)
     path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
@@ -128,9 +128,9 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     client = buyer(acme.owner)
     page = seen(client, "my-plan", acme.volume.key)
     assert page.count("A cache would not help you") == 1
-    assert "Choose all the same" in page
+    assert "Choose anyway" in page
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
-    assert "By our figures this would not help you" in confirmation
+    assert "Our measurements suggest that this plan would not help" in confirmation
     assert "Change for 4.90 EUR a month" in confirmation
 
 

@@ -51,7 +51,7 @@ def test_times_that_scatter_are_not_called_the_same() -> None:
 
 def test_where_a_loss_is_not_ruled_out_it_is_not_called_the_same() -> None:
     said = words.verdict(proof("none", hit_rate_after=0.2, hit_rate_change_low=-0.4))
-    assert "A gain you would notice is ruled out." in said
+    assert "A noticeable gain is ruled out." in said
     assert "no difference" not in said
 
 
@@ -63,7 +63,7 @@ def test_times_that_may_be_chance_are_about_the_same() -> None:
 def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
     assert words.headline(proof("none")) == "No gain seen"
     assert "no difference you would notice" in words.verdict(proof("none"))
-    assert words.headline(proof("unclear")) == "Not enough data to tell"
+    assert words.headline(proof("unclear")) == "Not enough data"
     assert words.confidence(proof("unclear")) == ""
 
 

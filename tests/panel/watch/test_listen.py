@@ -233,7 +233,7 @@ def test_what_an_admin_changes_names_both(client: Client, ann: User) -> None:
     client.post(reverse("member", args=[pk]), {"role": "owner"})
     client.post(reverse("member", args=[pk]), {"remove": ""})
     assert written() == [
-        ("role", bob.email, "read-only of the staff"),
+        ("role", bob.email, "staff, read-only"),
         ("deactivated", bob.email, ""),
         ("reactivated", bob.email, ""),
         ("link_made", bob.email, "a new password"),

@@ -99,7 +99,7 @@ def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> No
 def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
-    assert "No read of an uncached volume has waited" in page(staff, host.key)
+    assert "No reads of an uncached volume waited" in page(staff, host.key)
     assert "no reads waited for a slow disk" in page(staff, host.key, "host-advice-card")
 
 
