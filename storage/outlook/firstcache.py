@@ -21,8 +21,8 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
     if use.on_ssd:
         return Expectation(
             kind="no_help",
-            text="A cache would not help you: all of your volume lies on SSD.",
-            basis="Where your volume lies.",
+            text="A cache would not help: your volume is on SSD.",
+            basis="The location of your volume.",
         )
     waited = use.waited_seconds_per_day
     if waited < HARDLY_SECONDS and use.days >= SHORT_DAYS:
@@ -31,8 +31,8 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
         return unknown(
             use,
             choice,
-            f"Nobody can tell yet: {when(use)} you hardly waited for the slow disk.",
-            "It can be told after a day of figures.",
+            f"No forecast yet: your volume hardly waited for the slow disk {when(use)}.",
+            "A forecast is available after a day of data.",
             saved=(0.0, waited),
         )
     found = alike(
@@ -48,10 +48,10 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
     return unknown(
         use,
         choice,
-        f"You wait {a_day(waited)} for the slow disk; a cache saves you at most that. How much of "
-        "it, nobody can tell beforehand.",
-        f"Your own waiting {reckoned(use)}. {so_far} of similar volumes so far; with "
-        f"{LEAST_ALIKE} we would say what they gained.",
+        f"Your volume waits {a_day(waited)} for the slow disk. A cache saves at most that time; "
+        "the exact saving cannot be forecast.",
+        f"Based on your wait time {reckoned(use)}. {so_far} of similar volumes so far; a "
+        f"comparison needs {LEAST_ALIKE}.",
         saved=(0.0, waited),
     )
 
@@ -63,12 +63,12 @@ def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
     return Expectation(
         kind="similar",
         text=(
-            f"Similar volumes had {shares(low, high)} of their reads served from SSD afterwards. "
-            f"For you that would be {_saved(*saved)} less waiting a day."
+            f"With a cache, similar volumes had {shares(low, high)} of their reads from SSD. "
+            f"For your volume, that would save {_saved(*saved)} of waiting a day."
         ),
         basis=(
             f"The middle half of {counted(middle.count, 'similar volume')}, each of another "
-            f"customer, measured before and after; your own waiting {reckoned(use)}."
+            f"customer, measured before and after, and your wait time {reckoned(use)}."
         ),
         **rates(low, high),
         **savings(saved),
@@ -80,8 +80,10 @@ def _hardly_waits(use: Use) -> Expectation:
     waited = use.waited_seconds_per_day
     return Expectation(
         kind="no_help",
-        text="A cache would not help you: you wait for the slow disk less than a minute a day.",
-        basis=f"Your own waiting {reckoned(use)}.",
+        text=(
+            "A cache would not help: your volume waits for the slow disk less than a minute a day."
+        ),
+        basis=f"Based on your wait time {reckoned(use)}.",
         **savings((0.0, waited)),
     )
 

@@ -25,14 +25,14 @@ def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expect
             what = "An upgrade" if use.has_cache else "A cache"
             return Expectation(
                 kind="no_help",
-                text=f"{what} would not help you: your volume was hardly read from.",
-                basis=f"It had {counted(use.reads, 'read')} {when(use)}.",
+                text=f"{what} would not help: your volume had hardly any reads.",
+                basis=f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
             )
         return unknown(
             use,
             choice,
-            "Nobody can tell: your volume was hardly used.",
-            f"It had {counted(use.reads, 'read')} {when(use)}.",
+            "No forecast: your volume was hardly used.",
+            f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
         )
     if not use.has_cache:
         return first_cache(use, choice, results)
@@ -40,8 +40,8 @@ def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expect
         return unknown(
             use,
             choice,
-            "Nobody can tell: your cache has served too few reads.",
-            f"Your volume's figures {when(use)}.",
+            "No forecast: your cache has served too few reads.",
+            f"Based on your volume's data {when(use)}.",
         )
     if not choice.size_bytes:
         return no_cache(use, use.hit_rate)
@@ -57,9 +57,7 @@ def trial_offered(found: Expectation | None, choice: Choice, trial_days: float) 
 
 
 def _too_short(use: Use, choice: Choice) -> Expectation:
-    kept = "your cache as it is now" if use.is_since_change else "your volume"
-    why = f"we have watched {kept} for {span(use.seconds)} only."
-    if not use.seconds:
-        why = "there are no figures of your volume."
-    basis = f"It can be told after {span(ENOUGH_SECONDS)} of figures."
-    return unknown(use, choice, f"Nobody can tell yet: {why}", basis)
+    since = " since your cache was changed" if use.is_since_change else ""
+    why = f"only {span(use.seconds)} of data{since}." if use.seconds else "no data of your volume."
+    basis = f"A forecast is available after {span(ENOUGH_SECONDS)} of data."
+    return unknown(use, choice, f"No forecast yet: {why}", basis)

@@ -46,8 +46,11 @@ def other_cache(use: Use, rate: float, choice: Choice) -> Expectation:
     if SAME_CACHE <= factor <= 1 / SAME_CACHE:
         return Expectation(
             kind="own_misses",
-            text="As large as your cache is now: your reads stay as fast as they are.",
-            basis=f"The size of your cache now. {share(rate)} of your reads hit {when(use)}.",
+            text="Same size as now: no change in speed.",
+            basis=(
+                f"Based on the size of your cache. {share(rate)} of your reads came from SSD "
+                f"{when(use)}."
+            ),
             **_as_now(rate),
             **savings((0.0, 0.0)),
         )
@@ -63,9 +66,9 @@ def no_cache(use: Use, rate: float) -> Expectation:
     more = _more_waiting(use, rate, 0.0)
     return Expectation(
         kind="own_misses",
-        text=f"Every read would wait for the slow disk; {share(rate)} are spared that now. "
+        text=f"You would lose the cache that now answers {share(rate)} of your reads. "
         f"{_lost(more)}",
-        basis=f"Your cache's own figures {reckoned(use)}.",
+        basis=f"Based on your cache's data {reckoned(use)}.",
         **rates(0.0, 0.0),
         **savings((-more, 0.0) if more is not None else None),
     )
@@ -77,23 +80,28 @@ def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation
         return unknown(
             use,
             choice,
-            f"Nobody can tell: only {share(rate)} of your reads hit the cache you have.",
-            f"Your cache's own figures {when(use)}. A larger one helps only where you read more "
-            "than fits now again and again; of reads that come once it serves none.",
+            f"No forecast: only {share(rate)} of your reads come from your current cache.",
+            f"Based on your cache's data {when(use)}. A larger cache helps only if your frequently "
+            "read data does not fit into the current one. A cache does not help with data that is "
+            "read only once.",
         )
     most = min(1.0, best * factor)
     if most - rate < LEAST_POINTS:
-        return _useless(use, rate, "too few of your reads hit for so little more to matter.")
+        return _useless(
+            use,
+            rate,
+            ("too few of your reads come from SSD for a slightly larger cache to matter."),
+        )
     saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
     return Expectation(
         kind="own_misses",
         text=(
-            f"At most {_of_all(most)} of your reads from SSD, {share(rate)} now. That would save "
-            f"you {_at_most(saved)} of waiting."
+            f"At most {_of_all(most)} of your reads would come from SSD (now {share(rate)}). That "
+            f"would save {_at_most(saved)} of waiting."
         ),
         basis=(
-            f"The reads your own cache missed {reckoned(use)}: which of them a larger one would "
-            "have served cannot be seen from here. This is the most to be expected, not a promise."
+            f"Based on the reads that your cache missed {reckoned(use)}. We cannot measure which "
+            "of them a larger cache would have served. This is an upper limit, not a promise."
         ),
         **rates(rate, most),
         **savings((0.0, saved)),
@@ -104,8 +112,8 @@ def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation
 def _useless(use: Use, rate: float, why: str) -> Expectation:
     return Expectation(
         kind="no_help",
-        text=f"An upgrade would not help you: {why}",
-        basis=f"Your cache's own figures {when(use)}.",
+        text=f"An upgrade would not help: {why}",
+        basis=f"Based on your cache's data {when(use)}.",
         hit_rate_low=rate,
     )
 
@@ -113,17 +121,17 @@ def _useless(use: Use, rate: float, why: str) -> Expectation:
 def _no_help(use: Use, rate: float) -> str:
     """Why a larger cache would not help, "" where it may."""
     if (best := use.best_hit_rate or rate) >= ALL_FAST:
-        return f"{share(best)} of your reads are served from SSD already."
+        return f"{share(best)} of your reads already come from SSD."
     size, used = use.cache_size_bytes or 0, use.used_bytes
     if used is not None and size and used < FULL * size:
         if use.grew_bytes > FILLING * size:
             return (
-                f"your cache still fills, {share(used / size)} of it are in use. See what it does "
-                "once it is full."
+                f"your cache is still filling and is {share(used / size)} used. Check again once "
+                "it is full."
             )
-        return f"your cache is not full, only {share(used / size)} of it are in use."
+        return f"your cache is only {share(used / size)} used."
     if use.waited_seconds_per_day < HARDLY_SECONDS:
-        return "you wait for the slow disk less than a minute a day."
+        return "your volume waits for the slow disk less than a minute a day."
     return ""
 
 
@@ -133,10 +141,10 @@ def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
         return Expectation(
             kind="own_misses",
             text=(
-                f"All that your cache holds fits into it: about {share(rate)} of your reads from "
-                "SSD, as now."
+                f"The data in your cache fits into this plan: about {share(rate)} of your reads "
+                "from SSD, as now."
             ),
-            basis=f"{share(use.used_bytes / size)} of your cache are in use.",
+            basis=f"Your cache is {share(use.used_bytes / size)} used.",
             **_as_now(rate),
             **savings((0.0, 0.0)),
             **warm_up(use, choice.size_bytes),
@@ -146,12 +154,13 @@ def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
     return Expectation(
         kind="own_misses",
         text=(
-            f"{capital(shares(least, rate))} of your reads from SSD, {share(rate)} now. "
+            f"{capital(shares(least, rate))} of your reads would come from SSD (now "
+            f"{share(rate)}). "
             f"{_lost(more)}"
         ),
         basis=(
-            f"Your cache's own figures {reckoned(use)}. The lower end is for data that are all "
-            "read alike; a program that reads everything in turn may lose more."
+            f"Based on your cache's data {reckoned(use)}. The lower value assumes that all data is "
+            "read equally often. A program that reads everything in sequence may lose more."
         ),
         **rates(least, rate),
         **savings((-more, 0.0) if more is not None else None),
@@ -170,10 +179,10 @@ def _more_waiting(use: Use, rate: float, least: float) -> float | None:
 
 def _lost(more: float | None) -> str:
     if more is None:
-        return "How much longer you would wait is not known."
+        return "The additional wait time is unknown."
     if more < HARDLY_SECONDS:
-        return "You would hardly wait longer."
-    return f"You would wait up to {a_day(more)} longer for the slow disk."
+        return "The wait time would hardly change."
+    return f"Your volume would wait up to {a_day(more)} longer for the slow disk."
 
 
 def _as_now(rate: float) -> dict[str, Any]:

@@ -52,19 +52,19 @@ def when(use: Use) -> str:
 
 def reckoned(use: Use) -> str:
     """The same where figures "a day" were made of it."""
-    return when(use) if use.days >= SHORT_DAYS else f"{when(use)}, reckoned up to a day"
+    return when(use) if use.days >= SHORT_DAYS else f"{when(use)}, projected to 24 h"
 
 
 def _too_short(use: Use) -> str:
     if not use.seconds:
-        return "We have no figures of your volume yet; the first ones come within minutes."
-    return f"{_watched(use)}: too short to say how fast it is."
+        return "No data of your volume yet. The first data appears within minutes."
+    return f"{_watched(use)}: not enough to measure the speed."
 
 
 def _hardly_used(use: Use) -> str:
     read = counted(use.reads, "read") if use.reads else "no reads"
     return (
-        f"Your volume was hardly used {when(use)}: it had {read}, too few to say how fast it is."
+        f"Your volume was hardly used {when(use)}: it had {read}, not enough to measure the speed."
         f"{_missing(use)}"
     )
 
@@ -80,36 +80,36 @@ def _served(use: Use) -> str:
     """Where the reads came from, without its end."""
     time = f" {when(use)}" if use.days >= SHORT_DAYS else ""
     if use.on_ssd and not use.has_cache:
-        return f"All of your reads were served from SSD{time}"
+        return f"All of your reads came from SSD{time}"
     if not use.has_cache:
-        return f"None of your reads were served from SSD{time}"
+        return f"None of your reads came from SSD{time}"
     if use.hit_rate is None:
-        return f"Your cache has served too few reads{time} to say how much it helps"
-    return capital(f"{share(use.hit_rate)} of your reads were served from SSD{time}")
+        return f"Your cache has served too few reads{time} to measure its effect"
+    return capital(f"{share(use.hit_rate)} of your reads came from SSD{time}")
 
 
 def _waited(use: Use) -> str:
     if use.on_ssd and not use.has_cache:
-        return ": nothing waits for a slow disk."
+        return "; nothing waits for a slow disk."
     if use.waited_seconds_per_day < HARDLY_SECONDS:
-        return "; you hardly waited for the slow disk, less than a minute a day."
-    return f"; you waited {a_day(use.waited_seconds_per_day)} for the slow disk."
+        return "; your volume waited less than a minute a day for the slow disk."
+    return f"; your volume waited {a_day(use.waited_seconds_per_day)} for the slow disk."
 
 
 def _waited_then(use: Use) -> str:
     """The same of a time shorter than a day, not made a figure a day of."""
     if use.on_ssd and not use.has_cache:
-        return ": nothing waits for a slow disk."
+        return "; nothing waits for a slow disk."
     if use.waited_seconds < MINUTE:
-        return ", and in that time you waited less than a minute for the slow disk."
-    return f", and in that time you waited {span(use.waited_seconds)} for the slow disk."
+        return "; your volume waited less than a minute for the slow disk."
+    return f"; your volume waited {span(use.waited_seconds)} for the slow disk."
 
 
 def _watched(use: Use) -> str:
     length = span(use.seconds)
     if use.is_since_change:
-        return f"Your cache was changed lately, and we have watched it for {length} only"
-    return f"We have watched your volume for {length} only"
+        return f"Based on {length} of data since your cache was changed"
+    return f"Based on {length} of data"
 
 
 def _missing(use: Use) -> str:

@@ -29,12 +29,15 @@ class Warming:
 def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
     """How long a new cache of that size takes to fill at the present use."""
     if missed_bytes_per_second <= 0:
-        return Warming(None, None, "How long it takes to warm up is not known yet.")
+        return Warming(None, None, "The warm-up time is not known yet.")
     low = cache_bytes / missed_bytes_per_second
     high = SLOW_FACTOR * low
     if low > LONG_AGO:
-        text = "At your present use it takes more than a month to fill: you read little new data."
+        text = (
+            "At your current use, the cache takes more than a month to fill: you read little new "
+            "data."
+        )
         return Warming(low, high, text)
     about = "" if low < MINUTE else "about "
-    text = f"It warms up in {about}{spans(low, high)} at your present use."
+    text = f"At your current use, the cache warms up in {about}{spans(low, high)}."
     return Warming(low, high, text)

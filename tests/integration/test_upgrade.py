@@ -98,7 +98,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
 
         # The first plan.
         follow(tab, "Show plans")
-        expect(tab.get_by_role("region", name="Today")).to_contain_text("We have watched")
+        expect(tab.get_by_role("region", name="Today")).to_contain_text("of data")
         follow(tab, f"Choose {of.small.name}")
         first = changed(tab, machine, "Change for 4.90 EUR a month")
         job = first.job

@@ -82,7 +82,7 @@ def test_what_is_chosen_stays_with_its_volume_when_the_figures_renew(page: Page)
 
 def test_another_filter_chooses_nothing_by_itself(page: Page) -> None:
     page.get_by_label("All on this page").check()
-    expect(page.locator("[data-choose-count]")).to_have_text("12 chosen")
+    expect(page.locator("[data-choose-count]")).to_have_text("12 selected")
     page.select_option("#id_cache", "bcache")
     page.wait_for_url("**cache=bcache**")
     assert chosen(page) == []
@@ -93,7 +93,7 @@ def test_many_volumes_are_changed_by_keyboard_alone(page: Page) -> None:
     count = page.locator(BOXES).count()
     page.get_by_label("All on this page").focus()
     page.keyboard.press("Space")
-    expect(page.locator("[data-choose-count]")).to_have_text(f"{count} chosen")
+    expect(page.locator("[data-choose-count]")).to_have_text(f"{count} selected")
     page.get_by_label("Action for the selected volumes").focus()
     page.keyboard.type("Remove")
     page.keyboard.press("Tab")

@@ -78,7 +78,7 @@ def test_the_page_of_a_volume_without_a_cache_tells_what_one_would_do() -> None:
     acme = shop()
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
     assert "No cache yet" in text
-    assert "does not help where hardly anything is read twice" in text
+    assert "A cache helps most for data you read often" in text
 
 
 def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:

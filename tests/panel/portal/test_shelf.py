@@ -44,10 +44,10 @@ def test_the_page_says_what_is_today_and_what_the_authorisation_leaves() -> None
     plan()
     authorise(acme.customer)
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
-    assert "We have no figures of your volume yet" in page
+    assert "No data of your volume yet" in page
     assert "Your payment authorisation leaves 11.20 EUR this month." in page
     assert "Charge today" in page
-    assert "Nobody can tell yet" in page
+    assert "No forecast yet" in page
 
 
 def test_a_plan_beyond_the_authorisation_cannot_be_chosen_and_says_why() -> None:

@@ -40,18 +40,18 @@ def test_a_first_cache_saves_at_most_what_is_waited() -> None:
     found = expected(uncached(), 10)
     assert (found.kind, saved(found), rates(found)) == ("unknown", (0, 1080), (None, None))
     assert found.text == (
-        "You wait 18 minutes a day for the slow disk; a cache saves you at most that. "
-        "How much of it, nobody can tell beforehand."
+        "Your volume waits 18 minutes a day for the slow disk. A cache saves at most that time; "
+        "the exact saving cannot be forecast."
     )
     assert "No result of similar volumes so far" in found.basis
     short = expected(uncached(days=0.5, seconds=43_200), 10)
-    assert "in the last 12 hours, reckoned up to a day." in short.basis
+    assert "in the last 12 hours, projected to 24 h." in short.basis
 
 
 def test_four_similar_volumes_are_too_few() -> None:
     found = expected(uncached(), 10, [result(n) for n in range(4)])
     assert found.kind == "unknown"
-    assert "4 results of similar volumes so far; with 5 we would say" in found.basis
+    assert "4 results of similar volumes so far; a comparison needs 5." in found.basis
 
 
 def test_five_similar_volumes_tell_what_a_first_cache_did() -> None:
@@ -61,8 +61,8 @@ def test_five_similar_volumes_tell_what_a_first_cache_did() -> None:
     assert (found.kind, rates(found)) == ("similar", (0.6, 0.8))
     assert saved(found) == (pytest.approx(648), pytest.approx(864))
     assert found.text == (
-        "Similar volumes had 60 to 80 % of their reads served from SSD afterwards. "
-        "For you that would be 11 to 14 minutes less waiting a day."
+        "With a cache, similar volumes had 60 to 80 % of their reads from SSD. "
+        "For your volume, that would save 11 to 14 minutes of waiting a day."
     )
     assert "5 similar volumes" in found.basis
 
@@ -80,7 +80,7 @@ def test_a_quiet_hour_does_not_show_that_a_cache_is_of_no_use() -> None:
     quiet = uncached(waited_seconds_per_day=20, days=1 / 24, seconds=3600)
     found = expected(quiet, 10)
     assert (found.kind, saved(found)) == ("unknown", (0, 20))
-    assert "in the last 60 minutes you hardly waited" in found.text
+    assert "hardly waited for the slow disk in the last 60 minutes" in found.text
 
 
 def test_a_volume_on_ssd_needs_no_cache() -> None:
@@ -95,22 +95,22 @@ def test_twice_the_cache_serves_at_most_twice_the_reads() -> None:
     assert (found.kind, rates(found)) == ("own_misses", (0.4, 0.8))
     assert saved(found) == (0, pytest.approx(1080 * 0.4 / 0.6))
     assert found.text == (
-        "At most 80 % of your reads from SSD, 40 % now. "
-        "That would save you at most 12 minutes a day of waiting."
+        "At most 80 % of your reads would come from SSD (now 40 %). "
+        "That would save at most 12 minutes a day of waiting."
     )
     assert "not a promise" in found.basis
 
 
 def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
     found = expected(cached(0.4), 90)
-    assert found.text.startswith("At most all of your reads from SSD, 40 % now.")
+    assert found.text.startswith("At most all of your reads would come from SSD (now 40 %).")
     assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
 
 
 def test_of_a_cache_that_hardly_serves_nobody_can_tell_what_a_larger_one_would_do() -> None:
     found = expected(cached(0.02), 20)
     assert (found.kind, rates(found), saved(found)) == ("unknown", (None, None), (None, None))
-    assert found.text == "Nobody can tell: only 2 % of your reads hit the cache you have."
+    assert found.text == "No forecast: only 2 % of your reads come from your current cache."
 
 
 def test_the_time_of_warming_up_does_not_lower_what_a_larger_cache_could_do() -> None:
@@ -121,18 +121,21 @@ def test_the_time_of_warming_up_does_not_lower_what_a_larger_cache_could_do() ->
 @pytest.mark.parametrize(
     ("use", "words"),
     [
-        (cached(0.985), "98 % of your reads are served from SSD already"),
-        (cached(0.7, latest_hit_rate=0.99), "99 % of your reads are served from SSD already"),
-        (cached(reads=7), "your volume was hardly read from"),
-        (cached(used_bytes=4 * GIB), "your cache is not full, only 40 % of it are in use"),
-        (cached(used_bytes=4 * GIB, grew_bytes=GIB), "your cache still fills, 40 %"),
+        (cached(0.985), "98 % of your reads already come from SSD"),
+        (cached(0.7, latest_hit_rate=0.99), "99 % of your reads already come from SSD"),
+        (cached(reads=7), "your volume had hardly any reads"),
+        (cached(used_bytes=4 * GIB), "your cache is only 40 % used"),
+        (
+            cached(used_bytes=4 * GIB, grew_bytes=GIB),
+            "your cache is still filling and is 40 % used",
+        ),
         (cached(waited_seconds_per_day=30), "less than a minute a day"),
     ],
 )
 def test_an_upgrade_that_would_not_help_is_said_not_to(use: Use, words: str) -> None:
     found = expected(use, 20)
     assert found.kind == "no_help"
-    assert found.text.startswith("An upgrade would not help you: ")
+    assert found.text.startswith("An upgrade would not help: ")
     assert words in found.text
 
 
@@ -160,8 +163,8 @@ def test_half_the_cache_keeps_at_least_half_of_the_hits() -> None:
     assert rates(found) == (0.25, 0.5)
     assert saved(found) == (pytest.approx(-1080 * (0.75 / 0.5 - 1)), 0)
     assert found.text == (
-        "25 to 50 % of your reads from SSD, 50 % now. "
-        "You would wait up to 9 minutes a day longer for the slow disk."
+        "25 to 50 % of your reads would come from SSD (now 50 %). "
+        "Your volume would wait up to 9 minutes a day longer for the slow disk."
     )
 
 
@@ -182,7 +185,7 @@ def test_what_a_miss_costs_is_unknown_where_next_to_none_missed() -> None:
     found = forecast(cached(0.99), NO_CACHE)
     assert found is not None
     assert saved(found) == (None, None)
-    assert "How much longer you would wait is not known." in found.text
+    assert "The additional wait time is unknown." in found.text
 
 
 # Too little to tell
@@ -192,23 +195,23 @@ def test_what_a_miss_costs_is_unknown_where_next_to_none_missed() -> None:
 def test_a_volume_watched_for_minutes_is_not_judged(make: Any) -> None:
     found = expected(make(seconds=300, days=300 / 86_400), 20)
     assert (found.kind, saved(found)) == ("unknown", (None, None))
-    assert "we have watched your volume for 5 minutes only" in found.text
-    assert found.basis == "It can be told after 10 minutes of figures."
+    assert "only 5 minutes of data" in found.text
+    assert found.basis == "A forecast is available after 10 minutes of data."
     never = expected(make(seconds=0, days=0), 20)
-    assert "no figures" in never.text
+    assert "no data" in never.text
 
 
 @pytest.mark.parametrize("make", [uncached, cached])
 def test_a_volume_that_is_hardly_used_is_not_judged(make: Any) -> None:
     found = expected(make(reads=7, days=0.5), 20)
     assert found.kind == "unknown"
-    assert "It had 7 reads in the last 12 hours." in found.basis
+    assert "Your volume had 7 reads in the last 12 hours." in found.basis
 
 
 def test_who_hardly_reads_for_days_needs_no_cache() -> None:
     found = expected(uncached(reads=7), 20)
     assert found.kind == "no_help"
-    assert found.text == "A cache would not help you: your volume was hardly read from."
+    assert found.text == "A cache would not help: your volume had hardly any reads."
     assert expected(cached(reads=7), 5).kind == "unknown"
 
 

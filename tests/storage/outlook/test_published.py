@@ -44,8 +44,8 @@ def test_a_slow_disk_alone_is_waited_for_all_the_time() -> None:
     found = used(RUNS["hdd"])
     assert found.waited_seconds == pytest.approx(30 * 60)
     assert today(found).sentence == (
-        "We have watched your volume for 30 minutes only: none of your reads were served from "
-        "SSD, and in that time you waited 30 minutes for the slow disk."
+        "Based on 30 minutes of data: none of your reads came from SSD; your volume waited "
+        "30 minutes for the slow disk."
     )
 
 
@@ -72,4 +72,4 @@ def test_where_the_cache_serves_all_but_a_few_an_upgrade_would_not_help(run: str
     larger = forecast(found, Choice(8 * GIB))
     assert larger is not None
     assert larger.kind == "no_help"
-    assert "99 % of your reads are served from SSD already" in larger.text
+    assert "99 % of your reads already come from SSD" in larger.text

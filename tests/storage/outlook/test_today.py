@@ -18,49 +18,52 @@ def short(use: Use, hours: float, **fields: object) -> Use:
 def test_a_volume_with_a_cache() -> None:
     found = today(cached(0.41))
     assert found.sentence == (
-        "41 % of your reads were served from SSD last week; "
-        "you waited 18 minutes a day for the slow disk."
+        "41 % of your reads came from SSD last week; "
+        "your volume waited 18 minutes a day for the slow disk."
     )
     assert (found.hit_rate, found.waited_seconds_per_day, found.days) == (0.41, 1080, 7)
 
 
 def test_a_volume_without_a_cache() -> None:
     assert today(uncached()).sentence == (
-        "None of your reads were served from SSD last week; "
-        "you waited 18 minutes a day for the slow disk."
+        "None of your reads came from SSD last week; "
+        "your volume waited 18 minutes a day for the slow disk."
     )
 
 
 def test_who_hardly_waits_is_told_so() -> None:
     assert today(cached(0.99, waited_seconds_per_day=20)).sentence == (
-        "99 % of your reads were served from SSD last week; "
-        "you hardly waited for the slow disk, less than a minute a day."
+        "99 % of your reads came from SSD last week; "
+        "your volume waited less than a minute a day for the slow disk."
     )
 
 
 def test_who_always_waits_is_told_so() -> None:
-    assert "you waited nearly all day" in today(uncached(waited_seconds_per_day=86_400)).sentence
+    assert (
+        "your volume waited nearly all day"
+        in today(uncached(waited_seconds_per_day=86_400)).sentence
+    )
 
 
 def test_a_volume_on_ssd_waits_for_nothing() -> None:
     found = today(uncached(on_ssd=True))
     assert found.sentence == (
-        "All of your reads were served from SSD last week: nothing waits for a slow disk."
+        "All of your reads came from SSD last week; nothing waits for a slow disk."
     )
     assert found.waited_seconds_per_day is None
 
 
 def test_a_short_time_is_told_as_it_was_and_not_made_a_day_of() -> None:
     assert today(short(cached(), 3)).sentence == (
-        "We have watched your volume for 3 hours only: 41 % of your reads were served from SSD, "
-        "and in that time you waited 2 minutes for the slow disk."
+        "Based on 3 hours of data: 41 % of your reads came from SSD; "
+        "your volume waited 2 minutes for the slow disk."
     )
     assert "a day" not in today(short(uncached(), 3)).sentence
 
 
 def test_after_a_change_it_is_said_that_there_was_one() -> None:
     sentence = today(short(cached(), 3, is_since_change=True)).sentence
-    assert sentence.startswith("Your cache was changed lately, and we have watched it for 3 hours")
+    assert sentence.startswith("Based on 3 hours of data since your cache was changed")
 
 
 @pytest.mark.parametrize(
@@ -73,20 +76,20 @@ def test_the_time_it_speaks_of_is_the_time_there_is(hours: float, when: str) -> 
 
 def test_without_figures_it_says_so() -> None:
     found = today(Use(volume_bytes=1))
-    assert found.sentence.startswith("We have no figures of your volume yet")
+    assert found.sentence.startswith("No data of your volume yet")
     assert (found.hit_rate, found.waited_seconds_per_day) == (None, None)
 
 
 def test_a_minute_of_figures_is_too_short_to_say_anything() -> None:
     assert today(short(cached(), 1 / 60)).sentence == (
-        "We have watched your volume for 1 minute only: too short to say how fast it is."
+        "Based on 1 minute of data: not enough to measure the speed."
     )
 
 
 def test_a_volume_that_is_hardly_read_has_no_figures_of_speed() -> None:
     found = today(cached(reads=7))
     assert found.sentence == (
-        "Your volume was hardly used last week: it had 7 reads, too few to say how fast it is."
+        "Your volume was hardly used last week: it had 7 reads, not enough to measure the speed."
     )
     assert found.hit_rate is None
     assert "it had no reads," in today(cached(reads=0)).sentence

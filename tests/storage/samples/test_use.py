@@ -60,8 +60,8 @@ def test_an_uncached_volume_waits_for_each_of_its_reads(
     assert found.waited_seconds == pytest.approx(360)
     assert found.volume_bytes == volume.size_bytes
     assert today(found).sentence == (
-        "We have watched your volume for 60 minutes only: none of your reads were served from SSD, "
-        "and in that time you waited 6 minutes for the slow disk."
+        "Based on 60 minutes of data: none of your reads came from SSD; "
+        "your volume waited 6 minutes for the slow disk."
     )
 
 
@@ -89,4 +89,4 @@ def test_what_a_former_customer_did_is_not_told(host: Host) -> None:
         take_away(volume)
         give(volume, make.customer(name), NOW)
     found = today(use_of(row_of(volume), noon + timedelta(hours=1)))
-    assert found.sentence.startswith("We have no figures of your volume yet")
+    assert found.sentence.startswith("No data of your volume yet")
