@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _boot(host: RealHost) -> int:
     done, failed = boot(host)
-    print("\n".join(done) if done else "Nothing to bring back.")
+    print("\n".join(done) if done else "Nothing to restore.")
     for line in failed:
         print(line, file=sys.stderr)
     return 1 if failed else 0

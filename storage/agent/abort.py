@@ -37,8 +37,8 @@ def abort(host: Host, op: str) -> dict[str, Any]:
         if verb not in ABORTABLE:
             raise Refusal(
                 "not_abortable",
-                f"{verb} cannot be stopped half-way: the volume would be between two states.",
-                "Wait until it ends (op.get tells); then undo it by another change.",
+                f"{verb} cannot be interrupted: the volume would be left between two states.",
+                "Wait until the step has finished. You can then undo it with another change.",
             )
         try:
             host.op_mark(op, journal.ABORT)

@@ -97,11 +97,13 @@ def show(host: Host) -> str:
     """The policy as understood, and what it means."""
     current = policy.load(host)
     if current.broken:
-        return f"{policy.PATH} cannot be used: {current.broken}. Nothing may be changed."
+        return (
+            f"{policy.PATH} cannot be used: {current.broken}. Nothing on this host can be changed."
+        )
     meaning = (
         f"The panel may change: {', '.join(current.vgs)}."
         if current.vgs
-        else "Observe-only: the panel may change nothing."
+        else "Observe-only: the panel cannot change anything."
     )
     destroying = (
         f"Of these volumes it may destroy {current.destroy_per_hour} in an hour, each at the "

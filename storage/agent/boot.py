@@ -73,7 +73,7 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
     except LockBusy:
-        failed.append("An operation is at work. Run this again when it has ended.")
+        failed.append("An operation is running. Run this again when it has ended.")
     except OSError as error:
         failed.append(f"The agent could not finish: {error}.")
     report = {"boot_id": text(host, BOOT_ID), "failed": failed}
@@ -192,7 +192,7 @@ def _obstacle(lv: Facts) -> Missing | None:
     if lv["active"]:
         return None
     if "partial" in lv["health"]:
-        return Missing(f"{name} lies on a disk that is missing. Bring the disk back.")
+        return Missing(f"{name} is on a missing disk. Reconnect the disk.")
     return Missing(
         f"{name} is not active: lvchange -ay {name}, then run this again.", ACTIVE_SECONDS
     )
@@ -227,7 +227,7 @@ def _try(host: Host, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing
             _set(host, lv, kept, done)
             return
         yield Missing(
-            f"{name}: it is not registered yet. Look at `dmesg`; its cache set may be missing.",
+            f"{name} is not registered yet. Check `dmesg`; its cache set may be missing.",
             REGISTERED_SECONDS,
         )
     except Refusal as refusal:

@@ -32,7 +32,9 @@ def vg(view: View, call: Call) -> Check:
             )
         if found["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(
-                "stale", f"VG {name} is another one ({found['uuid']}) than was meant.", LOOK_AGAIN
+                "stale",
+                (f"VG {name} has a different uuid ({found['uuid']}) from the expected one."),
+                LOOK_AGAIN,
             )
 
     return check
@@ -51,8 +53,8 @@ def vg_whole(view: View, call: Call) -> Check:
         if found["missing_pv_count"]:
             raise Refusal(
                 "degraded",
-                f"VG {found['name']} misses {found['missing_pv_count']} of its PVs.",
-                "Bring the disk back (`pvs` names it), or see the storage runbook.",
+                f"VG {found['name']} has missing PVs: {found['missing_pv_count']}.",
+                "Reconnect the disk (`pvs` names it), or see the storage runbook.",
             )
         if doubles:
             raise Refusal(
@@ -145,8 +147,8 @@ def fresh_name(view: View, call: Call, mark: str | None = None) -> Check:
         if not wanted <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
             raise Refusal(
                 "already_exists",
-                f"{vg_name}/{name} exists and is not what was asked for.",
-                "Take another name.",
+                f"{vg_name}/{name} exists and is not the requested volume.",
+                "Choose another name.",
                 subject=subject,
             )
 
@@ -178,7 +180,7 @@ def plain_volume(view: View, call: Call) -> Check:
         if ZEROING in found["tags"]:
             raise Refusal(
                 "not_fresh",
-                f"{vg_name}/{lv} is not zeroed to its end yet.",
+                f"{vg_name}/{lv} is not fully zeroed yet.",
                 "Finish volume.create first: repeat it.",
                 subject=subject,
             )
@@ -236,7 +238,7 @@ def not_hosts_own(view: View, call: Call, lv: str) -> Check:
         if found["host_use"]:
             raise Refusal(
                 "in_use",
-                f"{found['vg_name']}/{lv} is the host's own: {found['host_use']}.",
+                f"{found['vg_name']}/{lv} belongs to the host itself: {found['host_use']}.",
                 "Leave it to the host; Tiercel only takes a cache off it.",
             )
 
@@ -290,7 +292,7 @@ def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
     if ZEROING in lv["tags"]:
         raise Refusal(
             "not_fresh",
-            f"{name} is not zeroed to its end yet.",
+            f"{name} is not fully zeroed yet.",
             "Finish volume.create first: repeat it.",
             subject=subject,
         )

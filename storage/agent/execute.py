@@ -120,7 +120,7 @@ class Execution:
             raise Refusal(
                 "cmd_failed",
                 "Every command succeeded, but the host does not show the result.",
-                "Look at the output and at the host; then plan anew.",
+                "Check the output and the host, then plan again.",
             )
         self._remember_for_boot(view)
 
@@ -273,7 +273,7 @@ class Execution:
             raise Refusal(
                 "missing_tool",
                 f"{command.argv[0]} is not installed on this host.",
-                "Install it and plan anew.",
+                "Install it, then plan again.",
                 argv=command.argv,
             ) from None
         lines = (result.stdout + result.stderr).splitlines()
@@ -326,7 +326,7 @@ class Execution:
                 raise Refusal(
                     "timeout",
                     f"Not {progress.label} after {wait.seconds:.0f} seconds.",
-                    "Look at the last lines of `dmesg` on the host; then plan anew.",
+                    "Check the last lines of `dmesg` on the host, then plan again.",
                     argv=command.argv,
                 )
             self._host.sleep(POLL_SECONDS)
@@ -387,7 +387,7 @@ class Execution:
             raise Refusal(
                 "stale",
                 f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",
-                "Read the host's facts again and plan anew.",
+                "Read the host's facts again, then plan again.",
             )
 
     def _view(self) -> View:

@@ -20,7 +20,7 @@ def of(host: Host, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
     size = {row["vg_uuid"]: lvm.number(row["vg_extent_size"]) for row in report.vgs}.get(vg_uuid, 0)
     rows = [row for row in report.segments if (row["vg_uuid"], row["lv_name"]) == (vg_uuid, lv)]
     if not rows or not size:
-        raise Refusal("not_found", f"There is no volume {vg}/{lv}.", "Plan anew.")
+        raise Refusal("not_found", f"There is no volume {vg}/{lv}.", "Plan again.")
     ranges: dict[str, list[str]] = {}
     for row in rows:
         match = _DEVICE.fullmatch(row["devices"])
@@ -47,5 +47,5 @@ def filled(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> tuple[str
         elif match.group(2) in known:
             words += known[match.group(2)]
         else:
-            raise Refusal("stale", f"Nobody knows the {word[1:-1]}.", "Plan anew.")
+            raise Refusal("stale", f"Nobody knows the {word[1:-1]}.", "Plan again.")
     return tuple(words)

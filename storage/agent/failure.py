@@ -12,11 +12,11 @@ NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 def of_command(command: Command, rc: int, stderr: str) -> Refusal:
     """The refusal for a command that ended with exit code `rc`."""
     code = "cmd_failed"
-    correction = "Read what the command said; mend the cause on the host; then plan anew."
+    correction = "Read the command's output, fix the cause on the host, then plan again."
     if any(sign in stderr for sign in LOCKED):
-        code, correction = "busy", "Another LVM command holds the VG: try again when it is done."
+        code, correction = "busy", "Another LVM command holds the VG. Try again when it has ended."
     elif any(sign in stderr for sign in NO_SPACE):
-        code, correction = "no_space", "Take less, or add a device to the VG."
+        code, correction = "no_space", "Request less space, or add a device to the VG."
     said = stderr.strip().splitlines()
     last = f": {said[-1].strip()}" if said else "."
     return Refusal(

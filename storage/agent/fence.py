@@ -70,8 +70,8 @@ def check(host: Host, vg_uuid: str, number: int | None, op: str, panel: Panel | 
         "stale_fence",
         f"This request has {which}, but the VG has already seen number {known.number}: another "
         "worker took over.",
-        "Read the host's facts again and plan anew. If the panel's database was put back by hand, "
-        "run there: manage.py after_restore",
+        "Read the host's facts again, then plan again. If the panel's database was restored by "
+        "hand, run on the panel: manage.py after_restore",
     )
 
 

@@ -30,8 +30,9 @@ def of_facts(facts: dict[str, Any]) -> Iterator[Problem]:
                 "vg_metadata_full",
                 "warning",
                 f"The metadata area of {vg['name']} is {100 * used_bytes // vg['metadata_bytes']} "
-                "% full: once it is, LVM makes no cache, volume or tag there any more.",
-                "It does not grow in place. Move volumes to another group, or add a PV made with "
+                "% full: once it is full, LVM can no longer create a cache, volume or tag there.",
+                "The metadata area cannot be extended in place. Move volumes to another group, or "
+                "add a PV made with "
                 "pvcreate --metadatasize 16m and take the metadata off the small ones: "
                 "pvchange --metadataignore y",
             )

@@ -138,7 +138,7 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
         yield problem(
             "no_lvm2",
             "error",
-            "lvm2 is not installed: there is nothing to manage here.",
+            "lvm2 is not installed, so there is nothing to manage.",
             "Install the package lvm2.",
         )
     if not tools["cache_check"]:
@@ -152,14 +152,14 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
         yield problem(
             "no_bcache_tools",
             "info",
-            "make-bcache is missing: no bcache volumes can be made.",
+            "make-bcache is missing: bcache volumes cannot be created.",
             "Install the package bcache-tools, if you want bcache volumes.",
         )
     if not tools["busctl"]:
         yield problem(
             "no_systemd",
             "error",
-            "busctl is missing: no operation can be started.",
+            "busctl is missing: operations cannot be started.",
             "The agent needs a host that systemd runs.",
         )
     elif not bus:
@@ -179,7 +179,7 @@ def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Proble
             yield problem(
                 "array_degraded",
                 "error",
-                f"{array['name']} ({array['level']}) lacks disks: {array['degraded_count']}.",
+                f"{array['name']} ({array['level']}) has missing disks: {array['degraded_count']}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
     yield from groups.of_facts(facts)

@@ -216,8 +216,7 @@ def demand(host: Host) -> None:
     if not hides_guests(host):
         raise Refusal(
             "unsupported",
-            "LVM on this host looks into bcache devices: a volume group that a guest makes on its "
-            "disk would become the host's.",
+            "LVM scans bcache devices. It could pick up a guest's volume group as the host's own.",
             HIDE,
         )
 
@@ -229,15 +228,15 @@ def hide_guests(host: Host, policy: Policy) -> str:
     said = [*_switch_off(host, facts)]
     said += [f"{each['message']} {each['correction']}" for each in byhand.problems(host, facts)]
     if hides_guests(host):
-        return "\n".join([*said, "LVM on this host looks away from guests' disks already."])
+        return "\n".join([*said, "LVM on this host already ignores guests' disks."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
     rest = _OURS.sub("", before)
     if _SETS_FILTER.search(rest):
         raise Refusal(
             "unsupported",
             f"{LOCAL} sets global_filter itself.",
-            f'Put "{BY_NAME}" in front of its entries, and take out one that accepts everything '
-            f'("a|.*|"): a device that any of its names lets in is let in.',
+            f'Put "{BY_NAME}" before the existing entries, and remove any entry that accepts '
+            f'everything ("a|.*|"): LVM accepts a device if any of its names is accepted.',
         )
     own = own_backings(host)
     ours = (BY_LINK,) if own else (BY_NAME, BY_LINK)
@@ -263,7 +262,7 @@ def hide_guests(host: Host, policy: Policy) -> str:
     if own:
         names = ", ".join(each.kname for each in own)
         said.append(f"The bcache on {names} is the host's own and stays visible.")
-    return "\n".join([*said, "LVM on this host looks away from guests' disks now."])
+    return "\n".join([*said, "LVM on this host now ignores guests' disks."])
 
 
 def _switch_off(host: Host, facts: Facts) -> Iterable[str]:

@@ -77,7 +77,7 @@ def load(host: Host) -> tuple[Kept, ...]:
             "unsupported",
             f"{PATH} cannot be used: {error}.",
             f"Move the file away and run: agent.pyz boot. Then set each bcache volume's cache "
-            f"settings again in the panel, which writes {PATH} anew.",
+            f"settings again in the panel, which recreates {PATH}.",
         ) from None
 
 

@@ -150,7 +150,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
             raise Refusal(
                 "stale",
                 f"Nobody knows where {match.group(1)}/{match.group(2)} lies.",
-                "Plan anew.",
+                "Plan again.",
             )
         return tags(*(tag(place) for place in joined(there)))
     if word not in (_WHERE, _COUNT, _CLEARED):

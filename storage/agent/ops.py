@@ -52,7 +52,7 @@ def accept(
         raise Refusal(
             "op_conflict",
             f"The operation {op} was asked for before it came here, and was said to be unknown.",
-            "Read the host's facts and plan anew, under a new id.",
+            "Read the host's facts, then plan again under a new id.",
         )
     if known["call"] != _plain(call):
         raise Refusal("op_conflict", f"The operation {op} was another request.", "Use a new id.")
@@ -109,7 +109,7 @@ def load(host: Host, op: str) -> Record:
         raise Refusal(
             "not_found",
             f"This host knows no operation {op}.",
-            "It never starts here any more: read the host's facts and plan anew.",
+            "The operation can no longer start here. Read the host's facts, then plan again.",
         )
     return _judge(host, op, record)
 
@@ -274,7 +274,7 @@ def interrupted() -> Refusal:
     return Refusal(
         "interrupted",
         "The operation was interrupted before it ended.",
-        "Read the host's facts: whatever is left to do is planned anew.",
+        "Read the host's facts. The remaining steps are planned again.",
     )
 
 

@@ -51,7 +51,7 @@ def of_facts(facts: dict[str, Any]) -> Iterable[dict[str, str]]:
             "severity": "warning",
             "message": f"{orphan['name']} ({orphan['device']}) is left in the kernel: "
             f"{orphan['why']}.",
-            "correction": "Write nothing to it: its blocks may be another volume's by now. Where "
+            "correction": "Do not write to it: its blocks may belong to another volume now. Where "
             f"`dmsetup info {name}` shows the open count 0 and `pvs` misses no disk, "
             f"run as root: dmsetup remove {name}",
         }

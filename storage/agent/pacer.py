@@ -95,8 +95,9 @@ def alone_on(
         while not _taken(host, sorted(names), stack):
             if not has_waited:
                 say(
-                    f"Waits: another operation zeroes or moves on {', '.join(sorted(names))}, or "
-                    "on one of them. One at a time leaves the guests room."
+                    "Waiting: another operation is zeroing or moving data on "
+                    f"{', '.join(sorted(names))}, or on one of them. Only one at a time runs, to "
+                    "leave room for the guests."
                 )
             has_waited = True
             go_on()

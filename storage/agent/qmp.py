@@ -25,7 +25,7 @@ PIECE = 64 * 1024
 DIGITS_LIMIT = 20
 NEXT_START = "the guest sees the new size at its next start"
 BY_HAND = "it is not told; resize it with its hypervisor"
-AFTER_IT = "The volume has its new size; the guest is told once this is over."
+AFTER_IT = "The volume has its new size. The guest is informed when this has ended."
 # Who is told by its monitor. libvirt's guests are told by libvirt (virsh.py).
 TOLD_BY_MONITOR = ("qemu", "proxmox")
 MIGRATING = ("setup", "active", "device", "pre-switchover", "postcopy-active", "postcopy-paused")
@@ -214,7 +214,7 @@ def _refusal(host: Host, path: str, error: OSError) -> Refusal:
         )
     return Refusal(
         "cmd_failed",
-        f"The guest was not told its new size: its monitor {path} says: {why}.",
+        f"The guest was not informed of its new size. Its monitor {path} answered: {why}.",
         "Try again, or restart the guest. The volume itself has its new size.",
     )
 

@@ -19,16 +19,20 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
             "code": "no_boot_unit",
             "severity": "warning",
             "message": "The unit tiercel-boot is not installed: after a restart of this host "
-            "bcache volumes and their settings may not come back by themselves.",
-            "correction": "Get a new enrolment command (manage.py enrol) and run it again: it "
-            "upgrades the host.",
+            "bcache volumes and their settings may not be restored automatically.",
+            "correction": (
+                "Create a new enrolment command (manage.py enrol) and run it on the host. It "
+                "upgrades the agent."
+            ),
         }
     for line in booted["failed"]:
         yield {
             "code": "boot_incomplete",
             "severity": "error",
             "message": f"After the restart: {line}",
-            "correction": "When it is mended, as root on the host: /usr/lib/tiercel/agent.pyz boot",
+            "correction": (
+                "After fixing the cause, run as root on the host: /usr/lib/tiercel/agent.pyz boot"
+            ),
         }
 
 
@@ -40,8 +44,8 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
             yield {
                 "code": "pv_missing",
                 "severity": "error",
-                "message": f"VG {pv['vg_name']} misses the disk with the PV {pv['uuid']}.",
-                "correction": "Bring it back. Never run vgreduce --removemissing --force: it "
+                "message": f"VG {pv['vg_name']}: the disk with the PV {pv['uuid']} is missing.",
+                "correction": "Reconnect the disk. Never run vgreduce --removemissing --force: it "
                 "deletes every volume whose cache was on that disk.",
             }
     for lv in facts["lvs"]:

@@ -29,7 +29,7 @@ def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) ->
         raise Refusal(
             "cmd_failed",
             f"Writing {value} to {path} failed: {meaning}.",
-            "Look at the last lines of `dmesg` on the host; then plan anew.",
+            "Look at the last lines of `dmesg` on the host; then plan again.",
             argv=command.argv,
             rc=error.errno,
             stderr=str(error.strerror),

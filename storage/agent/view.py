@@ -17,7 +17,7 @@ from .policy import HIDE, Policy, load
 Facts = dict[str, Any]
 Check = Callable[[], None]
 
-LOOK_AGAIN = "Read the host's facts again and plan anew."
+LOOK_AGAIN = "Read the host's facts again and plan again."
 
 
 def lv_subject(vg: str, lv: str) -> str:

@@ -239,7 +239,7 @@ def _right_cset(view: View, call: Call) -> Check:
                 "stale",
                 f"The volume uses the cache set {found['cset_uuid']}, not "
                 f"{call.args['cset_uuid']}.",
-                "Read the host's facts again and plan anew.",
+                "Read the host's facts again and plan again.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 

@@ -48,7 +48,8 @@ def _room_is_ours(view: View, call: Call) -> Check:
             raise Refusal(
                 "already_exists",
                 f"{found['vg_name']}/{found['name']} exists and is not the room asked for.",
-                "Plan anew. If it stays, look at what is on it and rename it; if it is room that a "
+                "Plan again. If it stays, look at what is on it and rename it; if it is room that "
+                "a "
                 "Tiercel before version 0.3 left, root runs: lvchange --addtag "
                 f"{MADE_ROOM} {found['vg_name']}/{found['name']}",
                 subject=lv_subject(call.args["vg"], found["name"]),

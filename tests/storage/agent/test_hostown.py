@@ -75,7 +75,7 @@ def test_nothing_is_done_to_the_hosts_own_volume(host: FakeHost, agent: Agent) -
             ),
         ):
             assert said(agent, verb, args) == (
-                f"in_use: vg0/{volume} is the host's own: mounted at /var."
+                f"in_use: vg0/{volume} belongs to the host itself: mounted at /var."
             )
 
 
