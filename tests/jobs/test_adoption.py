@@ -257,7 +257,7 @@ def test_one_request_makes_a_bounded_number_of_jobs_and_says_what_is_left(client
     with mock.patch("jobs.adoption.TAGS_AT_ONCE", 2):
         text = confirm(client, preview(client, new_customer="Acme")).content.decode()
     assert "3 volumes adopted" in text
-    assert "its tag waits for the button" in text
+    assert "To tag it, press Tag them" in text
     assert Job.objects.count() == 2
     client.post(reverse("adopt-tag"))
     assert Job.objects.count() == 3
@@ -267,7 +267,7 @@ def test_a_foreign_cache_tiercel_cannot_describe_is_adopted_without_a_tag(client
     cache = make.dm_cache("theirs", mode="passthrough")
     scene(make.lv(cache=cache), managed=False)
     text = confirm(client, preview(client, new_customer="Acme")).content.decode()
-    assert "of a kind Tiercel does not change" in text
+    assert "Tiercel does not change this kind of cache" in text
     assert not Job.objects.exists()
 
 

@@ -123,7 +123,7 @@ def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() ->
         ("gone", False),
         ("there", True),
     ]
-    assert "not there any more" in results[0].note
+    assert "no longer exists" in results[0].note
 
 
 def test_confirming_twice_makes_no_second_job(staff: Client) -> None:

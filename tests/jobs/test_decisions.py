@@ -122,7 +122,8 @@ def test_the_page_of_the_job_offers_every_decision(stuck: Job, staff: Client, ve
 
 
 @pytest.mark.parametrize(
-    ("why", "said"), [(" ", "Say in a few words"), ("x" * 201, "in at most 200 characters")]
+    ("why", "said"),
+    [(" ", "Describe briefly what you did."), ("x" * 201, "Use at most 200 characters.")],
 )
 def test_a_resolution_without_a_fitting_reason_is_refused(
     stuck: Job, staff: Client, why: str, said: str

@@ -167,7 +167,7 @@ def test_a_reason_that_cannot_be_kept_is_cut_and_the_stop_stands(
 ) -> None:
     response = admin.post(reverse("jobs-stop"), {"reason": given}, follow=True)
     assert Halt.objects.get().reason == kept
-    assert "The reason is not kept whole" in response.content.decode()
+    assert "The reason was shortened to" in response.content.decode()
 
 
 def test_customers_are_not_told_of_the_stop() -> None:

@@ -252,7 +252,7 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
         assert words in text, words
     numbers = text.split("<dl")[1].split("</dl>")[0]
     for pair in ('Disks</dt><dd><span class="num">2<', 'Volumes</dt><dd class="num">2<',
-                 'already</dt><dd class="num">1<', 'host</dt><dd class="num">1<'):  # fmt: skip
+                 'cached</dt><dd class="num">1<', 'host</dt><dd class="num">1<'):  # fmt: skip
         assert pair in numbers, pair
     assert "every 2s" not in text
     assert "http-equiv" not in text

@@ -69,10 +69,10 @@ def test_another_serial_number_device_or_group_is_no_preview(
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ({"disks": ()}, "The host has no SSD with a serial number"),
+        ({"disks": ()}, "No unused SSD found on this host."),
         (
             {"disks": (SSD,), "vgs": (make.vg(allowed=False),)},
-            "lets Tiercel change none of its volume groups",
+            "Root on the host has not allowed any volume group.",
         ),
     ],
 )
