@@ -84,7 +84,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
         for name in (bare.lv, bare.guest, cached.lv, cached.guest):
             expect(card(tab, "What stands on what")).to_contain_text(name)
-        follow(tab, "Shares, arithmetic and commands")
+        follow(tab, "Open advice")
         with machine.load(cached.lv):
             row = card(tab, "Existing caches").get_by_role("row", name=cached.lv)
             renewed(tab, row.filter(has_text=re.compile(r"\d %")))
@@ -97,7 +97,9 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         form.get_by_label("Name pattern for volumes or guests").fill("*-walk")
         form.get_by_label("New customer").fill(f"Walk on {host.name}")
         form.get_by_role("button", name="Preview").click()
-        expect(tab.get_by_role("row", name=bare.lv)).to_contain_text("Observe-only: recorded")
+        expect(tab.get_by_role("row", name=bare.lv)).to_contain_text(
+            "Not tagged: root has not allowed"
+        )
         tab.get_by_role("button", name="Adopt 2 volumes").click()
         tab.get_by_role("heading", name="2 volumes adopted").wait_for()
 

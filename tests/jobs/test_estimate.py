@@ -67,7 +67,7 @@ def test_the_point_of_no_return_is_named(
 def test_a_running_job_estimates_nothing(client: Client) -> None:
     there = job(scene())
     step(there)
-    assert "What it takes" not in page(client, there)
+    assert "Estimated time" not in page(client, there)
 
 
 def test_the_api_says_the_same_of_a_preview_and_nothing_of_a_job() -> None:

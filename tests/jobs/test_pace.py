@@ -194,7 +194,10 @@ def test_the_others_patience_has_an_end(job: Job) -> None:
 @pytest.mark.parametrize(
     ("progress", "said"),
     [
-        (others(20, p95_us=0, alone_p95_us=0, share_percent=100), "does any I/O now"),
+        (
+            others(20, p95_us=0, alone_p95_us=0, share_percent=100),
+            "No other volume on these disks has I/O now",
+        ),
         (others(20, p95_us=0, alone_p95_us=0, share_percent=25), "is not measured yet"),
     ],
 )

@@ -188,7 +188,7 @@ def test_the_page_says_that_another_machine_answers(
     assert not refresh(enrolled)
     client.force_login(make.staff_user())
     page = client.get(reverse("host", args=[enrolled.key])).content.decode()
-    assert "f" * 32 in page and "another SSH key" not in page
+    assert "f" * 32 in page and "different SSH key" not in page
     assert "new enrolment command" in page
 
 

@@ -181,7 +181,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     page.clock.run_for(10_000)
     page.locator("[data-charts-panels]").wait_for()
     assert page.get_by_text("100 reads and 0 writes per second on average").is_visible()
-    assert not page.get_by_text("The first point comes").is_visible()
+    assert not page.get_by_text("The first data point appears").is_visible()
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -198,7 +198,7 @@ def test_the_table_and_the_words_are_there_without_javascript(
     context = browser.new_context(java_script_enabled=False)
     page, _ = signed_in(context, served)
     page.goto(served + reverse("volume", args=[there.volume.key]))
-    assert page.get_by_text("of the reads were served from SSD").is_visible()
+    assert page.get_by_text("of reads came from SSD").is_visible()
     assert not page.locator("canvas").first.is_visible()
     page.get_by_text("The last 20 points as a table").click()
     assert page.locator("#charts tbody tr").count() == 20

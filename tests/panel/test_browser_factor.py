@@ -30,11 +30,11 @@ def code(secret: str) -> str:
 
 def set_up(page: Page) -> None:
     """From the page that asks for a second factor to the overview."""
-    page.get_by_text("Set up a second factor to go on").wait_for()
+    page.get_by_text("Set up a second factor to continue").wait_for()
     page.get_by_role("link", name="Set up").click()
     page.get_by_label("code").fill(code(page.locator("#totp-key").inner_text()))
     page.get_by_role("button", name="Activate").click()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have stored the codes").click()
 
 
 def test_the_first_admin_chooses_a_password_sets_up_a_factor_and_is_in(

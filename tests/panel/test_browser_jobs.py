@@ -41,7 +41,7 @@ def test_the_output_follows_its_end_until_the_reader_scrolls_away(page: Page) ->
     running = job(scene())
     say(running, 1, 100)
     page.goto(reverse("job", args=[running.key]))
-    follow = page.get_by_role("button", name="Follow the end")
+    follow = page.get_by_role("button", name="Follow")
     expect(follow).to_have_attribute("aria-pressed", "true")
     say(running, 101, 130)
     page.locator("#L130").wait_for()
@@ -52,7 +52,7 @@ def test_the_output_follows_its_end_until_the_reader_scrolls_away(page: Page) ->
     expect(follow).to_have_text("Follow the end (3 new)")
     assert not page.evaluate(AT_END)
     follow.click()
-    expect(follow).to_have_text("Follow the end")
+    expect(follow).to_have_text("Follow")
     assert page.evaluate(AT_END)
 
 

@@ -18,7 +18,7 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, served: str) -
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("tokens"))
-    expect(page.locator("main")).to_contain_text("No token yet")
+    expect(page.locator("main")).to_contain_text("No tokens yet")
     page.get_by_label("Name", exact=True).fill("billing " + "n" * 56)
     page.get_by_label("change caches").check()
     page.get_by_role("button", name="Create token").click()

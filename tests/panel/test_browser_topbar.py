@@ -119,9 +119,9 @@ def test_the_menu_of_jobs_stays_open_while_it_renews_itself(browser: Browser, se
     page.dispatch_event("#running-menu", "every")
     expect(item).to_have_count(0)
     expect(summary).to_contain_text("Running jobs: 0")
-    expect(page.get_by_text("No job is running")).to_be_visible()
+    expect(page.get_by_text("No running jobs")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_text("No job is running")).to_be_hidden()
+    expect(page.get_by_text("No running jobs")).to_be_hidden()
     assert complaints == []
     context.close()
 

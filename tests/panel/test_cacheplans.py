@@ -121,7 +121,7 @@ def test_a_plan_in_use_is_kept_with_the_reason(admin: Client) -> None:
     carried, bought = plan("Carried"), plan("Bought once")
     make.volume(cache_plan=carried)
     end(job(scene(), cache_plan=bought))
-    for made, reason in ((carried, "1 volume uses it"), (bought, "history of changes")):
+    for made, reason in ((carried, "1 volume uses it"), (bought, "the history refers to it")):
         path = reverse("cache-plan", args=[made.key])
         assert reason in admin.get(path).content.decode()
         answer = admin.post(reverse("cache-plan-delete", args=[made.key]), follow=True)
@@ -163,7 +163,7 @@ def test_the_ssd_space_of_many_hosts_comes_by_pages(
 def test_an_empty_shop_says_what_a_plan_is(admin: Client) -> None:
     text = listed(admin)
     assert "No plans yet" in text
-    assert "No host with an SSD is known yet" in text
+    assert "No hosts with an SSD yet" in text
 
 
 @pytest.mark.parametrize(

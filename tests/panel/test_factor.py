@@ -73,7 +73,7 @@ def test_nothing_is_done_for_who_lacks_one(client: Client, ann: User) -> None:
 
 
 def test_the_page_says_why_as_long_as_it_is_so(client: Client, ann: User) -> None:
-    why = "Set up a second factor to go on"
+    why = "Set up a second factor to continue"
     assert why in client.get(reverse("home"), follow=True).content.decode()
     assert why in client.get(reverse("mfa_index")).content.decode()
     with_app(ann)

@@ -71,7 +71,7 @@ def test_it_works_once(ann: User) -> None:
     assert press(path).status_code == 302
     other = Client()
     assert press(path, other).status_code == 404
-    assert "does not work any more" in other.get(path).content.decode()
+    assert "no longer works" in other.get(path).content.decode()
     assert who(other) == ""
 
 

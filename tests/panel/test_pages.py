@@ -82,7 +82,7 @@ def test_home_lists_hosts_and_jobs_that_need_a_person(staff: Client) -> None:
     there = scene(host={"state": "quarantined"})
     end(job(there), State.FAILED, error={"message": "it broke", "correction": "mend it"})
     text = staff.get(reverse("home")).content.decode()
-    assert "shows another SSH key" in text
+    assert "shows a different SSH key" in text
     assert "it broke" in text
     assert "mend it" in text
 

@@ -97,7 +97,7 @@ def test_a_weak_password_is_refused_and_the_link_stays(password: str) -> None:
 
 def test_there_is_no_second_first_admin() -> None:
     make.staff_user()
-    with pytest.raises(CommandError, match="active admin already"):
+    with pytest.raises(CommandError, match="already an active admin"):
         call_command("first_admin", "eve@example.org")
 
 
@@ -148,7 +148,7 @@ def test_the_command_names_a_customer_it_does_not_know() -> None:
 
 def test_a_known_address_is_not_invited_again() -> None:
     make.user("bob@example.org")
-    with pytest.raises(Refused, match="account already"):
+    with pytest.raises(Refused, match="already has an account"):
         invitation.to_staff("BOB@example.org", StaffRole.ADMIN, None)
 
 

@@ -116,7 +116,7 @@ def test_a_role_is_changed(staff: Client) -> None:
 def test_the_last_admin_stays_admin_and_active(staff: Client, admin: User) -> None:
     make.staff_user(staff_role="operator")
     make.staff_user(is_active=False)
-    assert "The last active admin" in page(staff, "person", admin.pk)
+    assert "the last active admin" in page(staff, "person", admin.pk)
     for response in (
         send(staff, "person-role", admin.pk, staff_role="operator"),
         send(staff, "person-deactivate", admin.pk),

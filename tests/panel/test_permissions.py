@@ -89,4 +89,4 @@ def test_staff_without_the_right_are_told_which_role_it_needs(
 ) -> None:
     text = people.ask(role, Row(name, "GET", "")).content.decode()
     assert f"Requires the <strong>{needed}</strong> role." in text
-    assert f"yours is <strong>{role.replace('_', '-')}</strong>" in text
+    assert f"Your role is <strong>{role.replace('_', '-')}</strong>" in text

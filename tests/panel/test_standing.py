@@ -34,7 +34,7 @@ def save(client: Client, customer: Customer, **fields: str) -> int:
 
 def test_caps_are_typed_in_major_units_and_stored_in_minor_ones() -> None:
     acme, client = make.customer(), operator()
-    assert "None is recorded" in page(client, acme)
+    assert "No payment authorisation." in page(client, acme)
     typed = {"currency": "EUR", "cap_charge": "20,00", "cap_period": "50.5"}
     assert save(client, acme, **typed, earliest_next_at="2026-11-03T08:00") == 302
     found = Mandate.objects.get(customer=acme)
@@ -53,7 +53,7 @@ def test_an_empty_cap_is_unknown_and_said_to_be() -> None:
     assert save(client, acme, currency="EUR") == 302
     found = Mandate.objects.get(customer=acme)
     assert (found.cap_charge_minor, found.cap_period_minor, found.earliest_next_at) == (None,) * 3
-    assert "an order that costs is refused" in page(client, acme)
+    assert "Paid orders are rejected until all three values are filled in." in page(client, acme)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -81,7 +81,7 @@ def test_a_customer_is_suspended_and_let_in_again() -> None:
     client.post(reverse("customer-suspend", args=[acme.key]))
     acme.refresh_from_db()
     assert acme.suspended_at == since
-    assert "nothing can be ordered" in page(client, acme)
+    assert "cannot order" in page(client, acme)
     client.post(reverse("customer-unsuspend", args=[acme.key]))
     acme.refresh_from_db()
     assert acme.suspended_at is None

@@ -47,7 +47,7 @@ def test_a_new_token_is_shown_once_and_works(client: Client) -> None:
 
 def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
     page = signed_in(client, make.user()).get(reverse("tokens")).content.decode()
-    assert "No token yet" in page
+    assert "No tokens yet" in page
     assert "/api/v1/volumes/" in page
 
 

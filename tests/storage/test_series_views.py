@@ -168,7 +168,7 @@ def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) ->
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
     assert "No data in this period (last 1 h)." in text
-    assert "The first point comes" not in text
+    assert "The first data point appears" not in text
     assert "200 reads" in page(staff, volume, range="6h")
 
 

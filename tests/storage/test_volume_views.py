@@ -103,7 +103,7 @@ def test_a_volume_without_a_cache_is_offered_one_with_words_for_each_choice(staf
     text = part(staff, "volume-cache", scene())
     assert "<strong>lvmcache</strong>: LVM puts a cache pool" in text
     assert "Losing the SSD loses no data." in text
-    assert "it can be changed later" in text
+    assert "You can change the size later" in text
 
 
 def test_a_person_who_may_only_look_sees_disabled_buttons_with_the_reason(client: Client) -> None:

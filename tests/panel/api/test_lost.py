@@ -47,7 +47,7 @@ def test_null_gives_up_no_lost_cache_that_may_hold_data(
     asking: Program, cache: dict[str, Any]
 ) -> None:
     body = problem(asking.put_wish(without_ssd(**cache), None), 422, "unsupported")
-    assert "given up safely" in body["detail"]
+    assert "dropped safely" in body["detail"]
     assert "by hand" in body["correction"]
     assert not Job.objects.exists()
 

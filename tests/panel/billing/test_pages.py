@@ -61,7 +61,7 @@ def test_what_was_given_up_can_be_sent_again(admin: Client) -> None:
 def test_an_address_that_said_it_is_gone_is_enabled_by_a_person(admin: Client) -> None:
     outbox.write(MessageType.TEST, "abc", {})
     send_due(Desk(410))
-    assert "said that its address is gone (410)" in page(admin)
+    assert "answered that its address is gone (410)" in page(admin)
     assert "address is gone" not in press(admin, "billing-enable")
 
 

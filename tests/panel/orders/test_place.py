@@ -82,7 +82,7 @@ def test_a_suspended_customer_orders_nothing_and_is_told_what_stays() -> None:
     Customer.objects.filter(pk=acme.customer.pk).update(suspended_at=timezone.now())
     refused = refusal(acme, fast)
     assert refused.code == "suspended"
-    assert "data and your cache stay" in refused.message
+    assert "data and your cache are kept" in refused.message
     assert refusal(acme, fast, by="billing").code == "suspended"
 
 

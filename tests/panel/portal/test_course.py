@@ -44,7 +44,7 @@ def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
         ("Report", "next"),
     ]
     assert "Nothing is charged or changed before" in told(order(OrderState.AUTHORISING), [], None)
-    assert "need not wait here" in told(order(OrderState.PENDING), [], None)
+    assert "can leave this page" in told(order(OrderState.PENDING), [], None)
 
 
 def test_a_cache_that_staff_made_without_a_plan_is_not_called_none() -> None:
@@ -69,8 +69,8 @@ def test_the_work_goes_on_as_its_job_does() -> None:
 @pytest.mark.parametrize(
     ("state", "says", "marks"),
     [
-        (None, "Once it is warm", ("now", "next")),
-        (ProofState.WAITING, "Once it is warm", ("now", "next")),
+        (None, "Once the cache is warm", ("now", "next")),
+        (ProofState.WAITING, "Once the cache is warm", ("now", "next")),
         (ProofState.MEASURING, "The report comes at about 1 Dec, 00:00 UTC", ("done", "now")),
         (ProofState.READY, "see the report", ("done", "done")),
         (ProofState.IMPOSSIBLE, "could not be measured: too little was read.", ("done", "failed")),

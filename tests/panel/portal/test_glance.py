@@ -138,7 +138,7 @@ def test_a_broken_cache_comes_before_every_figure() -> None:
     assert (said.word, said.tone) == ("Needs support", "error")
 
 
-@pytest.mark.parametrize(("age", "words"), [(60, "come about 2 min"), (7200, "ask support")])
+@pytest.mark.parametrize(("age", "words"), [(60, "appears about 2 min"), (7200, "Contact support")])
 def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words: str) -> None:
     said = glance(
         None, None, None, on_ssd=False, is_stale=False, age_seconds=age, first_seconds=120

@@ -114,7 +114,7 @@ def test_a_volume_in_trouble_still_has_its_pages(trouble: str, settings: Setting
     client = browser(acme.owner)
     for name in ("my-volume", "my-figures"):
         seen(client, name, acme.volume.key)
-    assert "ask support" in seen(client, "my-plan", acme.volume.key)
+    assert "contact support" in seen(client, "my-plan", acme.volume.key)
 
 
 def test_what_a_customer_is_called_is_shown_as_text() -> None:
@@ -255,7 +255,7 @@ def test_a_failure_before_the_first_step_changed_nothing_and_a_later_one_does_no
     assert "nothing was changed" in sentence(there, [])
     begun = step(there, state="failed", op_id=OP_ID)
     assert "nothing was changed" not in sentence(there, [begun])
-    assert "price stay as they were" in sentence(there, [begun])
+    assert "price stay the same" in sentence(there, [begun])
 
 
 def test_the_figures_renew_themselves() -> None:

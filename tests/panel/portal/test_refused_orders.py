@@ -109,16 +109,16 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
         "allows no charge until",
     ),
     "a cap nobody knows": (
-        "cap_unknown", 402, mandate(cap_charge_minor=None), "Give your payment authorisation again",
+        "cap_unknown", 402, mandate(cap_charge_minor=None), "Authorise payments again",
     ),
     "no authorisation": (
         "cap_unknown", 402, lambda sale: Mandate.objects.all().delete(),
-        "Give your payment authorisation again",
+        "Authorise payments again",
     ),
     "no room": ("no_capacity", 422, full, "Sold out"),
     "a plan sold no more": (
         "plan_retired", 422, lambda sale: CachePlan.objects.update(on_offer=False),
-        "not sold any more",
+        "no longer available",
     ),
     "a suspended customer": (
         "suspended", 422, lambda sale: Customer.objects.update(suspended_at=timezone.now()),
@@ -135,7 +135,7 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
     ),
     "a right that was taken": (
         "not_allowed", 422, lambda sale: sale.shop.customer.members.update(role="viewer"),
-        "You may look, but not order",
+        "Your role allows you to view, but not to order",
     ),
 }  # fmt: skip
 

@@ -54,10 +54,10 @@ def test_a_report_begins_with_its_verdict() -> None:
     assert "It helped" in text
     assert "70 of 100 reads came from SSD, before 20." in text
     assert "99.9 % sure" in text
-    assert "at other hours it may differ" in text
+    assert "the confidence applies to that time only" in text
     assert "percentage points. Neighbouring" in text
     assert "fewer reads per second" in text
-    assert text.index("It helped") < text.index("Before and after") < text.index("How this was")
+    assert text.index("It helped") < text.index("Before and after") < text.index("How we compared")
     assert "data-charts" in text
     assert 'http-equiv="refresh"' not in text
 

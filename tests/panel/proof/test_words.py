@@ -62,7 +62,7 @@ def test_times_that_may_be_chance_are_about_the_same() -> None:
 
 def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
     assert words.headline(proof("none")) == "No gain seen"
-    assert "no difference you would notice" in words.verdict(proof("none"))
+    assert "would not notice this difference" in words.verdict(proof("none"))
     assert words.headline(proof("unclear")) == "Not enough data"
     assert words.confidence(proof("unclear")) == ""
 

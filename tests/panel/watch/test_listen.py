@@ -59,7 +59,7 @@ def written() -> list[tuple[str, str, str]]:
 def told() -> list[tuple[str, str]]:
     """To whom, and about what."""
     mailing.POST.submit(int).result()
-    letters = [each for each in mail.outbox if "Was it you" in str(each.body)]
+    letters = [each for each in mail.outbox if "If this was you" in str(each.body)]
     return [(each.to[0], each.subject.removeprefix("[Tiercel] ")) for each in letters]
 
 
@@ -103,7 +103,7 @@ def test_a_lock_out_is_written_once_and_told(client: Client, ann: User) -> None:
         enter(client, password="wrong")
     kinds = [kind for kind, _, _ in written()]
     assert kinds == ["failed"] * 5 + ["locked_out"]
-    assert told() == [(ann.email, "Somebody tried too often to open your account, and was stopped")]
+    assert told() == [(ann.email, "There were too many failed attempts to sign in to your account")]
 
 
 def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
@@ -188,7 +188,7 @@ def test_tokens_are_written_and_told(hers: Client, ann: User) -> None:
     hers.post(reverse("tokens"), {"name": "billing", "scopes": "read", "days": "9"})
     token = ApiToken.objects.get()
     assert written() == [("token_made", ann.email, f"billing ({token.key}) for read")]
-    assert told() == [(ann.email, "An API token was made in your name")]
+    assert told() == [(ann.email, "An API token was created for your account")]
     hers.post(reverse("token-revoke", args=[token.key]))
     assert written()[-1] == ("token_revoked", ann.email, f"billing ({token.key})")
 

@@ -66,7 +66,7 @@ def test_where_guests_have_bcache_all_of_it_is_hidden_by_one_command(host: FakeH
     assert problems(host)["bcache_scanned"]["correction"] == HIDE
     said = hiding.hide_guests(host, Policy(("vg0",)))
     assert filtered(host) == ["r|^/dev/bcache.*|", "r|^/dev/tiercel-guest/.*|"]
-    assert "looks away from guests' disks now" in said
+    assert "now ignores guests' disks" in said
     assert host.machine.files[hiding.LOCAL].startswith(b"# Nothing here.\n# Begin")
     assert "bcache_scanned" not in problems(host)
     assert "already" in hiding.hide_guests(host, Policy(("vg0",)))

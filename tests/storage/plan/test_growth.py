@@ -134,7 +134,7 @@ def test_nobody_is_told_where_the_size_before_is_not_known(tag: str) -> None:
     lv = ours(users=(VolumeUser("qemu", "web12", "vda", 7, "raw"),), tags=(*OURS, tag))
     (tell,) = steps(make.facts(lv), lv, PLAIN)
     assert not {"guests", "from_bytes"} & tell.args.keys()
-    assert "what size it knows is not on record" in tell.title
+    assert "the size that it knows is not recorded" in tell.title
 
 
 def test_what_has_grown_does_not_become_smaller_and_says_so() -> None:
