@@ -54,7 +54,7 @@ def test_a_plan_is_stored_as_it_was_typed(admin: Client) -> None:
     assert (made.price_minor, made.currency, made.on_offer) == (490, "EUR", True)
     assert list(made.hosts.all()) == [host]
     text = listed(admin)
-    for told in ("Fast", "For busy servers", "2 GiB", "4.90 EUR", host.name, "on offer"):
+    for told in ("Fast", "For busy servers", "2 GiB", "4.90 EUR", host.name, "available"):
         assert told in text
 
 
@@ -132,7 +132,7 @@ def test_a_plan_in_use_is_kept_with_the_reason(admin: Client) -> None:
 def test_a_plan_is_retired_and_offered_again(admin: Client) -> None:
     made = plan()
     path = reverse("cache-plan-offer", args=[made.key])
-    for value, is_offered, told in (("0", False, "retired"), ("1", True, "on offer")):
+    for value, is_offered, told in (("0", False, "retired"), ("1", True, "available")):
         admin.post(path, {"on_offer": value})
         made.refresh_from_db()
         assert made.on_offer is is_offered

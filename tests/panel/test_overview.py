@@ -135,7 +135,7 @@ def test_a_host_without_room_is_listed(admin: User) -> None:
 
 def test_an_undecided_job_is_listed_until_it_is_over(admin: User) -> None:
     undecided = job(scene(), state=State.NEEDS_ATTENTION, error={"message": "SSD away."})
-    assert told(admin) == ["Add cache needs a person: SSD away."]
+    assert told(admin) == ["Add cache needs a decision: SSD away."]
     end(undecided, State.CANCELLED)
     assert told(admin) == []
 

@@ -138,7 +138,7 @@ def test_a_wrong_address_gets_our_own_page(staff: Client) -> None:
     with override_settings(DEBUG=False):
         response = staff.get(f"/nowhere/{HOSTILE}")
     assert response.status_code == 404
-    assert b"There is nothing here" in response.content
+    assert b"The page does not exist" in response.content
     assert HOSTILE.encode() not in response.content
 
 

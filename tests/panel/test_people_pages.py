@@ -88,7 +88,7 @@ def test_an_invitation_is_to_the_staff_or_a_customer(staff: Client) -> None:
     for place in ({}, both):
         response = send(staff, "people", email="bob@example.org", **place)
         assert response.status_code == 422
-        assert b"one of the two" in response.content
+        assert b"Choose either a staff role or a customer." in response.content
     assert not Invitation.objects.exists()
 
 

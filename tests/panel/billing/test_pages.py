@@ -39,7 +39,7 @@ def press(admin: Client, name: str, *args: str) -> Any:
 
 def test_a_test_is_sent_and_its_answer_shown(admin: Client) -> None:
     assert "No messages yet" in page(admin)
-    assert "on its way" in press(admin, "billing-test")
+    assert "being sent" in press(admin, "billing-test")
     assert "waiting" in page(admin)
     send_due(Desk(500))
     text = page(admin)
@@ -52,7 +52,7 @@ def test_what_was_given_up_can_be_sent_again(admin: Client) -> None:
     message = Message.objects.get()
     outbox.given_up(message, None, "No answer within 10 s.")
     assert "given up" in page(admin)
-    assert "sent again" in press(admin, "billing-again", message.name)
+    assert "being sent again" in press(admin, "billing-again", message.name)
     send_due(Desk(200))
     assert "delivered" in page(admin)
     assert "All messages are delivered." in page(admin, only="open")

@@ -55,7 +55,7 @@ def test_a_credit_is_named_and_a_volume_may_end_without_a_plan() -> None:
 def test_a_trial_says_when_it_ends() -> None:
     end = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
     text = written(NoticeKind.DONE, intent=Intent.TRIAL, trial_until=end).text
-    assert "On 28 November 2026 12:00 UTC it ends by itself" in text
+    assert "It ends automatically on 28 November 2026 12:00 UTC" in text
     assert "undo this order" not in text
 
 
