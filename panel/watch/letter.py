@@ -20,10 +20,7 @@ TOLD: Final = {
     SecurityKind.ADDRESS: "An e-mail address of your account was changed.",
     SecurityKind.TOKEN_MADE: "An API token was created for your account.",
     SecurityKind.LINK_MADE: "A reset link for your password was created.",
-    SecurityKind.LOCKED_OUT: (
-        "There were too many failed attempts to sign in to your account. Sign-in was blocked for "
-        "a while."
-    ),
+    SecurityKind.LOCKED_OUT: "Sign-in to your account was blocked after too many failed attempts.",
     SecurityKind.ROLE: "Your role was changed.",
     SecurityKind.REACTIVATED: "Your account was reactivated.",
 }

@@ -76,7 +76,7 @@ def test_a_viewer_orders_nothing(people: Cast) -> None:
     row = Row("my-plan-confirm", "POST", "", ("volume", "plan"), people.price)
     response = people.ask("viewer", row)
     assert response.status_code == 422
-    assert b"You may look, but not order" in response.content
+    assert b"Your role allows you to view, but not to order" in response.content
     assert people.ask("owner", row).status_code == 302
 
 

@@ -107,7 +107,7 @@ def test_the_months_of_all_volumes_have_to_fit_too_however_little_is_due_today(
         finish(first)
     refused = refusal(acme, fast, volume=volume)
     assert refused.code == "over_cap"
-    assert "by 0.80 EUR: 4.10 EUR are left of it a month" in refused.message
+    assert "by 0.80 EUR: 4.10 EUR are left per month" in refused.message
     Mandate.objects.update(cap_period_minor=980)
     assert buy(acme, fast, volume=volume).charge_minor < 20
 

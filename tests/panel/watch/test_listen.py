@@ -103,7 +103,9 @@ def test_a_lock_out_is_written_once_and_told(client: Client, ann: User) -> None:
         enter(client, password="wrong")
     kinds = [kind for kind, _, _ in written()]
     assert kinds == ["failed"] * 5 + ["locked_out"]
-    assert told() == [(ann.email, "There were too many failed attempts to sign in to your account")]
+    assert told() == [
+        (ann.email, "Sign-in to your account was blocked after too many failed attempts")
+    ]
 
 
 def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
