@@ -71,7 +71,7 @@ def test_the_work_goes_on_as_its_job_does() -> None:
     [
         (None, "Once the cache is warm", ("now", "next")),
         (ProofState.WAITING, "Once the cache is warm", ("now", "next")),
-        (ProofState.MEASURING, "The report comes at about 1 Dec, 00:00 UTC", ("done", "now")),
+        (ProofState.MEASURING, "The report appears at about 1 Dec, 00:00 UTC", ("done", "now")),
         (ProofState.READY, "see the report", ("done", "done")),
         (ProofState.IMPOSSIBLE, "could not be measured: too little was read.", ("done", "failed")),
     ],
@@ -102,7 +102,9 @@ def test_what_came_to_nothing_charged_nothing(state: OrderState, reason: str, sa
 
 def test_a_job_that_failed_is_told_before_its_order_is_closed() -> None:
     failed = order(OrderState.RUNNING, job=Job(kind=Kind.SET_CACHE, state=State.FAILED))
-    assert told(failed, [], None).endswith("Support has been told. Nothing was charged.")
+    assert told(failed, [], None).endswith(
+        "The failure is listed for support. Nothing was charged."
+    )
 
 
 def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
@@ -117,7 +119,7 @@ def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
 def test_a_trial_says_that_it_ends_by_itself() -> None:
     tried = order(OrderState.COMPLETED, intent=Intent.TRIAL, from_plan=None, trial_until=AT)
     assert title(tried) == "Trial of Big"
-    assert "ends by itself on 1 December 2026" in told(tried, [], None)
+    assert "ends automatically on 1 December 2026" in told(tried, [], None)
 
 
 def test_the_way_back_has_no_report_of_its_own() -> None:

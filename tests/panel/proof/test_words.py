@@ -45,7 +45,7 @@ def test_a_gain_of_which_reads_got_slower_is_not_called_a_help() -> None:
 
 def test_times_that_scatter_are_not_called_the_same() -> None:
     wide = words.verdict(proof(read_times_low=0.04, read_times_high=1.2))
-    assert "A read took 2.00 ms on average, before 8.00 ms;" in wide
+    assert "A read took 2.00 ms on average, before 8.00 ms." in wide
     assert "about as long" not in wide
 
 
@@ -87,12 +87,12 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
     cold.was_warm = False
     assert [note.split(" ")[0:4] for note in words.notes(cold)] == [
         ["The", "cache", "may", "still"],
-        ["For", "this", "volume", "only"],
+        ["Percentiles", "are", "not", "available"],
     ]
     assert [row.label for row in words.rows(cold.result)] == [
         "Reads from SSD",
-        "Read time on average",
-        "Read IOPS",
+        "Average read time",
+        "Reads per second",
     ]
 
 
