@@ -200,7 +200,7 @@ def test_the_table_and_the_words_are_there_without_javascript(
     page.goto(served + reverse("volume", args=[there.volume.key]))
     assert page.get_by_text("of reads came from SSD").is_visible()
     assert not page.locator("canvas").first.is_visible()
-    page.get_by_text("The last 20 points as a table").click()
+    page.get_by_text("Last 20 data points as a table").click()
     assert page.locator("#charts tbody tr").count() == 20
     assert page.locator("#charts tbody").get_by_text("97.0 %").first.is_visible()
     context.close()

@@ -49,7 +49,7 @@ def test_the_output_follows_its_end_until_the_reader_scrolls_away(page: Page) ->
     page.evaluate(TO_TOP)
     expect(follow).to_have_attribute("aria-pressed", "false")
     say(running, 131, 133)
-    expect(follow).to_have_text("Follow the end (3 new)")
+    expect(follow).to_have_text("Follow (3 new)")
     assert not page.evaluate(AT_END)
     follow.click()
     expect(follow).to_have_text("Follow")
