@@ -104,7 +104,7 @@ def test_many_volumes_are_changed_by_keyboard_alone(page: Page) -> None:
     button.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("started")
-    accepted = page.get_by_text("queued", exact=True).count()
+    accepted = page.locator("#main").get_by_text("queued", exact=True).count()
     assert accepted and Job.objects.count() == before + accepted
     page.get_by_role("link", name="Back to volumes").click()
     assert asked(page) == {"cache": ["any"]}

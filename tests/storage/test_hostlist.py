@@ -124,5 +124,5 @@ def test_space_that_is_nearly_gone_stands_out_and_old_figures_tell_their_age(
         dt_ms=60_000, reads=600, writes=60, boottime_ns=1, counters={},
     )  # fmt: skip
     page = listed(staff)
-    assert "figures: <time" in page
+    assert "last sample: <time" in page
     assert "2 h 0 min ago" in page

@@ -258,7 +258,7 @@ def test_a_cache_larger_than_its_volume_says_so(staff: Client) -> None:
     there = scene(make.lv(size_bytes=1024**3))
     text = page(staff, "volume", there.volume.key)
     assert ">1 GiB, 100% of the volume</option>" in text
-    assert ">2 GiB, 200% of the volume, more than it can use</option>" in text
+    assert ">2 GiB, 200% of the volume, more than the volume can use</option>" in text
 
 
 def test_a_volume_gone_from_its_host_keeps_its_page(staff: Client) -> None:

@@ -61,7 +61,7 @@ def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
     assert found.growth_bytes == 3 * GIB
     assert found.full_in_seconds == pytest.approx(180)
     assert "3 GiB more in 3 min 0 s" in found.sentence
-    assert "full in about 3 min 0 s" in found.sentence
+    assert "about 3 min 0 s left" in found.sentence
 
 
 def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
