@@ -13,70 +13,124 @@ def keep_staff(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
-        ('panel', '0001_initial'),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("panel", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ApiToken',
+            name="ApiToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(editable=False, max_length=12, unique=True)),
-                ('digest', models.CharField(editable=False, max_length=64)),
-                ('name', models.CharField(max_length=64)),
-                ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('read', 'read everything its person may see'), ('volumes:write', 'change caches, adopt and rename volumes'), ('customers:write', 'make and change customers'), ('plans:write', 'make and change cache plans')], max_length=32), size=None)),
-                ('expires_at', models.DateTimeField()),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('last_used_ip', models.GenericIPAddressField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(editable=False, max_length=12, unique=True)),
+                ("digest", models.CharField(editable=False, max_length=64)),
+                ("name", models.CharField(max_length=64)),
+                (
+                    "scopes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("read", "read everything its person may see"),
+                                ("volumes:write", "change caches, adopt and rename volumes"),
+                                ("customers:write", "make and change customers"),
+                                ("plans:write", "make and change cache plans"),
+                            ],
+                            max_length=32,
+                        ),
+                        size=None,
+                    ),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_ip", models.GenericIPAddressField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ('-created_at',),
+                "ordering": ("-created_at",),
             },
         ),
         migrations.CreateModel(
-            name='IdempotentRequest',
+            name="IdempotentRequest",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('route', models.CharField(max_length=200)),
-                ('key', models.CharField(max_length=255)),
-                ('request_digest', models.CharField(max_length=64)),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('headers', models.JSONField(default=dict)),
-                ('body', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("route", models.CharField(max_length=200)),
+                ("key", models.CharField(max_length=255)),
+                ("request_digest", models.CharField(max_length=64)),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                ("headers", models.JSONField(default=dict)),
+                ("body", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.AddField(
-            model_name='user',
-            name='staff_role',
-            field=models.CharField(blank=True, choices=[(storage.access.StaffRole['READ_ONLY'], 'read_only'), (storage.access.StaffRole['OPERATOR'], 'operator'), (storage.access.StaffRole['ADMIN'], 'admin')], max_length=9),
+            model_name="user",
+            name="staff_role",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    (storage.access.StaffRole["READ_ONLY"], "read_only"),
+                    (storage.access.StaffRole["OPERATOR"], "operator"),
+                    (storage.access.StaffRole["ADMIN"], "admin"),
+                ],
+                max_length=9,
+            ),
         ),
         migrations.RunPython(keep_staff, migrations.RunPython.noop),
         migrations.RemoveField(
-            model_name='user',
-            name='is_staff',
+            model_name="user",
+            name="is_staff",
         ),
         migrations.AddConstraint(
-            model_name='user',
-            constraint=models.CheckConstraint(condition=models.Q(('staff_role__in', ['', storage.access.StaffRole['READ_ONLY'], storage.access.StaffRole['OPERATOR'], storage.access.StaffRole['ADMIN']])), name='user_staff_role_known'),
+            model_name="user",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "staff_role__in",
+                        [
+                            "",
+                            storage.access.StaffRole["READ_ONLY"],
+                            storage.access.StaffRole["OPERATOR"],
+                            storage.access.StaffRole["ADMIN"],
+                        ],
+                    )
+                ),
+                name="user_staff_role_known",
+            ),
         ),
         migrations.AddField(
-            model_name='apitoken',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="apitoken",
+            name="user",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='idempotentrequest',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="idempotentrequest",
+            name="user",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='idempotentrequest',
-            constraint=models.UniqueConstraint(fields=('user', 'route', 'key'), name='idempotency_key_once'),
+            model_name="idempotentrequest",
+            constraint=models.UniqueConstraint(
+                fields=("user", "route", "key"), name="idempotency_key_once"
+            ),
         ),
     ]

@@ -8,36 +8,136 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('panel', '0002_staff_roles_and_tokens'),
-        ('storage', '0003_members_and_plans'),
+        ("panel", "0002_staff_roles_and_tokens"),
+        ("storage", "0003_members_and_plans"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='user',
-            name='staff_role',
-            field=models.CharField(blank=True, choices=[(storage.access.StaffRole['READ_ONLY'], 'read-only'), (storage.access.StaffRole['OPERATOR'], 'operator'), (storage.access.StaffRole['ADMIN'], 'admin')], max_length=9),
+            model_name="user",
+            name="staff_role",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    (storage.access.StaffRole["READ_ONLY"], "read-only"),
+                    (storage.access.StaffRole["OPERATOR"], "operator"),
+                    (storage.access.StaffRole["ADMIN"], "admin"),
+                ],
+                max_length=9,
+            ),
         ),
         migrations.CreateModel(
-            name='Invitation',
+            name="Invitation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
-                ('email', models.EmailField(max_length=254)),
-                ('staff_role', models.CharField(blank=True, choices=[(storage.access.StaffRole['READ_ONLY'], 'read-only'), (storage.access.StaffRole['OPERATOR'], 'operator'), (storage.access.StaffRole['ADMIN'], 'admin')], max_length=9)),
-                ('member_role', models.CharField(blank=True, choices=[(storage.access.MemberRole['VIEWER'], 'viewer'), (storage.access.MemberRole['OPERATOR'], 'operator'), (storage.access.MemberRole['OWNER'], 'owner')], max_length=8)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('expires_at', models.DateTimeField()),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('customer', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='storage.customer')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                ("email", models.EmailField(max_length=254)),
+                (
+                    "staff_role",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            (storage.access.StaffRole["READ_ONLY"], "read-only"),
+                            (storage.access.StaffRole["OPERATOR"], "operator"),
+                            (storage.access.StaffRole["ADMIN"], "admin"),
+                        ],
+                        max_length=9,
+                    ),
+                ),
+                (
+                    "member_role",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            (storage.access.MemberRole["VIEWER"], "viewer"),
+                            (storage.access.MemberRole["OPERATOR"], "operator"),
+                            (storage.access.MemberRole["OWNER"], "owner"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "customer",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="storage.customer",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('customer', None), ('member_role', ''), ('staff_role__in', [storage.access.StaffRole['READ_ONLY'], storage.access.StaffRole['OPERATOR'], storage.access.StaffRole['ADMIN']])), models.Q(('customer__isnull', False), ('member_role__in', [storage.access.MemberRole['VIEWER'], storage.access.MemberRole['OPERATOR'], storage.access.MemberRole['OWNER']]), ('staff_role', '')), models.Q(('customer', None), ('member_role', ''), ('staff_role', ''), ('user__isnull', False)), _connector='OR'), name='invitation_to_one_place')],
+                "ordering": ("-id",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("customer", None),
+                                ("member_role", ""),
+                                (
+                                    "staff_role__in",
+                                    [
+                                        storage.access.StaffRole["READ_ONLY"],
+                                        storage.access.StaffRole["OPERATOR"],
+                                        storage.access.StaffRole["ADMIN"],
+                                    ],
+                                ),
+                            ),
+                            models.Q(
+                                ("customer__isnull", False),
+                                (
+                                    "member_role__in",
+                                    [
+                                        storage.access.MemberRole["VIEWER"],
+                                        storage.access.MemberRole["OPERATOR"],
+                                        storage.access.MemberRole["OWNER"],
+                                    ],
+                                ),
+                                ("staff_role", ""),
+                            ),
+                            models.Q(
+                                ("customer", None),
+                                ("member_role", ""),
+                                ("staff_role", ""),
+                                ("user__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="invitation_to_one_place",
+                    )
+                ],
             },
         ),
     ]

@@ -8,65 +8,269 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0004_audit'),
-        ('panel', '0003_invitation'),
-        ('storage', '0010_suspended_customers'),
+        ("jobs", "0004_audit"),
+        ("panel", "0003_invitation"),
+        ("storage", "0010_suspended_customers"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Mandate',
+            name="Mandate",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('currency', models.CharField(max_length=3)),
-                ('cap_charge_minor', models.BigIntegerField(blank=True, null=True)),
-                ('cap_period_minor', models.BigIntegerField(blank=True, null=True)),
-                ('earliest_next_at', models.DateTimeField(blank=True, null=True)),
-                ('changed_at', models.DateTimeField(auto_now=True)),
-                ('customer', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='mandate', to='storage.customer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                ("cap_charge_minor", models.BigIntegerField(blank=True, null=True)),
+                ("cap_period_minor", models.BigIntegerField(blank=True, null=True)),
+                ("earliest_next_at", models.DateTimeField(blank=True, null=True)),
+                ("changed_at", models.DateTimeField(auto_now=True)),
+                (
+                    "customer",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="mandate",
+                        to="storage.customer",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('currency__regex', '^[A-Z]{3}$')), name='mandate_currency_iso'), models.CheckConstraint(condition=models.Q(models.Q(('cap_charge_minor', None), ('cap_charge_minor__gte', 0), _connector='OR'), models.Q(('cap_period_minor', None), ('cap_period_minor__gte', 0), _connector='OR')), name='mandate_caps_not_negative')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("currency__regex", "^[A-Z]{3}$")),
+                        name="mandate_currency_iso",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("cap_charge_minor", None),
+                                ("cap_charge_minor__gte", 0),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("cap_period_minor", None),
+                                ("cap_period_minor__gte", 0),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="mandate_caps_not_negative",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Order',
+            name="Order",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('intent', models.CharField(choices=[('upgrade', 'upgrade'), ('downgrade', 'downgrade'), ('trial', 'trial'), ('revert', 'revert')], max_length=9)),
-                ('state', models.CharField(choices=[('scheduled', 'scheduled'), ('authorising', 'being authorised'), ('pending', 'waiting for payment'), ('running', 'running'), ('completed', 'completed'), ('failed', 'failed'), ('refused', 'refused'), ('cancelled', 'cancelled')], max_length=11)),
-                ('door', models.CharField(choices=[('page', 'page'), ('api', 'API'), ('portal', 'customer page')], default='portal', max_length=8)),
-                ('address', models.GenericIPAddressField(blank=True, null=True)),
-                ('idempotency_key', models.CharField(blank=True, max_length=255)),
-                ('currency', models.CharField(max_length=3)),
-                ('price_minor', models.BigIntegerField()),
-                ('charge_minor', models.BigIntegerField()),
-                ('credit_minor', models.BigIntegerField(default=0)),
-                ('next_invoice_minor', models.BigIntegerField()),
-                ('next_invoice_at', models.DateTimeField()),
-                ('due_at', models.DateTimeField(blank=True, null=True)),
-                ('authorise_by', models.DateTimeField(blank=True, null=True)),
-                ('trial_until', models.DateTimeField(blank=True, null=True)),
-                ('revert_until', models.DateTimeField(blank=True, null=True)),
-                ('reason_code', models.CharField(blank=True, max_length=32)),
-                ('reason', models.CharField(blank=True, max_length=500)),
-                ('expected', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('customer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='storage.customer')),
-                ('from_plan', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='storage.cacheplan')),
-                ('job', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='order', to='jobs.job')),
-                ('reverts', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reverted_by', to='panel.order')),
-                ('to_plan', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='storage.cacheplan')),
-                ('volume', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='storage.volume')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                (
+                    "intent",
+                    models.CharField(
+                        choices=[
+                            ("upgrade", "upgrade"),
+                            ("downgrade", "downgrade"),
+                            ("trial", "trial"),
+                            ("revert", "revert"),
+                        ],
+                        max_length=9,
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("scheduled", "scheduled"),
+                            ("authorising", "being authorised"),
+                            ("pending", "waiting for payment"),
+                            ("running", "running"),
+                            ("completed", "completed"),
+                            ("failed", "failed"),
+                            ("refused", "refused"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "door",
+                    models.CharField(
+                        choices=[("page", "page"), ("api", "API"), ("portal", "customer page")],
+                        default="portal",
+                        max_length=8,
+                    ),
+                ),
+                ("address", models.GenericIPAddressField(blank=True, null=True)),
+                ("idempotency_key", models.CharField(blank=True, max_length=255)),
+                ("currency", models.CharField(max_length=3)),
+                ("price_minor", models.BigIntegerField()),
+                ("charge_minor", models.BigIntegerField()),
+                ("credit_minor", models.BigIntegerField(default=0)),
+                ("next_invoice_minor", models.BigIntegerField()),
+                ("next_invoice_at", models.DateTimeField()),
+                ("due_at", models.DateTimeField(blank=True, null=True)),
+                ("authorise_by", models.DateTimeField(blank=True, null=True)),
+                ("trial_until", models.DateTimeField(blank=True, null=True)),
+                ("revert_until", models.DateTimeField(blank=True, null=True)),
+                ("reason_code", models.CharField(blank=True, max_length=32)),
+                ("reason", models.CharField(blank=True, max_length=500)),
+                ("expected", models.JSONField(blank=True, default=dict)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "customer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="orders",
+                        to="storage.customer",
+                    ),
+                ),
+                (
+                    "from_plan",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="storage.cacheplan",
+                    ),
+                ),
+                (
+                    "job",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="order",
+                        to="jobs.job",
+                    ),
+                ),
+                (
+                    "reverts",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reverted_by",
+                        to="panel.order",
+                    ),
+                ),
+                (
+                    "to_plan",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="storage.cacheplan",
+                    ),
+                ),
+                (
+                    "volume",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="orders",
+                        to="storage.volume",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['scheduled', 'authorising', 'pending', 'running', 'completed', 'failed', 'refused', 'cancelled'])), name='order_state_known'), models.CheckConstraint(condition=models.Q(('intent__in', ['upgrade', 'downgrade', 'trial', 'revert'])), name='order_intent_known'), models.CheckConstraint(condition=models.Q(('charge_minor__gte', 0), ('credit_minor__gte', 0), ('price_minor__gte', 0)), name='order_amounts_not_negative'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'scheduled'), _negated=True), ('due_at__isnull', False), _connector='OR'), name='order_scheduled_has_time'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('authorising', 'pending', 'running')), _negated=True), ('job__isnull', False), _connector='OR'), name='order_open_has_job'), models.UniqueConstraint(condition=models.Q(('state__in', ('authorising', 'pending', 'running'))), fields=('volume',), name='order_one_open'), models.UniqueConstraint(condition=models.Q(('state', 'scheduled')), fields=('volume',), name='order_one_scheduled'), models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('customer', 'idempotency_key'), name='order_idempotency_once')],
+                "ordering": ("-id",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    "scheduled",
+                                    "authorising",
+                                    "pending",
+                                    "running",
+                                    "completed",
+                                    "failed",
+                                    "refused",
+                                    "cancelled",
+                                ],
+                            )
+                        ),
+                        name="order_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("intent__in", ["upgrade", "downgrade", "trial", "revert"])
+                        ),
+                        name="order_intent_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("charge_minor__gte", 0),
+                            ("credit_minor__gte", 0),
+                            ("price_minor__gte", 0),
+                        ),
+                        name="order_amounts_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "scheduled"), _negated=True),
+                            ("due_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="order_scheduled_has_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state__in", ("authorising", "pending", "running")), _negated=True
+                            ),
+                            ("job__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="order_open_has_job",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ("authorising", "pending", "running"))),
+                        fields=("volume",),
+                        name="order_one_open",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "scheduled")),
+                        fields=("volume",),
+                        name="order_one_scheduled",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("idempotency_key", ""), _negated=True),
+                        fields=("customer", "idempotency_key"),
+                        name="order_idempotency_once",
+                    ),
+                ],
             },
         ),
     ]

@@ -6,38 +6,95 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('panel', '0005_step_up_and_notices'),
-        ('storage', '0010_suspended_customers'),
+        ("panel", "0005_step_up_and_notices"),
+        ("storage", "0010_suspended_customers"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Proof',
+            name="Proof",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('waiting', 'cache is warming up'), ('measuring', 'measuring'), ('ready', 'ready'), ('impossible', 'cannot be told')], default='waiting', max_length=10)),
-                ('before_start', models.DateTimeField()),
-                ('before_end', models.DateTimeField()),
-                ('before', models.JSONField(blank=True, default=list)),
-                ('block_seconds', models.PositiveIntegerField()),
-                ('warm_by', models.DateTimeField()),
-                ('was_warm', models.BooleanField(blank=True, null=True)),
-                ('after_start', models.DateTimeField(blank=True, null=True)),
-                ('after_end', models.DateTimeField(blank=True, null=True)),
-                ('result', models.JSONField(blank=True, default=dict)),
-                ('verdict', models.CharField(blank=True, max_length=8)),
-                ('reason_code', models.CharField(blank=True, max_length=32)),
-                ('reason', models.CharField(blank=True, max_length=500)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('order', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='proof', to='panel.order')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "cache is warming up"),
+                            ("measuring", "measuring"),
+                            ("ready", "ready"),
+                            ("impossible", "cannot be told"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("before_start", models.DateTimeField()),
+                ("before_end", models.DateTimeField()),
+                ("before", models.JSONField(blank=True, default=list)),
+                ("block_seconds", models.PositiveIntegerField()),
+                ("warm_by", models.DateTimeField()),
+                ("was_warm", models.BooleanField(blank=True, null=True)),
+                ("after_start", models.DateTimeField(blank=True, null=True)),
+                ("after_end", models.DateTimeField(blank=True, null=True)),
+                ("result", models.JSONField(blank=True, default=dict)),
+                ("verdict", models.CharField(blank=True, max_length=8)),
+                ("reason_code", models.CharField(blank=True, max_length=32)),
+                ("reason", models.CharField(blank=True, max_length=500)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "order",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="proof",
+                        to="panel.order",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
-                'indexes': [models.Index(condition=models.Q(('state__in', ('waiting', 'measuring'))), fields=['id'], name='proof_unfinished')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'measuring', 'ready', 'impossible'])), name='proof_state_known'), models.CheckConstraint(condition=models.Q(('before_end__gte', models.F('before_start'))), name='proof_before_in_order'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('measuring', 'ready')), _negated=True), models.Q(('after_end__isnull', False), ('after_start__isnull', False)), _connector='OR'), name='proof_measured_has_time'), models.CheckConstraint(condition=models.Q(('state', 'ready'), ('verdict', ''), _connector='XOR'), name='proof_ready_has_verdict')],
+                "ordering": ("-id",),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ("waiting", "measuring"))),
+                        fields=["id"],
+                        name="proof_unfinished",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["waiting", "measuring", "ready", "impossible"])
+                        ),
+                        name="proof_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("before_end__gte", models.F("before_start"))),
+                        name="proof_before_in_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ("measuring", "ready")), _negated=True),
+                            models.Q(("after_end__isnull", False), ("after_start__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="proof_measured_has_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state", "ready"), ("verdict", ""), _connector="XOR"),
+                        name="proof_ready_has_verdict",
+                    ),
+                ],
             },
         ),
     ]

@@ -6,79 +6,212 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('panel', '0006_proof'),
-        ('storage', '0010_suspended_customers'),
+        ("panel", "0006_proof"),
+        ("storage", "0010_suspended_customers"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='BillingCall',
+            name="BillingCall",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
-                ('call', models.CharField(max_length=32)),
-                ('digest', models.CharField(max_length=64)),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('body', models.JSONField(default=dict)),
-                ('address', models.GenericIPAddressField(null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True)),
+                ("call", models.CharField(max_length=32)),
+                ("digest", models.CharField(max_length=64)),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                ("body", models.JSONField(default=dict)),
+                ("address", models.GenericIPAddressField(null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
+                "ordering": ("-id",),
             },
         ),
         migrations.CreateModel(
-            name='Endpoint',
+            name="Endpoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('url', models.CharField(max_length=500, unique=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('disabled_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("url", models.CharField(max_length=500, unique=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("disabled_at", models.DateTimeField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(editable=False, max_length=100, unique=True)),
-                ('type', models.CharField(choices=[('order.authorise', 'order.authorise'), ('order.completed', 'order.completed'), ('order.failed', 'order.failed'), ('order.refused', 'order.refused'), ('order.cancelled', 'order.cancelled'), ('usage.line', 'usage.line'), ('proof.ready', 'proof.ready'), ('test', 'test')], max_length=16)),
-                ('payload', models.JSONField()),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('next_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('delivered_at', models.DateTimeField(blank=True, null=True)),
-                ('given_up_at', models.DateTimeField(blank=True, null=True)),
-                ('last_status', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('last_error', models.CharField(blank=True, max_length=300)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('order', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='panel.order')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(editable=False, max_length=100, unique=True)),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("order.authorise", "order.authorise"),
+                            ("order.completed", "order.completed"),
+                            ("order.failed", "order.failed"),
+                            ("order.refused", "order.refused"),
+                            ("order.cancelled", "order.cancelled"),
+                            ("usage.line", "usage.line"),
+                            ("proof.ready", "proof.ready"),
+                            ("test", "test"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("payload", models.JSONField()),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "next_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("delivered_at", models.DateTimeField(blank=True, null=True)),
+                ("given_up_at", models.DateTimeField(blank=True, null=True)),
+                ("last_status", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("last_error", models.CharField(blank=True, max_length=300)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "order",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="panel.order",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
-                'indexes': [models.Index(condition=models.Q(('delivered_at', None), ('given_up_at', None)), fields=['next_at'], name='message_due')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('type__in', ['order.authorise', 'order.completed', 'order.failed', 'order.refused', 'order.cancelled', 'usage.line', 'proof.ready', 'test'])), name='message_type_known')],
+                "ordering": ("-id",),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("delivered_at", None), ("given_up_at", None)),
+                        fields=["next_at"],
+                        name="message_due",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "type__in",
+                                [
+                                    "order.authorise",
+                                    "order.completed",
+                                    "order.failed",
+                                    "order.refused",
+                                    "order.cancelled",
+                                    "usage.line",
+                                    "proof.ready",
+                                    "test",
+                                ],
+                            )
+                        ),
+                        name="message_type_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='UsageLine',
+            name="UsageLine",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(editable=False, max_length=64, unique=True)),
-                ('kind', models.CharField(choices=[('charge', 'charge'), ('credit', 'credit'), ('recurring', 'recurring')], max_length=9)),
-                ('description', models.CharField(max_length=200)),
-                ('currency', models.CharField(max_length=3)),
-                ('amount_minor', models.BigIntegerField()),
-                ('period_start', models.DateTimeField()),
-                ('period_end', models.DateTimeField()),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('customer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='usage_lines', to='storage.customer')),
-                ('order', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='usage_lines', to='panel.order')),
-                ('volume', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='usage_lines', to='storage.volume')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(editable=False, max_length=64, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("charge", "charge"),
+                            ("credit", "credit"),
+                            ("recurring", "recurring"),
+                        ],
+                        max_length=9,
+                    ),
+                ),
+                ("description", models.CharField(max_length=200)),
+                ("currency", models.CharField(max_length=3)),
+                ("amount_minor", models.BigIntegerField()),
+                ("period_start", models.DateTimeField()),
+                ("period_end", models.DateTimeField()),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "customer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="usage_lines",
+                        to="storage.customer",
+                    ),
+                ),
+                (
+                    "order",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="usage_lines",
+                        to="panel.order",
+                    ),
+                ),
+                (
+                    "volume",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="usage_lines",
+                        to="storage.volume",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-id',),
-                'constraints': [models.CheckConstraint(condition=models.Q(('amount_minor__gt', 0)), name='usage_line_amount_positive'), models.CheckConstraint(condition=models.Q(('kind__in', ['charge', 'credit', 'recurring'])), name='usage_line_kind_known')],
+                "ordering": ("-id",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("amount_minor__gt", 0)),
+                        name="usage_line_amount_positive",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["charge", "credit", "recurring"])),
+                        name="usage_line_kind_known",
+                    ),
+                ],
             },
         ),
     ]

@@ -18,9 +18,6 @@ OWN = {
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("panel", "0007_billing"), ("jobs", "0006_wall")]
 
-    operations = [
-        migrations.RunSQL(*enclose(table, own)) for table, own in OWN.items()
-    ]
+    operations = [migrations.RunSQL(*enclose(table, own)) for table, own in OWN.items()]

@@ -5,15 +5,29 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('panel', '0008_wall'),
+        ("panel", "0008_wall"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='apitoken',
-            name='scopes',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('read', 'read everything its person may see'), ('volumes:write', 'change caches, adopt and rename volumes'), ('customers:write', 'make and change customers'), ('orders:write', 'order cache plans and take orders back, which costs money'), ('plans:write', 'make and change cache plans')], max_length=32), size=None),
+            model_name="apitoken",
+            name="scopes",
+            field=django.contrib.postgres.fields.ArrayField(
+                base_field=models.CharField(
+                    choices=[
+                        ("read", "read everything its person may see"),
+                        ("volumes:write", "change caches, adopt and rename volumes"),
+                        ("customers:write", "make and change customers"),
+                        (
+                            "orders:write",
+                            "order cache plans and take orders back, which costs money",
+                        ),
+                        ("plans:write", "make and change cache plans"),
+                    ],
+                    max_length=32,
+                ),
+                size=None,
+            ),
         ),
     ]

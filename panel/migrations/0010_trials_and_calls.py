@@ -7,7 +7,6 @@ from storage.wall import STAFF_ONLY, enclose
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("panel", "0009_orders_scope")]
 
     operations = [

@@ -31,20 +31,83 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='SecurityEntry',
+            name="SecurityEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('kind', models.CharField(choices=[('signed_in', 'signed in'), ('failed', 'sign-in or proof failed'), ('locked_out', 'too many tries'), ('password', 'password changed'), ('factor_added', 'second factor added'), ('factor_removed', 'second factor removed'), ('codes', 'recovery codes renewed'), ('address', 'e-mail address changed'), ('token_made', 'API token made'), ('token_revoked', 'API token revoked'), ('link_made', 'one-time link made'), ('link_used', 'one-time link used'), ('role', 'role changed'), ('deactivated', 'shut out'), ('reactivated', 'let in again'), ('session_ended', 'session ended')], max_length=16)),
-                ('person', models.CharField(blank=True, max_length=254)),
-                ('actor', models.CharField(blank=True, max_length=254)),
-                ('address', models.GenericIPAddressField(blank=True, null=True)),
-                ('detail', models.CharField(blank=True, max_length=200)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("signed_in", "signed in"),
+                            ("failed", "sign-in or proof failed"),
+                            ("locked_out", "too many tries"),
+                            ("password", "password changed"),
+                            ("factor_added", "second factor added"),
+                            ("factor_removed", "second factor removed"),
+                            ("codes", "recovery codes renewed"),
+                            ("address", "e-mail address changed"),
+                            ("token_made", "API token made"),
+                            ("token_revoked", "API token revoked"),
+                            ("link_made", "one-time link made"),
+                            ("link_used", "one-time link used"),
+                            ("role", "role changed"),
+                            ("deactivated", "shut out"),
+                            ("reactivated", "let in again"),
+                            ("session_ended", "session ended"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("person", models.CharField(blank=True, max_length=254)),
+                ("actor", models.CharField(blank=True, max_length=254)),
+                ("address", models.GenericIPAddressField(blank=True, null=True)),
+                ("detail", models.CharField(blank=True, max_length=200)),
             ],
             options={
-                'ordering': ('-id',),
-                'indexes': [models.Index(fields=['person', '-id'], name='security_person'), models.Index(fields=['kind', '-id'], name='security_kind')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['signed_in', 'failed', 'locked_out', 'password', 'factor_added', 'factor_removed', 'codes', 'address', 'token_made', 'token_revoked', 'link_made', 'link_used', 'role', 'deactivated', 'reactivated', 'session_ended'])), name='security_kind_known')],
+                "ordering": ("-id",),
+                "indexes": [
+                    models.Index(fields=["person", "-id"], name="security_person"),
+                    models.Index(fields=["kind", "-id"], name="security_kind"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "signed_in",
+                                    "failed",
+                                    "locked_out",
+                                    "password",
+                                    "factor_added",
+                                    "factor_removed",
+                                    "codes",
+                                    "address",
+                                    "token_made",
+                                    "token_revoked",
+                                    "link_made",
+                                    "link_used",
+                                    "role",
+                                    "deactivated",
+                                    "reactivated",
+                                    "session_ended",
+                                ],
+                            )
+                        ),
+                        name="security_kind_known",
+                    )
+                ],
             },
         ),
         migrations.RunSQL(APPEND_ONLY, CHANGEABLE),

@@ -8,97 +8,206 @@ import storage.naming
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Customer',
+            name="Customer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ('name',),
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Host',
+            name="Host",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('name', models.CharField(max_length=64, unique=True)),
-                ('address', models.CharField(max_length=255)),
-                ('port', models.PositiveIntegerField(default=22, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(65535)])),
-                ('account', models.CharField(default='tiercel', max_length=32)),
-                ('state', models.CharField(choices=[('pending', 'waiting for the host'), ('unverified', 'fingerprint to accept'), ('active', 'active'), ('quarantined', 'quarantined')], default='pending', max_length=16)),
-                ('machine_id', models.CharField(blank=True, max_length=64)),
-                ('host_key', models.TextField(blank=True)),
-                ('host_key_seen', models.TextField(blank=True)),
-                ('public_key', models.TextField(blank=True)),
-                ('sealed_key', models.BinaryField(default=bytes)),
-                ('enrol_digest', models.CharField(blank=True, max_length=64)),
-                ('enrol_expires_at', models.DateTimeField(blank=True, null=True)),
-                ('hello', models.JSONField(blank=True, default=dict)),
-                ('hello_at', models.DateTimeField(blank=True, null=True)),
-                ('facts', models.JSONField(blank=True, default=dict)),
-                ('facts_at', models.DateTimeField(blank=True, null=True)),
-                ('problems', models.JSONField(blank=True, default=list)),
-                ('error', models.JSONField(blank=True, default=dict)),
-                ('last_seen_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                ("name", models.CharField(max_length=64, unique=True)),
+                ("address", models.CharField(max_length=255)),
+                (
+                    "port",
+                    models.PositiveIntegerField(
+                        default=22,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(65535),
+                        ],
+                    ),
+                ),
+                ("account", models.CharField(default="tiercel", max_length=32)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "waiting for the host"),
+                            ("unverified", "fingerprint to accept"),
+                            ("active", "active"),
+                            ("quarantined", "quarantined"),
+                        ],
+                        default="pending",
+                        max_length=16,
+                    ),
+                ),
+                ("machine_id", models.CharField(blank=True, max_length=64)),
+                ("host_key", models.TextField(blank=True)),
+                ("host_key_seen", models.TextField(blank=True)),
+                ("public_key", models.TextField(blank=True)),
+                ("sealed_key", models.BinaryField(default=bytes)),
+                ("enrol_digest", models.CharField(blank=True, max_length=64)),
+                ("enrol_expires_at", models.DateTimeField(blank=True, null=True)),
+                ("hello", models.JSONField(blank=True, default=dict)),
+                ("hello_at", models.DateTimeField(blank=True, null=True)),
+                ("facts", models.JSONField(blank=True, default=dict)),
+                ("facts_at", models.DateTimeField(blank=True, null=True)),
+                ("problems", models.JSONField(blank=True, default=list)),
+                ("error", models.JSONField(blank=True, default=dict)),
+                ("last_seen_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ('name',),
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'unverified', 'active', 'quarantined'])), name='host_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'active'), _negated=True), models.Q(('host_key', ''), _negated=True), _connector='OR'), name='host_active_has_pinned_key'), models.UniqueConstraint(condition=models.Q(('machine_id', ''), _negated=True), fields=('machine_id',), name='host_machine_id_once', violation_error_message='This machine is enrolled already under another name.')],
+                "ordering": ("name",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["pending", "unverified", "active", "quarantined"])
+                        ),
+                        name="host_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "active"), _negated=True),
+                            models.Q(("host_key", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="host_active_has_pinned_key",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("machine_id", ""), _negated=True),
+                        fields=("machine_id",),
+                        name="host_machine_id_once",
+                        violation_error_message="This machine is enrolled already under another name.",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Volume',
+            name="Volume",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('label', models.CharField(max_length=200)),
-                ('layout', models.CharField(choices=[('plain', 'plain'), ('bcache', 'bcache-ready')], default='plain', max_length=8)),
-                ('managed', models.BooleanField(default=False)),
-                ('size_bytes', models.BigIntegerField()),
-                ('wish', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('customer', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='volumes', to='storage.customer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                ("label", models.CharField(max_length=200)),
+                (
+                    "layout",
+                    models.CharField(
+                        choices=[("plain", "plain"), ("bcache", "bcache-ready")],
+                        default="plain",
+                        max_length=8,
+                    ),
+                ),
+                ("managed", models.BooleanField(default=False)),
+                ("size_bytes", models.BigIntegerField()),
+                ("wish", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "customer",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="volumes",
+                        to="storage.customer",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('label', 'id'),
+                "ordering": ("label", "id"),
             },
         ),
         migrations.CreateModel(
-            name='Placement',
+            name="Placement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('vg_name', models.CharField(max_length=127)),
-                ('vg_uuid', models.CharField(max_length=38)),
-                ('lv_name', models.CharField(max_length=127)),
-                ('lv_uuid', models.CharField(blank=True, max_length=38, null=True)),
-                ('since', models.DateTimeField(auto_now_add=True)),
-                ('until', models.DateTimeField(blank=True, null=True)),
-                ('host', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='storage.host')),
-                ('volume', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='storage.volume')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("vg_name", models.CharField(max_length=127)),
+                ("vg_uuid", models.CharField(max_length=38)),
+                ("lv_name", models.CharField(max_length=127)),
+                ("lv_uuid", models.CharField(blank=True, max_length=38, null=True)),
+                ("since", models.DateTimeField(auto_now_add=True)),
+                ("until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "host",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="storage.host"
+                    ),
+                ),
+                (
+                    "volume",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="storage.volume"
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='volume',
-            constraint=models.CheckConstraint(condition=models.Q(('size_bytes__gt', 0)), name='volume_size_positive'),
+            model_name="volume",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("size_bytes__gt", 0)), name="volume_size_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='placement',
-            constraint=models.UniqueConstraint(condition=models.Q(('until', None)), fields=('volume',), name='placement_one_now'),
+            model_name="placement",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("until", None)), fields=("volume",), name="placement_one_now"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='placement',
-            constraint=models.UniqueConstraint(condition=models.Q(('until', None)), fields=('host', 'lv_uuid'), name='placement_lv_once'),
+            model_name="placement",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("until", None)),
+                fields=("host", "lv_uuid"),
+                name="placement_lv_once",
+            ),
         ),
     ]

@@ -8,112 +8,198 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('storage', '0002_samples'),
+        ("storage", "0002_samples"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='CachePlan',
+            name="CachePlan",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(default=storage.naming.new_key, editable=False, max_length=26, unique=True)),
-                ('name', models.CharField(max_length=64, unique=True)),
-                ('description', models.CharField(blank=True, max_length=200)),
-                ('size_bytes', models.BigIntegerField(blank=True, null=True)),
-                ('ratio_percent', models.PositiveIntegerField(blank=True, null=True)),
-                ('mode', models.CharField(choices=[('writethrough', 'writethrough'), ('writeback', 'writeback')], default='writethrough', max_length=12)),
-                ('tier', models.CharField(choices=[('hdd', 'slow disks')], default='hdd', max_length=4)),
-                ('price_minor', models.BigIntegerField()),
-                ('currency', models.CharField(max_length=3)),
-                ('on_offer', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=storage.naming.new_key, editable=False, max_length=26, unique=True
+                    ),
+                ),
+                ("name", models.CharField(max_length=64, unique=True)),
+                ("description", models.CharField(blank=True, max_length=200)),
+                ("size_bytes", models.BigIntegerField(blank=True, null=True)),
+                ("ratio_percent", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[("writethrough", "writethrough"), ("writeback", "writeback")],
+                        default="writethrough",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "tier",
+                    models.CharField(choices=[("hdd", "slow disks")], default="hdd", max_length=4),
+                ),
+                ("price_minor", models.BigIntegerField()),
+                ("currency", models.CharField(max_length=3)),
+                ("on_offer", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ('price_minor', 'name'),
+                "ordering": ("price_minor", "name"),
             },
         ),
         migrations.CreateModel(
-            name='Member',
+            name="Member",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[(storage.access.MemberRole['VIEWER'], 'viewer'), (storage.access.MemberRole['OPERATOR'], 'operator'), (storage.access.MemberRole['OWNER'], 'owner')], default=storage.access.MemberRole['VIEWER'], max_length=8)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            (storage.access.MemberRole["VIEWER"], "viewer"),
+                            (storage.access.MemberRole["OPERATOR"], "operator"),
+                            (storage.access.MemberRole["OWNER"], "owner"),
+                        ],
+                        default=storage.access.MemberRole["VIEWER"],
+                        max_length=8,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.AddField(
-            model_name='customer',
-            name='external_id',
+            model_name="customer",
+            name="external_id",
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AddField(
-            model_name='placement',
-            name='missing_since',
+            model_name="placement",
+            name="missing_since",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='volume',
-            name='adopted_at',
+            model_name="volume",
+            name="adopted_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='volume',
-            name='external_id',
+            model_name="volume",
+            name="external_id",
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AddField(
-            model_name='volume',
-            name='guest',
+            model_name="volume",
+            name="guest",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AddConstraint(
-            model_name='customer',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('external_id',), name='customer_external_id_once', violation_error_message='Another customer has this external id.'),
+            model_name="customer",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("external_id",),
+                name="customer_external_id_once",
+                violation_error_message="Another customer has this external id.",
+            ),
         ),
         migrations.AddField(
-            model_name='cacheplan',
-            name='hosts',
-            field=models.ManyToManyField(blank=True, related_name='cache_plans', to='storage.host'),
+            model_name="cacheplan",
+            name="hosts",
+            field=models.ManyToManyField(blank=True, related_name="cache_plans", to="storage.host"),
         ),
         migrations.AddField(
-            model_name='volume',
-            name='cache_plan',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='volumes', to='storage.cacheplan'),
+            model_name="volume",
+            name="cache_plan",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="volumes",
+                to="storage.cacheplan",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='volume',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('external_id',), name='volume_external_id_once', violation_error_message='Another volume has this external id.'),
+            model_name="volume",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("external_id",),
+                name="volume_external_id_once",
+                violation_error_message="Another volume has this external id.",
+            ),
         ),
         migrations.AddField(
-            model_name='member',
-            name='customer',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='members', to='storage.customer'),
+            model_name="member",
+            name="customer",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="members",
+                to="storage.customer",
+            ),
         ),
         migrations.AddField(
-            model_name='member',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL),
+            model_name="member",
+            name="user",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="memberships",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheplan',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ratio_percent', None), ('size_bytes__gt', 0)), models.Q(('ratio_percent__gt', 0), ('ratio_percent__lte', 100), ('size_bytes', None)), _connector='OR'), name='cache_plan_size_or_ratio', violation_error_message='Give a size or a ratio of the volume, not both.'),
+            model_name="cacheplan",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("ratio_percent", None), ("size_bytes__gt", 0)),
+                    models.Q(
+                        ("ratio_percent__gt", 0), ("ratio_percent__lte", 100), ("size_bytes", None)
+                    ),
+                    _connector="OR",
+                ),
+                name="cache_plan_size_or_ratio",
+                violation_error_message="Give a size or a ratio of the volume, not both.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheplan',
-            constraint=models.CheckConstraint(condition=models.Q(('price_minor__gte', 0)), name='cache_plan_price_not_negative'),
+            model_name="cacheplan",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("price_minor__gte", 0)), name="cache_plan_price_not_negative"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheplan',
-            constraint=models.CheckConstraint(condition=models.Q(('currency__regex', '^[A-Z]{3}$')), name='cache_plan_currency_iso'),
+            model_name="cacheplan",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("currency__regex", "^[A-Z]{3}$")),
+                name="cache_plan_currency_iso",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='member',
-            constraint=models.UniqueConstraint(fields=('customer', 'user'), name='member_once'),
+            model_name="member",
+            constraint=models.UniqueConstraint(fields=("customer", "user"), name="member_once"),
         ),
         migrations.AddConstraint(
-            model_name='member',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', [storage.access.MemberRole['VIEWER'], storage.access.MemberRole['OPERATOR'], storage.access.MemberRole['OWNER']])), name='member_role_known'),
+            model_name="member",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "role__in",
+                        [
+                            storage.access.MemberRole["VIEWER"],
+                            storage.access.MemberRole["OPERATOR"],
+                            storage.access.MemberRole["OWNER"],
+                        ],
+                    )
+                ),
+                name="member_role_known",
+            ),
         ),
     ]

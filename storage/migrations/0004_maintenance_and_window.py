@@ -4,34 +4,40 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('storage', '0003_members_and_plans'),
+        ("storage", "0003_members_and_plans"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='host',
-            name='maintenance_reason',
+            model_name="host",
+            name="maintenance_reason",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AddField(
-            model_name='host',
-            name='maintenance_since',
+            model_name="host",
+            name="maintenance_since",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='host',
-            name='window_end',
+            model_name="host",
+            name="window_end",
             field=models.TimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='host',
-            name='window_start',
+            model_name="host",
+            name="window_start",
             field=models.TimeField(blank=True, null=True),
         ),
         migrations.AddConstraint(
-            model_name='host',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('window_end', None), ('window_start', None)), models.Q(('window_end__isnull', False), ('window_start__isnull', False)), _connector='OR'), name='host_window_whole'),
+            model_name="host",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("window_end", None), ("window_start", None)),
+                    models.Q(("window_end__isnull", False), ("window_start__isnull", False)),
+                    _connector="OR",
+                ),
+                name="host_window_whole",
+            ),
         ),
     ]

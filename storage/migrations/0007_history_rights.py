@@ -19,9 +19,8 @@ END $$;
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('storage', '0006_history'),
+        ("storage", "0006_history"),
     ]
 
     operations = [

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('storage', '0009_placement_cache'),
+        ("storage", "0009_placement_cache"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='customer',
-            name='suspended_at',
+            model_name="customer",
+            name="suspended_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
     ]

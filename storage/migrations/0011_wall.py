@@ -36,7 +36,6 @@ OWN = {
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("storage", "0010_suspended_customers")]
 
     operations = [

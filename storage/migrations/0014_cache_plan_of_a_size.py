@@ -11,7 +11,6 @@ WHERE size_bytes IS NULL AND ratio_percent IS NULL
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("storage", "0013_retired_seen")]
 
     operations = [

@@ -4,7 +4,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [("storage", "0014_cache_plan_of_a_size")]
 
     operations = [
