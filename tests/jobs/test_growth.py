@@ -18,6 +18,7 @@ from storage.wish import GIB, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.parts import Process
+from tests.integration.until import until
 from tests.jobs.test_end_to_end import commands, done, enrolled, new_volume
 from tests.jobs.test_patience import pass_time
 
@@ -106,7 +107,8 @@ def test_a_cancelled_move_goes_back(
     job = submit(kind=Kind.MOVE_VOLUME, volume=volume, wish=Wish(GIB, "ssd"), actor=None)
     runner.run(job.pk)
     lv = fake_host.root.lv(f"v-{volume.key}")
-    assert lv.move is not None
+    # The agent looks what the others feel without it before it begins.
+    until("the move begins", lambda: lv.move is not None)
     job.refresh_from_db()
     cancel(job, None)
     drive(job)
