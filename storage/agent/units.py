@@ -58,7 +58,8 @@ def scope_argv(op: str, pid: int) -> list[str]:
 def _started(unit: str, properties: Sequence[Sequence[str]]) -> list[str]:
     words = [word for each in properties for word in each]
     call = ["StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail"]
-    return ["busctl", "--quiet", "call", *_MANAGER, *call, str(len(properties)), *words, "0"]
+    # Else busctl takes the `-c` of a shell for an option of its own.
+    return ["busctl", "--quiet", "--", "call", *_MANAGER, *call, str(len(properties)), *words, "0"]
 
 
 def put_back_argv(op: str, path: str, text: str) -> list[str]:

@@ -203,3 +203,25 @@ def test_a_loaded_neighbour_keeps_its_latency(
     assert found["within"].p95_ms < found["freely"].p95_ms
     assert found["freely"].seconds < found["within"].seconds, "the guest's latency has its price"
     assert throttle(world) == "100"
+
+
+def test_a_move_whose_scope_is_killed_leaves_nothing_throttled(world: LabWorld, disk: str) -> None:
+    agent = Agent(world)
+    neighbour = volume_on(agent, disk, NEIGHBOUR_BYTES)
+    victim = volume_on(agent, disk, VICTIM_BYTES)
+    allow(world, WITHIN)
+    try:
+        with loaded(world, neighbour):
+            op = agent.start(*move(victim, disk))
+            until(lambda: throttle(world) != "100")
+            world.lab.run(["systemctl", "kill", "-s", "KILL", f"tiercel-op-{op}.scope"])
+            until(lambda: throttle(world) == "100")
+    finally:
+        world.lab.run(["pvmove", "-q", "--abort"])
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.5)

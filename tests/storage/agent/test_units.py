@@ -50,6 +50,7 @@ def test_what_a_killed_operation_left_throttled_is_put_back_by_systemd(tmp_path:
     systemd = Systemd(tmp_path, Result(0, "", ""))
     units.put_back(OP, "/sys/module/x/parameters/y", "100", systemd)
     asked = systemd.asked.read_text().splitlines()
+    assert asked.index("--") < asked.index("call"), "busctl has an option -c of its own"
     assert asked[asked.index("BindsTo") :][:4] == ["BindsTo", "as", "1", units.name(OP)]
     assert asked[asked.index("After") :][:4] == ["After", "as", "1", units.name(OP)]
     post = asked[asked.index("ExecStopPost") :][:8]
