@@ -8,7 +8,7 @@ import pghistory
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from jobs.address import address_of
+from panel.http.client_address import address_of
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel import customers, entrance, members, standing
+from panel import entrance, members
+from panel.staff.customers import order_status
+from panel.staff.customers import pages as customer_pages
 
 urlpatterns = [
     path("invitation/<str:token>", entrance.accept, name="invitation"),
@@ -17,11 +19,11 @@ urlpatterns = [
     path("people/<int:pk>/password", members.new_password, name="person-password"),
     path("people/<int:pk>/customers", members.add_member, name="person-customers"),
     path("members/<int:pk>", members.change_member, name="member"),
-    path("customers/", customers.customers, name="customers"),
-    path("customers/new", customers.new_customer, name="customer-new"),
-    path("customers/<str:key>/", customers.customer, name="customer"),
-    path("customers/<str:key>/edit", customers.edit_customer, name="customer-edit"),
-    path("customers/<str:key>/mandate", standing.mandate, name="customer-mandate"),
-    path("customers/<str:key>/suspend", standing.suspend, name="customer-suspend"),
-    path("customers/<str:key>/unsuspend", standing.unsuspend, name="customer-unsuspend"),
+    path("customers/", customer_pages.customers, name="customers"),
+    path("customers/new", customer_pages.new_customer, name="customer-new"),
+    path("customers/<str:key>/", customer_pages.customer, name="customer"),
+    path("customers/<str:key>/edit", customer_pages.edit_customer, name="customer-edit"),
+    path("customers/<str:key>/mandate", order_status.mandate, name="customer-mandate"),
+    path("customers/<str:key>/suspend", order_status.suspend, name="customer-suspend"),
+    path("customers/<str:key>/unsuspend", order_status.unsuspend, name="customer-unsuspend"),
 ]

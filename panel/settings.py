@@ -161,7 +161,7 @@ TEMPLATES = [
                 "panel.context.rights",
                 "panel.context.halt",
                 "panel.context.factors",
-                "panel.running.menu",
+                "panel.staff.jobs.running_menu.menu",
             ],
         },
     }

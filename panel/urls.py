@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import (
-    cacheplans,
-    entrance,
-    loginlink_pages,
-    running,
-    search_views,
-    session_pages,
-    stepup_pages,
-    token_pages,
-    views,
-)
+from panel import entrance, loginlink_pages, session_pages, stepup_pages, token_pages
 from panel.notices import pages as notice_pages
-from panel.watch import pages as watch_pages
+from panel.search import pages as search_pages
+from panel.staff.audit import security_log_pages as watch_pages
+from panel.staff.customers import plan_pages
+from panel.staff.dashboard import pages as dashboard_pages
+from panel.staff.jobs import running_menu
 
 handler500 = "panel.outage.broken"
 
 urlpatterns = [
-    path("", views.home, name="home"),
-    path("overview", views.fleet, name="overview"),
-    path("health", views.health, name="health"),
-    path("search", search_views.search, name="search"),
-    path("search/found", search_views.found, name="search-found"),
-    path("running", running.running, name="running-jobs"),
+    path("", dashboard_pages.home, name="home"),
+    path("overview", dashboard_pages.fleet, name="overview"),
+    path("health", dashboard_pages.health, name="health"),
+    path("search", search_pages.search, name="search"),
+    path("search/found", search_pages.found, name="search-found"),
+    path("running", running_menu.running, name="running-jobs"),
     # Before allauth's own page of sessions, which has no way to end one of them.
     path("account/sessions/", session_pages.session_list, name="sessions"),
     path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
@@ -42,20 +36,19 @@ urlpatterns = [
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),
     path("enter/<str:token>", loginlink_pages.login_link, name="login-link"),
-    path("enrol/", include("jobs.enrol_urls")),
+    path("enrol/", include("panel.enrolment.urls")),
     path("my/", include("panel.portal.urls")),
     path("", include("panel.proof.urls")),
     path("", include("panel.billing.urls")),
-    path("plans/", cacheplans.plans, name="cache-plans"),
-    path("plans/new", cacheplans.new_plan, name="cache-plan-new"),
-    path("plans/<str:key>/", cacheplans.plan, name="cache-plan"),
-    path("plans/<str:key>/offer", cacheplans.offer_plan, name="cache-plan-offer"),
-    path("plans/<str:key>/delete", cacheplans.delete_plan, name="cache-plan-delete"),
+    path("plans/", plan_pages.plans, name="cache-plans"),
+    path("plans/new", plan_pages.new_plan, name="cache-plan-new"),
+    path("plans/<str:key>/", plan_pages.plan, name="cache-plan"),
+    path("plans/<str:key>/offer", plan_pages.offer_plan, name="cache-plan-offer"),
+    path("plans/<str:key>/delete", plan_pages.delete_plan, name="cache-plan-delete"),
     path("", include("panel.people_urls")),
     path("api/v1/", include("panel.api.urls")),
     path("audit/security", watch_pages.security_log, name="security-log"),
     path("tokens/", token_pages.token_list, name="tokens"),
     path("tokens/<str:key>/revoke", token_pages.token_revoke, name="token-revoke"),
-    path("", include("jobs.urls")),
-    path("", include("storage.urls")),
+    path("", include("panel.staff.urls")),
 ]

@@ -16,7 +16,6 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.address import address_of
 from jobs.queue import Busy
 from panel.api import bodies, described, problem
 from panel.api.parsing import MAX_BODY_BYTES, too_large
@@ -26,6 +25,7 @@ from panel.api.shapes import Json
 from panel.billing import callbook, signature
 from panel.billing.calls import CALLS, Call
 from panel.billing.calls.caller import ACTOR, Caller
+from panel.http.client_address import address_of
 from panel.orders.refusal import OrderRefused
 from storage import wall
 from storage.plan import Refused

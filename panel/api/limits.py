@@ -29,10 +29,10 @@ from django.template.loader import render_to_string
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jobs.address import address_of, network_of
 from panel.api.problem import MEDIA_TYPE, Problem
 from panel.api.resource import id_of
 from panel.gunicorn import threads
+from panel.http.client_address import address_of, network_of
 from panel.places import Places
 from panel.tokens import WRITTEN
 

@@ -13,7 +13,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.address import address_of
 from jobs.models import Door
 from panel.api import bodies, cursor, described, idempotency
 from panel.api.ordershapes import (
@@ -26,6 +25,7 @@ from panel.api.ordershapes import (
 )
 from panel.api.problem import Problem, flat
 from panel.api.resource import Resource, bad_parameter, truth
+from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import decide, rights
 from panel.orders.asking import Ask

@@ -16,11 +16,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs.address import address_of
 from jobs.asker import Asker
 from jobs.models import Door
 from panel.api.authentication import READING
 from panel.api.problem import Problem
+from panel.http.client_address import address_of
 from panel.models import ApiToken, Scope, User
 from panel.nul import with_nul
 from panel.wall import stand_as

@@ -15,12 +15,12 @@ from rest_framework.response import Response
 from panel.api import described
 from panel.api.problem import Problem
 from panel.api.resource import Resource, whole
-from storage import charts
+from panel.charts import definitions as chart_definitions
+from panel.charts.time_range import moment
 from storage.access import is_staff
 from storage.models import Volume
 from storage.ownership import theirs_since
 from storage.series import MAX_POINTS, UNITS, series
-from storage.span import moment
 
 DEFAULT_RANGE = timedelta(hours=1)
 DEFAULT_POINTS = 600
@@ -61,7 +61,7 @@ class VolumeSeries(Resource):
             if is_staff(self.user):
                 return Response(series(volume, start, end, points).to_json())
             found = series(volume, start, end, points, since=theirs_since(volume))
-            return Response(found.to_json(charts.names(plain=True)))
+            return Response(found.to_json(chart_definitions.names(plain=True)))
         except ValueError as error:
             raise Problem(
                 422, "bad_range", str(error), "Ask for another range or number of points."

@@ -9,12 +9,12 @@ from datetime import datetime
 from django.conf import settings
 
 from jobs.models import Job
+from panel.charts.sparkline import Spark, spark
 from panel.portal.glance import Glance, glance
 from panel.portal.hour import Hour, hours_of
 from storage.caches import Cache
 from storage.models import Volume
 from storage.rows import VolumeRow, rows_of
-from storage.spark import Spark, spark
 from storage.templatetags.units import ms, percent
 
 SMALL = (160, 32)

@@ -19,10 +19,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs.address import address_of
 from jobs.clock import database_now
 from jobs.models import Job
 from panel import stepup
+from panel.http.client_address import address_of
 from panel.models import Order, User
 from panel.orders import prices, rights, trial
 from panel.orders.asking import When

@@ -11,11 +11,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.address import address_of
 from jobs.asker import Asker
 from jobs.clock import database_now
 from jobs.models import Door
 from panel import stepup
+from panel.http.client_address import address_of
 from panel.models import Order, OrderState, ProofState, User
 from panel.orders import decide, prices, rights, takeback, words
 from panel.orders.refusal import OrderRefused

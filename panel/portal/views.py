@@ -11,6 +11,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.clock import database_now
 from jobs.models import Job, State
+from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
 from panel.orders import rights, takeback, words
 from panel.orders.prices import last_completed
@@ -29,9 +30,8 @@ from panel.portal.rows import (
 )
 from panel.portal.standing import standing
 from panel.proof.words import brief
-from panel.search import cleaned
+from panel.search.query import cleaned
 from storage.models import Volume
-from storage.series_views import chart_context
 
 PAGE_CARDS = 24
 SEARCH_FROM = 7

@@ -9,8 +9,8 @@ from django.core.cache import cache
 from django.http import HttpRequest
 from django.utils import timezone
 
-from jobs.address import address_of
 from panel import mailing
+from panel.http.client_address import address_of
 from panel.models import SecurityEntry, SecurityKind, User
 from panel.watch.letter import TOLD, letter
 

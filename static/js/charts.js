@@ -1,4 +1,4 @@
-// Draws the charts of <section data-charts>. Panels are described by the server (storage/charts.py)
+// Draws the charts of <section data-charts>. Panels are described by the server (panel/charts/definitions.py)
 // in each figure's data-panel; figures and job marks come from the section's two URLs. Without this
 // script the section keeps its summary, its range links, its CSV and its table.
 import { colour } from "./charts/colour.js";

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 
-from jobs.address import address_of
 from jobs.models import Job
+from panel.http.client_address import address_of
 from tests import make
 from tests.scene import scene
 

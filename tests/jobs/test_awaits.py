@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from jobs import nudge, queue, runner, sweep
-from jobs.headline import headline
 from jobs.models import Job, State
 from jobs.moves import claim
-from jobs.waits import wait_of
+from panel.staff.jobs.headline import headline
+from panel.staff.jobs.waiting_reason import wait_of
 from storage.models import Volume
 from storage.wish import Wish
 from tests.scene import job, scene

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.changed import barred, changed
 from jobs.models import Job, State, Step, StepState
+from panel.staff.jobs.changes_so_far import barred, changed
 
 RAN = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvchange", "rc": 5}]
 NOT_RUN = [{"argv": [], "shell": "lvcreate", "rc": None, "started_ns": None}]

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.comparison import ends_of
 from jobs.models import Job
+from panel.staff.volumes.comparison import ends_of
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.headline import WORDS, cancel_effect, detail, headline, rollback
 from jobs.models import Job, Kind, State
+from panel.staff.jobs.headline import WORDS, cancel_effect, detail, headline, rollback
 from storage.models import Volume
 
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.log_views import CONTEXT_LINES, PAGE_LINES
 from jobs.models import Job, Line
+from panel.staff.jobs.log_pages import CONTEXT_LINES, PAGE_LINES
 from tests import make
 from tests.scene import HOSTILE, end, job, scene
 

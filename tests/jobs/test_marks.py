@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.marks import MOST
 from jobs.models import Door, Job, State
+from panel.charts.job_marks import MOST
 from storage.models import CachePlan, Member
 from tests import make
 from tests.scene import Scene, end, job, scene

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.models import Halt, Job, Kind, State
 from jobs.moves import LEASE
-from jobs.waits import Wait, wait_of
+from panel.staff.jobs.waiting_reason import Wait, wait_of
 from storage.models import Host, Volume
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

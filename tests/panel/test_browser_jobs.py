@@ -9,8 +9,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from jobs.log_views import PAGE_LINES
 from jobs.models import Job, Line, StepState
+from panel.staff.jobs.log_pages import PAGE_LINES
 from tests.panel.chromium import browser as browser
 from tests.panel.chromium import served as served
 from tests.panel.chromium import signed_in

@@ -152,7 +152,7 @@ def test_the_ssd_space_of_every_host_is_told(admin: Client) -> None:
 def test_the_ssd_space_of_many_hosts_comes_by_pages(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.cacheplans.PAGE_HOSTS", 1)
+    monkeypatch.setattr("panel.staff.customers.plan_pages.PAGE_HOSTS", 1)
     first, second = scene(host={"name": "alpha"}), scene(host={"name": "beta"})
     text = admin.get(reverse("cache-plans"), {"page": 2}).content.decode()
     assert "Page 2 of 2" in text

@@ -14,7 +14,7 @@ from jobs import enrolment, operation, runner
 from jobs.hosts import fingerprint
 from jobs.models import State
 from jobs.queue import submit
-from storage.history import edits
+from panel.staff.audit.change_log import edits
 from storage.models import Host
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent

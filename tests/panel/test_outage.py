@@ -8,8 +8,9 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from pytest import MonkeyPatch
 
-from panel import outage, search_views
+from panel import outage
 from panel.api import problem
+from panel.search import pages as search_pages
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ def break_search(monkeypatch: MonkeyPatch, error: Exception) -> None:
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(search_views, "find", broken)
+    monkeypatch.setattr(search_pages, "find", broken)
 
 
 @pytest.fixture

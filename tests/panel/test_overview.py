@@ -16,7 +16,7 @@ from jobs import holds
 from jobs.models import State
 from jobs.reservations import reserved
 from panel.models import User
-from panel.overview import Overview, overview
+from panel.staff.dashboard.overview import Overview, overview
 from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume
 from storage.records import apply_facts
 from storage.wish import GIB, LvmCache, Wish

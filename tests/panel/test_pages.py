@@ -155,7 +155,9 @@ def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
     client.force_login(make.staff_user())
     with (
         override_settings(DEBUG=False),
-        mock.patch("panel.views.overview", side_effect=RuntimeError("inner detail")),
+        mock.patch(
+            "panel.staff.dashboard.pages.overview", side_effect=RuntimeError("inner detail")
+        ),
     ):
         scene()
         response = client.get(reverse("home"))

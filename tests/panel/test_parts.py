@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from jobs.models import State
-from storage.spark import spark
+from panel.charts.sparkline import spark
 from tests.scene import job, scene
 
 GIB = 1 << 30

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from jobs.models import State
-from panel.running import MOST, running_of
+from panel.staff.jobs.running_menu import MOST, running_of
 from tests import make
 from tests.scene import end, job, scene, step
 

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from panel.models import Mandate, Order
+from panel.staff.audit.change_log import Change, edits
 from storage.access import StaffRole
-from storage.history import Change, edits
 from storage.models import Customer
 from tests import make
 from tests.jobs.test_moves import at_once

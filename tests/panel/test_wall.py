@@ -135,7 +135,7 @@ def test_after_a_view_that_broke_nothing_is_left_open(
         assert Volume.objects.exists()
         raise RuntimeError
 
-    monkeypatch.setattr("panel.views.overview", breaks)
+    monkeypatch.setattr("panel.staff.dashboard.pages.overview", breaks)
     client = people.clients["admin"]
     client.raise_request_exception = False
     assert client.get(reverse("home")).status_code == 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.templatetags.bars import is_tight, less, width_of
+from panel.templatetags.bars import is_tight, less, width_of
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from panel.search import find
+from panel.search.query import find
+from panel.staff.hosts.host_list import volume_counts
+from panel.staff.hosts.host_volumes import residents_of
+from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
+from panel.staff.volumes.volume_list import listed
 from storage.adoption.record import taken_ids
-from storage.catalogue import CACHES, SORTS, STATES, VolumeFilter
-from storage.hostlist import volume_counts
-from storage.listed import listed
 from storage.models import Customer, Host, LatestSample, Placement, Volume
 from storage.records import apply_facts
-from storage.residents import residents_of
 from storage.wish import GIB
 from tests import fleet, make
 from tests.scene import Scene, scene

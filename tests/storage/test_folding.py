@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from panel.staff.hosts.stack_folding import Folded, Rest, fold
+from panel.staff.hosts.storage_stack import stack_of
 from storage.facts import LogicalVolume, VolumeUser
-from storage.folding import Folded, Rest, fold
-from storage.stack import stack_of
 from storage.wish import GIB
 from tests import make
 

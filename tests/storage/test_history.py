@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from storage.history import Edit, edits
+from panel.staff.audit.change_log import Edit, edits
 from storage.models import Host, Volume
 from storage.records import apply_facts
 from storage.wish import GIB, Wish

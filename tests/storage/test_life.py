@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from panel.staff.hosts.storage_stack import stack_of
 from storage import life
 from storage.adoption import candidates_of
 from storage.changes import changes
@@ -15,7 +16,6 @@ from storage.facts import LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import retired_name
 from storage.records import apply_facts
-from storage.stack import stack_of
 from storage.wish import GIB, Wish
 from tests import make
 

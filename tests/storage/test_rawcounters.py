@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from panel.staff.volumes.raw_counters import Group, groups
 from storage.counters import decode_volume, encode
-from storage.rawcounters import Group, groups
 from tests.storage import wire
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.reading import reading_of
+from panel.staff.hosts.refresh_progress import reading_of
 
 ASKED = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

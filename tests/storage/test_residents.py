@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from panel.staff.hosts.host_volumes import figures_of, residents_of, untagged
 from storage.models import Host, LatestSample, Volume
 from storage.rates import Technology
-from storage.residents import figures_of, residents_of, untagged
 from tests import make
 from tests.scene import scene
 

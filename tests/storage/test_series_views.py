@@ -13,9 +13,9 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.charts.pages import chart_context
 from storage.models import Member, Volume
 from storage.series import UNITS
-from storage.series_views import chart_context
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire

@@ -8,8 +8,8 @@ import pytest
 from django.test import RequestFactory
 from pytest_django import Settings
 
+from panel.charts.time_range import LONGEST, SHORTEST, Span, span_of
 from storage.models import Volume
-from storage.span import LONGEST, SHORTEST, Span, span_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 7, tzinfo=UTC)
 OLD = Volume(created_at=NOW - timedelta(days=9))

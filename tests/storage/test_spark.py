@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.spark import spark
+from panel.charts.sparkline import spark
 from storage.templatetags.units import percent
 
 FIGURES = st.lists(st.none() | st.floats(allow_nan=True, allow_infinity=True), max_size=40)

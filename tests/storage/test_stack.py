@@ -7,12 +7,12 @@ import json
 import pytest
 from django.template.loader import render_to_string
 
+from panel.staff.hosts.storage_stack import Group, Pillar, kind_of, stack_of
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
 from storage.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode
 from storage.footing import Chain, is_part_of
 from storage.records import guest_of
-from storage.stack import Group, Pillar, kind_of, stack_of
 from tests import make
 from tests.storage.agent.replay import ReplayHost
 

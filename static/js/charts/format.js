@@ -1,7 +1,7 @@
 // Numbers, units and times as charts write them.
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-// The factor and the unit that make these values readable; `scale` is one of storage/charts.py.
+// The factor and the unit that make these values readable; `scale` is one of panel/charts/definitions.py.
 export const unitOf = (scale, values) => {
   if (scale === "per_second") return { factor: 1, unit: "1/s" };
   if (scale === "ms") return { factor: 1, unit: "ms" };

@@ -1,5 +1,5 @@
 // The time that is shown: a range up to now, or a part of it that somebody zoomed into. It is kept
-// in the page's URL as storage/span.py reads it.
+// in the page's URL as panel/charts/time_range.py reads it.
 import { moment } from "./format.js";
 
 const SHORTEST = 60_000;

@@ -12,11 +12,11 @@ import redis
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from jobs.address import network_of
 from panel import broker, throttle
 from panel.api import limits, waiting
 from panel.api.limits import PREFIX, Bucket, Buckets, Limits, buckets_of
 from panel.gunicorn import threads
+from panel.http.client_address import network_of
 from panel.places import Places
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff

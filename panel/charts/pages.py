@@ -1,0 +1,131 @@
+"""Charts of a volume: what a page needs to show them, and the figures they fetch. The time that
+they show is in the URL of the page (`panel.charts.time_range`)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from panel.charts import definitions as chart_definitions
+from panel.charts.time_range import POINTS, RANGES, Span, span_of
+from storage.access import is_staff
+from storage.models import LatestSample, Volume
+from storage.ownership import theirs_since
+from storage.series import UNITS, Series, series
+
+TABLE_ROWS: Final = 20
+
+
+def chart_context(
+    volume: Volume, request: HttpRequest, *, plain: bool | None = None
+) -> dict[str, object]:
+    """The context of `storage/_charts.html`, for a volume that the person may see. `plain`: in the
+    words of customers; by itself, for everybody who is not staff."""
+    if plain is None:
+        plain = not is_staff(request.user)
+    now = timezone.now()
+    span = span_of(request, now, volume)
+    since = theirs_since(volume) if plain else None
+    found = series(volume, span.start, span.end, POINTS, since=since)
+    shown = chart_definitions.panels(plain=plain)
+    columns = chart_definitions.columns(shown, has_cache=found.has_cache)
+    return {
+        "charts": {
+            "ranges": [
+                {
+                    "key": key,
+                    "label": label,
+                    "query": _with_range(request, key),
+                    "is_shown": key == span.key and not span.is_part,
+                }
+                for key, (label, _length) in RANGES.items()
+            ],
+            "span": span,
+            "plain": plain,
+            "series_url": reverse("volume-series", args=[volume.key]),
+            "marks_url": reverse("volume-marks", args=[volume.key]),
+            "csv_url": f"{reverse('volume-csv', args=[volume.key])}?{span.query}",
+            "panels": shown,
+            "columns": columns,
+            "rows": chart_definitions.table(found, columns, rows=TABLE_ROWS, now=now),
+            "step_seconds": found.step_seconds,
+            "summary": chart_definitions.summary(found, span.words),
+            "is_empty": found.is_empty,
+            "has_cache": found.has_cache,
+            "was_sampled": _was_sampled(volume, span.start),
+            "now": now,
+            "sample_seconds": settings.TIERCEL_SAMPLE_SECONDS,
+            "first_point_seconds": 2 * settings.TIERCEL_SAMPLE_SECONDS,
+        }
+    }
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+def volume_series(request: HttpRequest, key: str) -> HttpResponse:
+    """A volume's series for its charts, with the summary in words. It names no host; who is not
+    staff gets no more than the lines of their charts."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    span = span_of(request, timezone.now(), volume)
+    found, names = _shown(request, volume, span)
+    answer: dict[str, Any] = {
+        **found.to_json(names),
+        "faint": {name: values for name, values in found.faint_json().items() if name in names},
+        "summary": chart_definitions.summary(found, span.words),
+        "has_cache": found.has_cache,
+    }
+    return JsonResponse(answer)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+def volume_csv(request: HttpRequest, key: str) -> HttpResponse:
+    """The same figures as a table for spreadsheets: one row a bucket, with its end in UTC; an empty
+    cell is not known."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    span = span_of(request, timezone.now(), volume)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    name = f"volume-{volume.key}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    _write(response, *_shown(request, volume, span))
+    return response
+
+
+def _shown(request: HttpRequest, volume: Volume, span: Span) -> tuple[Series, Sequence[str]]:
+    """The figures that the person may see of the volume, and their names."""
+    if is_staff(request.user):
+        return series(volume, span.start, span.end, POINTS), tuple(UNITS)
+    found = series(volume, span.start, span.end, POINTS, since=theirs_since(volume))
+    return found, chart_definitions.names(plain=True)
+
+
+def _write(response: HttpResponse, found: Series, names: Sequence[str]) -> None:
+    rows = csv.writer(response)
+    rows.writerow(["until (UTC)", *(f"{name} ({UNITS[name]})" for name in names)])
+    for n, values in enumerate(found.values):
+        cells = ["" if values[name] is None else values[name] for name in names]
+        rows.writerow([f"{found.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
+
+
+def _with_range(request: HttpRequest, key: str) -> str:
+    """The page's parameters with another range; a part that was zoomed into is left."""
+    query = request.GET.copy()
+    for name in ("from", "to"):
+        query.pop(name, None)
+    query["range"] = key
+    return query.urlencode()
+
+
+def _was_sampled(volume: Volume, start: datetime) -> bool:
+    """Whether the last sample is older than what is shown: no first point is on its way then."""
+    return LatestSample.objects.filter(volume=volume, at__lte=start).exists()

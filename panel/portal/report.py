@@ -1,0 +1,126 @@
+"""The report of an order: its customer's page, and the same for staff."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from jobs.clock import database_now
+from panel.charts.pages import chart_context
+from panel.charts.time_range import LONGEST
+from panel.models import Intent, Order, OrderState, Proof, ProofState
+from panel.orders import rights, takeback
+from panel.portal import course
+from panel.portal.rows import member_view, orders_of
+from panel.proof import words
+from panel.proof.measure import has_proof
+from storage.access import staff_view
+from storage.gain import Verdict
+
+POLLS: tuple[int, int] = (5, 60)
+"""A report that is not ready is looked at again after so many seconds: short ones, long ones."""
+
+
+@require_safe
+@member_view
+def my_report(request: HttpRequest, key: str) -> HttpResponse:
+    """What an order brought; `print` leaves out all but the report."""
+    order = get_object_or_404(orders_of(request.user), key=key, state=OrderState.COMPLETED)
+    proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
+    return _report(request, order, proof, plain=True)
+
+
+@require_safe
+@staff_view()
+def report(request: HttpRequest, key: str) -> HttpResponse:
+    """The same as its customer reads it, from the ledger."""
+    found = (
+        Proof.objects.visible_to(request.user)
+        .defer("before")
+        .select_related(
+            "order__volume__customer", "order__from_plan", "order__to_plan", "order__job"
+        )
+    )
+    proof = get_object_or_404(found, order__key=key)
+    return _report(request, proof.order, proof, plain=False)
+
+
+def _report(
+    request: HttpRequest, order: Order, proof: Proof | None, *, plain: bool
+) -> HttpResponse:
+    volume = order.volume
+    context = {
+        "order": order,
+        "volume": volume,
+        "title": course.title(order),
+        "plans": course.plans_of(order),
+        "proof": proof,
+        "plain": plain,
+        "is_print": "print" in request.GET,
+        "poll_seconds": _poll_seconds(proof) if proof is not None or has_proof(order) else None,
+        "may_revert": plain
+        and takeback.refusal(order, volume, database_now()) is None
+        and rights.barred(request.user, volume) is None,
+        **_chart(request, order, proof, plain=plain),
+    }
+    if proof is not None:
+        context |= _told(order, proof)
+    if request.headers.get("HX-Request") and context["poll_seconds"] is None:
+        # It came while somebody waited: figures and charts are there now.
+        return HttpResponseClientRefresh()
+    return render(request, "portal/report.html", context)
+
+
+def _told(order: Order, proof: Proof) -> dict[str, object]:
+    is_ready = proof.state == ProofState.READY
+    return {
+        "headline": words.headline(proof),
+        "verdict": words.verdict(proof),
+        "confidence": words.confidence(proof),
+        "chip": words.chip(proof),
+        "notes": words.notes(proof),
+        "rows": words.rows(proof.result) if is_ready else [],
+        "told": proof.result,
+        "expected": words.expected(order),
+        "held": words.held(order, proof.result),
+        "suggests_revert": order.intent != Intent.DOWNGRADE
+        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or words.is_dearly_won(proof)),
+        "is_told": proof.verdict in (Verdict.GAIN, Verdict.LOSS),
+        "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
+    }
+
+
+def _chart(
+    request: HttpRequest, order: Order, proof: Proof | None, *, plain: bool
+) -> dict[str, object]:
+    """The chart around the order, unless its page is asked for another time."""
+    if proof is None or "print" in request.GET:
+        return {}
+    if not {"range", "from"} & set(request.GET):
+        start, end = _around(proof)
+        asked = request.GET.copy()
+        asked["from"], asked["to"] = start.isoformat(), end.isoformat()
+        request.GET = asked  # type: ignore[assignment]
+    return chart_context(order.volume, request, plain=plain)
+
+
+def _around(proof: Proof) -> tuple[datetime, datetime]:
+    """From the time before to the one after, at most as much as a chart shows, the order in its
+    middle."""
+    middle = proof.before_end
+    end = proof.after_end or proof.warm_by
+    reach = min(LONGEST / 2, max(end - middle, timedelta(minutes=1)))
+    return max(proof.before_start, middle - reach), middle + reach
+
+
+def _poll_seconds(proof: Proof | None) -> int | None:
+    """After how many seconds an unfinished report is asked for again; None for a finished one."""
+    if proof is not None and proof.is_over:
+        return None
+    short, long = POLLS
+    return short if settings.TIERCEL_PROOF_SECONDS < 3600 else long

@@ -1,0 +1,137 @@
+"""What a person finds by a few letters: hosts, volumes, guests, customers and jobs for staff, their
+own volumes for customers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from django.db.models import Case, Model, Prefetch, Q, QuerySet, Value, When
+from django.urls import reverse
+
+from jobs.models import Job
+from panel.portal.rows import volumes_of
+from panel.search.words import every_word
+from storage.access import Person, is_staff
+from storage.models import Customer, Host, Placement, Volume
+from storage.templatetags.units import age, size
+
+Row = TypeVar("Row", bound=Model)
+
+MOST_CHARACTERS = 100
+HOST_FIELDS = ("name", "address", "key")
+VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
+CUSTOMER_FIELDS = ("name", "external_id", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing found: `detail` tells it from others with the same title."""
+
+    title: str
+    detail: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What was found of one kind. `has_more` where there is more than `hits`; `more_url` leads to
+    all of it, "" where no list can show that."""
+
+    name: str
+    icon: str
+    hits: tuple[Hit, ...]
+    has_more: bool
+    more_url: str = ""
+
+
+def cleaned(text: str) -> str:
+    """What a person typed, in the length and the characters that the database takes."""
+    return " ".join(text.replace("\0", "").split())[:MOST_CHARACTERS].strip()
+
+
+def find(user: Person, text: str, most: int) -> tuple[Group, ...]:
+    """Return the kinds of which something has every word of `text` (`cleaned`) in its names, with
+    at most `most` hits each; nothing for no words."""
+    words = text.split()
+    if not words:
+        return ()
+    groups = _for_staff(user, words, most) if is_staff(user) else _for_customer(user, words, most)
+    return tuple(group for group in groups if group.hits)
+
+
+def _for_staff(user: Person, words: list[str], most: int) -> Iterable[Group]:
+    hosts = Host.objects.visible_to(user).without_inventory()
+    yield _group("Hosts", "host", hosts.filter(every_word(words, HOST_FIELDS)), most, _host)
+    here = (
+        Placement.objects.filter(until=None)
+        .select_related("host")
+        .defer("host__facts", "host__hello")
+    )
+    volumes = (
+        Volume.objects.visible_to(user)
+        .existing()
+        .select_related("customer")
+        .prefetch_related(Prefetch("placement_set", here, to_attr="here"))
+    )
+    lv_names = Q(pk__in=here.filter(every_word(words, ("lv_name",))).values("volume"))
+    by_label_first = Case(When(every_word(words, ("label",)), then=Value(0)), default=Value(1))
+    found = volumes.filter(every_word(words, VOLUME_FIELDS) | lv_names)
+    found = found.order_by(by_label_first, "label", "id")
+    more_url = f"{reverse('volumes')}?{urlencode({'q': ' '.join(words)})}"
+    yield _group("Volumes", "volume", found, most, _volume, more_url)
+    guests = volumes.filter(every_word(words, ("guest",))).order_by("guest", "id")
+    yield _group("Guests", "guest", guests, most, _guest)
+    customers = Customer.objects.visible_to(user).filter(every_word(words, CUSTOMER_FIELDS))
+    yield _group("Customers", "customers", customers, most, _customer)
+    jobs = Job.objects.visible_to(user).with_names().filter(dry_run=False)
+    of_kind = every_word(words, ("key", "kind", "volume__label"))
+    yield _group("Jobs", "job", jobs.filter(of_kind), most, _job)
+
+
+def _for_customer(user: Person, words: list[str], most: int) -> Iterable[Group]:
+    own = volumes_of(user).filter(every_word(words, VOLUME_FIELDS))
+    yield _group("Volumes", "volume", own, most, _own_volume)
+
+
+def _group(
+    name: str,
+    icon: str,
+    rows: QuerySet[Row],
+    most: int,
+    hit: Callable[[Row], Hit],
+    more_url: str = "",
+) -> Group:
+    found = list(rows[: most + 1])
+    return Group(name, icon, tuple(map(hit, found[:most])), len(found) > most, more_url)
+
+
+def _host(host: Host) -> Hit:
+    return Hit(host.name, host.address, reverse("host", args=[host.key]))
+
+
+def _volume(volume: Volume) -> Hit:
+    places = [placement.host.name for placement in getattr(volume, "here", ())]
+    owner = [volume.customer.name] if volume.customer is not None else []
+    detail = " · ".join([size(volume.size_bytes), *places, *owner])
+    return Hit(volume.label, detail, reverse("volume", args=[volume.key]))
+
+
+def _guest(volume: Volume) -> Hit:
+    return Hit(volume.guest, f"uses {volume.label}", reverse("volume", args=[volume.key]))
+
+
+def _customer(customer: Customer) -> Hit:
+    return Hit(customer.name, customer.external_id, reverse("customer", args=[customer.key]))
+
+
+def _job(job: Job) -> Hit:
+    what = f"{job.get_kind_display()}: {job.label}"
+    detail = f"{job.get_state_display()}, {age(job.created_at)}, on {job.host.name}"
+    return Hit(what, detail, reverse("job", args=[job.key]))
+
+
+def _own_volume(volume: Volume) -> Hit:
+    return Hit(volume.label, size(volume.size_bytes), reverse("my-volume", args=[volume.key]))

@@ -1,0 +1,75 @@
+"""The list of hosts: which of them the address asks for, and what a row shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count
+
+from panel.staff.hosts.fleet import HostLine
+from storage.models import Placement
+from storage.models.host import HostState
+
+Test = Callable[[HostLine], bool]
+STATES: Final[Mapping[str, tuple[str, Test]]] = {
+    "up": ("Up", lambda line: line.is_up),
+    "trouble": ("Not answering", lambda line: not line.is_up and not _is_new(line)),
+    "problems": ("With problems", lambda line: line.is_up and bool(wrongs_of(line))),
+    "new": ("Enrolling", lambda line: _is_new(line)),
+    "maintenance": ("In maintenance", lambda line: line.host.maintenance_since is not None),
+}
+"""Words of the address, with those for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter by state, and how many hosts it would show."""
+
+    name: str
+    title: str
+    count: int
+
+
+def wrongs_of(line: HostLine) -> tuple[str, ...]:
+    """What is wrong with a host, one sentence each, the worst first: what only informs is left
+    out."""
+    told = [problem.message for problem in line.problems if problem.severity != "info"]
+    found = [finding.message for finding in line.findings if finding.message not in told]
+    return (*told, *found)
+
+
+def named(lines: Iterable[HostLine], text: str) -> list[HostLine]:
+    """Those with the text in their name or address."""
+    wanted = text.strip().casefold()
+    return [
+        line
+        for line in lines
+        if wanted in line.host.name.casefold() or wanted in line.host.address.casefold()
+    ]
+
+
+def in_state(lines: Iterable[HostLine], state: str) -> list[HostLine]:
+    """Those in one of STATES; all for any other word."""
+    chosen = STATES.get(state)
+    return [line for line in lines if chosen is None or chosen[1](line)]
+
+
+def choices(lines: Collection[HostLine]) -> tuple[Choice, ...]:
+    """The filters that would show any host."""
+    counts = Counter(name for line in lines for name, (_, test) in STATES.items() if test(line))
+    return tuple(
+        Choice(name, title, counts[name]) for name, (title, _) in STATES.items() if counts[name]
+    )
+
+
+def volume_counts(host_ids: Collection[int]) -> dict[int, int]:
+    """How many volumes lie on each host, by its primary key. One query."""
+    placed = Placement.objects.filter(host__in=host_ids, until=None, volume__previewed_at=None)
+    return dict(placed.values_list("host_id").annotate(count=Count("pk")))
+
+
+def _is_new(line: HostLine) -> bool:
+    return line.host.state in (HostState.PENDING, HostState.UNVERIFIED)

@@ -1,0 +1,179 @@
+"""Pages that show hosts. They read; what changes a host is offered by URL name."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from panel.staff.audit.change_log import edits
+from panel.staff.hosts import fleet, host_list
+from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
+from panel.staff.hosts.refresh_progress import reading_of
+from panel.staff.hosts.stack_folding import DRAWN, fold
+from panel.staff.hosts.storage_stack import stack_of
+from storage.access import staff_view
+from storage.attention import (
+    ORDER,
+    Problem,
+    is_silent,
+    problems_of,
+    reported_problems,
+    unsampled_since,
+)
+from storage.devices import devices_of
+from storage.drift import drift_of
+from storage.facts import HostFacts, VolumeGroup
+from storage.findings import MADE_FROM_INVENTORY, Finding
+from storage.inventories import inventory_of
+from storage.models import Host, HostOutline, Placement, Volume
+from storage.rows import VolumeRow, rows_of
+from storage.samples.hostnow import due_since
+
+PAGE_ROWS = 50
+LISTED = 12
+"""So many volumes stand on the host's page itself; the list of volumes has them all."""
+
+READ = json.dumps({"hostread": {"target": "body"}})
+"""The event after which the parts of a page that came later ask for themselves anew."""
+
+
+@staff_view()
+@require_safe
+def hosts(request: HttpRequest) -> HttpResponse:
+    """Hosts with what they do, their space and what is wrong with them; `q` is part of a name or
+    address, `state` one of `host_list.STATES`. No inventory is read."""
+    now = timezone.now()
+    text, state = request.GET.get("q", "")[:100], request.GET.get("state", "")
+    every = fleet.lines_of(request.user, now)
+    found = host_list.named(every, text)
+    page = Paginator(host_list.in_state(found, state), PAGE_ROWS).get_page(request.GET.get("page"))
+    counts = host_list.volume_counts([line.host.pk for line in page])
+    courses = fleet.courses_of(list(page), now)
+    context = {
+        "page": page,
+        "rows": [
+            {
+                "line": line,
+                "course": courses[line.host.pk],
+                "wrongs": host_list.wrongs_of(line),
+                "volume_count": counts.get(line.host.pk, 0),
+            }
+            for line in page
+        ],
+        "q": text,
+        "state": state,
+        "choices": host_list.choices(found),
+        "found_count": len(found),
+        "is_empty": not every,
+    }
+    return render(request, "storage/hosts.html", context)
+
+
+@staff_view()
+@require_safe
+def host(request: HttpRequest, key: str) -> HttpResponse:
+    """One host: trust, problems, policy, and everything the last inventory said. `stack=all` draws
+    every volume."""
+    visible = Host.objects.visible_to(request.user).select_related("outline")
+    found = get_object_or_404(visible, key=key)
+    now, facts = timezone.now(), inventory_of(found)
+    missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
+    reported, figures = reported_problems(found), figures_of(found)
+    context: dict[str, object] = {
+        "host": found,
+        "facts": facts,
+        "silent": is_silent(found, now),
+        "figures": figures,
+        "stale": figures.is_stale(now),
+        "problems": _problems(found, now, figures.at),
+        "hints": [each for each in reported if each.severity == "info"],
+        "preflight_count": _serious(reported),
+        "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
+        "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
+        "edits": edits(found),
+    }
+    if facts is not None:
+        limit = None if request.GET.get("stack") == "all" else DRAWN
+        context |= _inventory(found, facts, residents_of(found), limit)
+    response = render(request, "storage/host.html", context)
+    if "asked" in request.GET and context["reading"] is None:
+        response["HX-Trigger"] = READ
+    return response
+
+
+def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Problem]:
+    """What its state, its contacts and its inventory show to be wrong, each once, the worst first.
+    What only informs stands with the preflight, and drift has a card of its own."""
+    outline: HostOutline | None = getattr(host, "outline", None)
+    findings = [Finding.from_json(each) for each in outline.findings] if outline else []
+    unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), sampled_at)
+    told = [
+        problem
+        for problem in problems_of(host, now, drift_of([host]).get(host.pk), unsampled)
+        if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
+    ]
+    told += [
+        Problem(each.severity, each.message, each.correction, each.code, each.began)
+        for each in findings
+        if each.code not in ("drift", "unfinished")
+    ]
+    return sorted(told, key=lambda problem: ORDER[problem.severity])
+
+
+def _serious(problems: list[Problem]) -> int:
+    return sum(problem.severity != "info" for problem in problems)
+
+
+def _inventory(
+    host: Host, facts: HostFacts, residents: tuple[Resident, ...], limit: int | None
+) -> dict[str, object]:
+    stack = stack_of(facts)
+    waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
+    return {
+        "stack": stack,
+        "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
+        "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
+        "devices": devices_of(facts),
+        "listed": _listed(host, facts, residents),
+        "most_waits": max(waits.values(), default=0.0),
+        "volume_count": len(residents),
+        "untagged_count": untagged(facts, residents),
+        "observed": _observed(facts),
+    }
+
+
+def _listed(
+    host: Host, facts: HostFacts, residents: tuple[Resident, ...]
+) -> list[tuple[VolumeRow, float | None]]:
+    """The volumes whose I/O waits longest, with how long it does."""
+    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[:LISTED]
+    found = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
+    rows = rows_of(found.select_related("customer"), {host.pk: facts})
+    by_id = {row.volume.pk: row for row in rows}
+    return [(by_id[each.volume_id], each.waits) for each in ordered if each.volume_id in by_id]
+
+
+def _observed(facts: HostFacts) -> list[VolumeGroup]:
+    """Groups that root does not let Tiercel change."""
+    return [vg for vg in facts.vgs if not vg.allowed]
+
+
+@staff_view()
+@require_safe
+def host_now(request: HttpRequest, key: str) -> HttpResponse:
+    """What the host does now: the element of its page that renews itself."""
+    found = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
+    now, figures = timezone.now(), figures_of(found)
+    context = {
+        "host": found,
+        "silent": is_silent(found, now),
+        "figures": figures,
+        "stale": figures.is_stale(now),
+    }
+    return render(request, "storage/_host_now.html", context)

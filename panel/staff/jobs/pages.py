@@ -1,0 +1,152 @@
+"""Pages that show jobs. What starts, applies or cancels one is in `panel.staff.volumes.actions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from jobs.confirmation import right_to
+from jobs.decisions import WHY_LIMIT, no_way_back
+from jobs.estimate import estimate_of
+from jobs.models import Halt, Job, Kind, State, Step, StepState
+from panel.staff.jobs.changes_so_far import barred, changed
+from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
+from panel.staff.jobs.job_list import JobFilter, listed
+from panel.staff.jobs.log_pages import counter, window
+from panel.staff.jobs.time_left import remaining_seconds
+from panel.staff.jobs.waiting_reason import Wait, wait_of
+from storage.access import Right, staff_view
+from storage.changes import Change, changes, gains
+from storage.inventories import inventory_of
+from storage.models import Volume
+from storage.preparation import Preparation
+from storage.rows import VolumeRow, rows_of
+from storage.wish import Wish
+
+PAGE_ROWS = 50
+LAST_JOBS = 5
+BAD_REQUEST = 400
+POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
+"""How often a page asks anew. The job that needs a person changes by a person only."""
+
+
+@staff_view()
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
+    form = JobFilter(request.GET)
+    found = form.found(listed(request.user), request.user)
+    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "filters": form,
+        "is_live": any(not job.is_over for job in page),
+    }
+    code = 200 if form.is_valid() else BAD_REQUEST
+    return render(request, "jobs/jobs.html", context, status=code)
+
+
+@staff_view()
+@require_safe
+def job(request: HttpRequest, key: str) -> HttpResponse:
+    """One job, or one preview with the button that makes it real; from `line` on where asked."""
+    found = _job(request, key)
+    shown = window(found, counter(request, "line"))
+    context = {
+        **_status(found),
+        **shown.context,
+        "more": not found.is_over,
+    }
+    return render(request, "jobs/job.html", context)
+
+
+@staff_view()
+@require_safe
+def status(request: HttpRequest, key: str) -> HttpResponse:
+    """Headline, steps and buttons: the element that renews itself until the job is over."""
+    return render(request, "jobs/_status.html", _status(_job(request, key)))
+
+
+@staff_view()
+@require_safe
+def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
+    """The last jobs of a volume: the fragment its page loads."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    found = Job.objects.visible_to(request.user).with_names()
+    last = found.filter(volume=volume, dry_run=False)[:LAST_JOBS]
+    return render(request, "jobs/_volume_jobs.html", {"jobs": last})
+
+
+def _job(request: HttpRequest, key: str) -> Job:
+    return get_object_or_404(listed(request.user), key=key)
+
+
+def _status(job: Job) -> dict[str, object]:
+    steps = list(job.step_set.all())
+    now = timezone.now()
+    row = rows_of([job.volume])[0] if job.dry_run and job.volume is not None else None
+    can_apply = job.dry_run and job.state == State.SUCCEEDED
+    running = next((step for step in steps if step.state == StepState.RUNNING), None)
+    so_far, refusal = changed(job, steps), no_way_back(job)
+    return {
+        "job": job,
+        "headline": headline(job, begun=any(step.op_id for step in steps)),
+        "detail": detail(job, is_at_work=running is not None and not job.attempts),
+        "steps": steps,
+        "running": running,
+        "remaining": remaining_seconds(running, now) if running is not None else None,
+        "wait": _wait(job, running),
+        "changed": so_far,
+        "barred": barred(job, so_far),
+        "changes": _changes(job, row),
+        "cost": estimate_of(job, steps) if can_apply else None,
+        "poll_seconds": POLL_SECONDS.get(State(job.state)),
+        "can_apply": can_apply,
+        "is_for_admins": right_to(job) == Right.ADMINISTER,
+        "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
+        "cancel_effect": cancel_effect(job),
+        "no_way_back": refusal,
+        "rollback": rollback(job, is_possible=refusal is None),
+        "why_limit": WHY_LIMIT,
+    }
+
+
+def _wait(job: Job, running: Step | None) -> Wait | None:
+    is_waiting = job.state == State.WAITING
+    return wait_of(
+        job,
+        has_running_step=running is not None,
+        halt=Halt.objects.standing() if is_waiting else None,
+        holder=_holder(job) if is_waiting and running is None else None,
+        now=timezone.now(),
+    )
+
+
+def _holder(job: Job) -> Job | None:
+    """The job that changes the same volume group now."""
+    if job.volume is None:
+        groups = [Preparation.from_json(job.wish).vg_uuid]
+    else:
+        placed = job.volume.placement_set.filter(until=None)
+        groups = list(placed.values_list("vg_uuid", flat=True))
+    turns = Step.objects.filter(vg_uuid__in=groups, state=StepState.RUNNING, holds_vg=True)
+    step = turns.exclude(job=job).select_related("job__volume").first()
+    return step.job if step is not None else None
+
+
+def _changes(job: Job, row: VolumeRow | None) -> Sequence[Change]:
+    """From what the volume is (a preview), or was when the job was accepted, to what is wished."""
+    if job.volume is None:
+        facts = inventory_of(job.host) if job.dry_run else None
+        return gains(facts, Preparation.from_json(job.wish)) if facts is not None else ()
+    wish = Wish.from_json(job.wish)
+    if row is not None:
+        return changes(row.wish, wish)
+    if job.fallback is not None:
+        return changes(Wish.from_json(job.fallback), wish)
+    return changes(None, wish) if job.kind == Kind.CREATE_VOLUME else ()

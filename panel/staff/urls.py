@@ -1,0 +1,111 @@
+"""Pages of the staff. What changes a host makes a preview first."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from panel.charts import job_marks
+from panel.charts import pages as chart_pages
+from panel.staff.adoption import apply_pages as adoption_apply_pages
+from panel.staff.adoption import pages as adoption_pages
+from panel.staff.audit import pages as audit_pages
+from panel.staff.hosts import add_ssd_pages, advice_pages, enrol_pages
+from panel.staff.hosts import pages as host_pages
+from panel.staff.jobs import decision_pages, hold_pages, log_pages
+from panel.staff.jobs import pages as job_pages
+from panel.staff.volumes import (
+    actions,
+    bulk_commands_pages,
+    bulk_pages,
+    cache_pages,
+    comparison_pages,
+    current_job_pages,
+    drift_pages,
+    lifecycle_pages,
+    list_pages,
+    lost_cache_pages,
+    resize_pages,
+)
+from panel.staff.volumes import pages as volume_pages
+
+urlpatterns = [
+    path("audit/", audit_pages.audit, name="audit"),
+    path("audit/export", audit_pages.export, name="audit-export"),
+    path("jobs/", job_pages.jobs, name="jobs"),
+    path("jobs/<str:key>/", job_pages.job, name="job"),
+    path("jobs/<str:key>/status", job_pages.status, name="job-status"),
+    path("jobs/<str:key>/lines", log_pages.lines, name="job-lines"),
+    path("jobs/<str:key>/log.txt", log_pages.log, name="job-log"),
+    path("jobs/stop", hold_pages.stop_all, name="jobs-stop"),
+    path("jobs/go-on", hold_pages.let_go_on, name="jobs-go-on"),
+    path("jobs/<str:key>/cancel", actions.cancel_job, name="job-cancel"),
+    path("jobs/<str:key>/pace", cache_pages.quicken_flush, name="job-pace"),
+    path("jobs/<str:key>/resume", decision_pages.resume_job, name="job-resume"),
+    path("jobs/<str:key>/rollback", decision_pages.roll_back_job, name="job-rollback"),
+    path("jobs/<str:key>/resolve", decision_pages.resolve_job, name="job-resolve"),
+    path("jobs/<str:key>/apply", actions.apply_preview, name="cache-apply"),
+    path("adopt/confirm", adoption_apply_pages.confirm, name="adopt-confirm"),
+    path("adopt/undo", adoption_apply_pages.undo_adoption, name="adopt-undo"),
+    path("adopt/tag", adoption_apply_pages.tag_adopted, name="adopt-tag"),
+    path("volumes/bulk", bulk_pages.bulk, name="volumes-bulk"),
+    path("volumes/bulk/confirm", bulk_pages.bulk_confirm, name="volumes-bulk-confirm"),
+    path(
+        "volumes/bulk/<str:key>/commands",
+        bulk_commands_pages.bulk_commands,
+        name="volumes-bulk-commands",
+    ),
+    path(
+        "volumes/bulk/answers/<str:key>",
+        bulk_commands_pages.bulk_answer,
+        name="volumes-bulk-answer",
+    ),
+    path("volumes/new", actions.new_volume, name="volume-new"),
+    path("volumes/<str:key>/jobs", job_pages.volume_jobs, name="volume-jobs"),
+    path("volumes/<str:key>/work", current_job_pages.volume_work, name="volume-work"),
+    path(
+        "volumes/<str:key>/comparison",
+        comparison_pages.volume_comparison,
+        name="volume-comparison",
+    ),
+    path("volumes/<str:key>/marks", job_marks.volume_marks, name="volume-marks"),
+    path("volumes/<str:key>/cache", actions.cache_form, name="cache-form"),
+    path("volumes/<str:key>/cache/remove", actions.remove_cache, name="cache-remove"),
+    path("volumes/<str:key>/cache/size", cache_pages.replace_cache, name="cache-replace"),
+    path("volumes/<str:key>/cache/flush", cache_pages.flush_cache, name="cache-flush"),
+    path("volumes/<str:key>/cache/drop", lost_cache_pages.drop_cache, name="cache-drop"),
+    path("volumes/<str:key>/loss", lost_cache_pages.volume_loss, name="volume-loss"),
+    path("volumes/<str:key>/drift", drift_pages.volume_drift, name="volume-drift"),
+    path("volumes/<str:key>/drift/accept", drift_pages.accept_drift, name="volume-drift-accept"),
+    path("volumes/<str:key>/repair", drift_pages.repair_volume, name="volume-repair"),
+    path("volumes/<str:key>/tag", actions.tag_volume, name="volume-tag"),
+    path("volumes/<str:key>/extend", resize_pages.extend_volume, name="volume-extend"),
+    path("volumes/<str:key>/move", resize_pages.move_volume, name="volume-move"),
+    path("volumes/<str:key>/retire", lifecycle_pages.retire_volume, name="volume-retire"),
+    path("volumes/<str:key>/restore", lifecycle_pages.restore_volume, name="volume-restore"),
+    path("volumes/<str:key>/destroy", lifecycle_pages.destroy_volume, name="volume-destroy"),
+    path("volumes/<str:key>/discard", actions.discard_volume, name="volume-discard"),
+    path("hosts/new", enrol_pages.new_host, name="host-new"),
+    path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
+    path("hosts/<str:key>/jobs", enrol_pages.host_jobs, name="host-jobs"),
+    path("hosts/<str:key>/ssd", add_ssd_pages.add_ssd, name="host-ssd"),
+    path("hosts/<str:key>/missing", drift_pages.settle_missing, name="host-missing"),
+    path("hosts/<str:key>/checks", drift_pages.host_checks, name="host-checks"),
+    path("hosts/<str:key>/accept", actions.accept_host, name="host-accept"),
+    path("hosts/<str:key>/refresh", actions.refresh_host, name="host-refresh"),
+    path("hosts/<str:key>/maintenance", hold_pages.begin_maintenance, name="host-maintenance"),
+    path("hosts/<str:key>/maintenance/end", hold_pages.end_maintenance, name="host-maintained"),
+    path("hosts/<str:key>/window", hold_pages.set_window, name="host-window"),
+    path("adopt/", adoption_pages.adopt, name="adopt"),
+    path("hosts/", host_pages.hosts, name="hosts"),
+    path("hosts/<str:key>/", host_pages.host, name="host"),
+    path("hosts/<str:key>/now", host_pages.host_now, name="host-now"),
+    path("hosts/<str:key>/advice", advice_pages.advice, name="host-advice"),
+    path("hosts/<str:key>/advice/card", advice_pages.advice_card, name="host-advice-card"),
+    path("volumes/", list_pages.volumes, name="volumes"),
+    path("volumes/<str:key>/", volume_pages.volume, name="volume"),
+    path("volumes/<str:key>/cache/card", volume_pages.cache, name="volume-cache"),
+    path("volumes/<str:key>/cache/state", volume_pages.cache_state, name="volume-cache-state"),
+    path("volumes/<str:key>/figures", volume_pages.figures, name="volume-figures"),
+    path("volumes/<str:key>/series", chart_pages.volume_series, name="volume-series"),
+    path("volumes/<str:key>/series.csv", chart_pages.volume_csv, name="volume-csv"),
+]

@@ -1,0 +1,56 @@
+"""What is being done to a volume, in place on its page: a preview to confirm, then its progress."""
+
+from __future__ import annotations
+
+import json
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from jobs.estimate import estimate
+from jobs.models import Job, State
+from panel.http.fragments import page_url
+from storage.access import staff_view
+from storage.changes import changes
+from storage.models import Volume
+from storage.rows import rows_of
+from storage.wish import Wish
+
+CHANGED = json.dumps({"volumechanged": {"target": "body"}})
+"""The event that makes the parts of the page that show the volume ask for themselves anew."""
+
+
+@staff_view()
+@require_safe
+def volume_work(request: HttpRequest, key: str) -> HttpResponse:
+    """The job or preview named by `job` ("none": nothing), else the unfinished job of the volume.
+    `running` says that it was unfinished when last seen: at its end the page is told."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    found = Job.objects.visible_to(request.user).filter(volume=volume).with_names()
+    asked = request.GET.get("job", "")
+    if asked == "none":
+        job: Job | None = None
+    elif asked:
+        job = get_object_or_404(found, key=asked)
+    else:
+        job = found.filter(dry_run=False).unfinished().first()
+    response = render(request, "jobs/_work.html", {"volume": volume, **_shown(job)})
+    if job is not None and job.is_over and "running" in request.GET and not job.dry_run:
+        response["HX-Trigger"] = CHANGED
+    if "asked" in request.GET:
+        response["HX-Replace-Url"] = page_url(request, key, job=job.key if job else "")
+    return response
+
+
+def _shown(job: Job | None) -> dict[str, object]:
+    if job is None:
+        return {"job": None}
+    steps = list(job.step_set.all())
+    done = sum(step.state == "done" for step in steps)
+    context: dict[str, object] = {"job": job, "steps": steps, "done_count": done}
+    if job.dry_run and job.state == State.SUCCEEDED:
+        row = rows_of([job.its_volume])[0]
+        context["changes"] = changes(row.wish, Wish.from_json(job.wish))
+        context["cost"] = estimate(row, steps)
+    return context

@@ -1,0 +1,133 @@
+"""Where hosts and records differ, and a person's word on it: accept, repair, gone for good."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs.clock import database_now
+from jobs.models import Job, Kind
+from panel.http.fragments import part_or_page
+from panel.staff.volumes.actions import preview_of, row_of, show_refusal
+from storage.acceptance import accept_refusal
+from storage.access import Right, staff_view
+from storage.difference import differences_of, drift_of_row, repair_refusal, repaired
+from storage.drift import settle
+from storage.inventories import inventory_of
+from storage.locks import hold
+from storage.models import Host, Volume
+from storage.plan import Refused
+from storage.reboot import after_restart, before_restart
+from storage.rows import VolumeRow, rows_of
+
+LISTED = 12
+"""So many volumes that differ from their records stand on the host's page."""
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
+    """The missing volumes of a host are gone for good, but for those that a job still holds."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    unfinished = Job.objects.unfinished().filter(host=host)
+    count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
+    messages.success(
+        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
+    )
+    return redirect("host", host.key)
+
+
+@staff_view()
+@require_safe
+def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
+    """How a volume differs from its record: the fragment its page loads. While a job changes the
+    volume there is nothing to say."""
+    row = row_of(request, key)
+    drift = None if _is_held(row.volume) else drift_of_row(row)
+    return part_or_page(
+        request,
+        "jobs/_drift.html",
+        {
+            "drift": drift,
+            "no_accept": accept_refusal(row, drift) if drift is not None else None,
+            "volume": row.volume,
+        },
+        title="Not as recorded",
+        of=row.volume,
+        is_quiet=drift is None,
+    )
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
+    """What the host has becomes the record. Nothing on the host changes."""
+    with transaction.atomic():
+        found = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+        hold(found)
+        row = row_of(request, key)
+        refusal = _accept_refusal(row)
+        if refusal is None and row.wish is not None:
+            row.volume.wish = row.wish.to_json()
+            row.volume.save(update_fields=["wish"])
+    if refusal is not None:
+        return show_refusal(request, refusal, row.volume)
+    messages.success(
+        request, (f"The current state on the host is now the recorded state of {row.volume.label}.")
+    )
+    return redirect("volume", row.volume.key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview the job that brings a volume back to its record."""
+    row = row_of(request, key)
+    wish, refusal = repaired(row), repair_refusal(row)
+    if refusal is not None or wish is None:
+        return show_refusal(request, refusal, row.volume)
+    return preview_of(request, Kind.REPAIR_VOLUME, row.volume, wish)
+
+
+@staff_view()
+@require_safe
+def host_checks(request: HttpRequest, key: str) -> HttpResponse:
+    """What a host's page loads: volumes that differ from their records, and the checks before and
+    after a restart."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = inventory_of(host)
+    part, title = "jobs/_host_checks.html", "Checks"
+    if facts is None:
+        return part_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
+    jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
+    held = set(jobs.values_list("volume_id", flat=True))
+    rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
+    drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
+    context: dict[str, object] = {
+        "host": host,
+        "drifts": [(row.volume, drift_of_row(row)) for row in drifted[:LISTED]],
+        "drift_count": len(drifted),
+        "before": before_restart(host.hello, facts, rows, len(held)),
+        "after": after_restart(host.hello, facts, rows),
+    }
+    return part_or_page(request, part, context, title=title, of=host, is_quiet=False)
+
+
+def _is_held(volume: Volume) -> bool:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
+
+
+def _accept_refusal(row: VolumeRow) -> Refused | None:
+    if _is_held(row.volume):
+        return Refused(
+            "busy",
+            f"A job is changing {row.volume}.",
+            ("Wait until the job has ended, then try again."),
+        )
+    drift = drift_of_row(row)
+    if drift is None:
+        return Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
+    return accept_refusal(row, drift)

@@ -1,0 +1,143 @@
+"""The page of one volume, and the parts of it that renew themselves. They read; what changes a host
+is offered by URL name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from panel.charts.pages import chart_context
+from panel.staff.audit.change_log import edits
+from panel.staff.volumes import raw_counters
+from panel.staff.volumes.guest_config import guest_lines, stable_path
+from panel.staff.volumes.resize_form import growth_offers
+from panel.staff.volumes.volume_list import Chip, chips_of
+from storage import warmth
+from storage.access import Right, may, staff_view
+from storage.attention import silent_seconds
+from storage.forms import CacheForm, ModeForm
+from storage.life_form import life_offers
+from storage.models import LatestSample, Volume
+from storage.plan import Refused
+from storage.replacement_form import ResizeForm
+from storage.rows import VolumeRow, rows_of
+from storage.series import series
+from storage.tuned_form import TunedForm
+
+READ_ONLY = Refused(
+    "not_allowed",
+    "Your role allows you to view, not to change.",
+    "Ask an admin of this panel for the operator role.",
+)
+LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
+# What the page's URL may say beside the time of the charts, and which part of the page is asked.
+WORK, COMPARISON = ("job",), ("compare", "length", "after")
+
+
+@staff_view()
+@require_safe
+def volume(request: HttpRequest, key: str) -> HttpResponse:
+    """One volume: figures, charts, users, its cache and what can be done, with the reason where
+    not."""
+    row = _row(request, key)
+    context = _context(request, row)
+    context |= chart_context(row.volume, request)
+    context |= {
+        "chips": _chips(row),
+        "edits": edits(row.volume),
+        "growth": growth_offers(row),
+        "life": life_offers(row, timezone.now()),
+        "counters": _counters(row.volume),
+        "lines": guest_lines(row.volume.key),
+        "path": stable_path(row.volume.key),
+        "work_query": _asked(request, WORK),
+        "comparison_query": _asked(request, COMPARISON),
+    }
+    return render(request, "storage/volume.html", context)
+
+
+@staff_view()
+@require_safe
+def cache(request: HttpRequest, key: str) -> HttpResponse:
+    """The card of the cache alone: it is asked for anew when a job has changed the volume."""
+    row = _row(request, key)
+    return render(request, "storage/_cache.html", _context(request, row))
+
+
+@staff_view()
+@require_safe
+def cache_state(request: HttpRequest, key: str) -> HttpResponse:
+    """How the cache stands now: the element of its card that renews itself."""
+    row = _row(request, key)
+    return render(request, "storage/_cache_state.html", _state(row))
+
+
+@staff_view()
+@require_safe
+def figures(request: HttpRequest, key: str) -> HttpResponse:
+    """The latest figures: the element of the volume's page that renews itself, and with it the
+    chips of the page's head."""
+    row = _row(request, key)
+    context = {"row": row, "chips": _chips(row), "is_renewed": True}
+    return render(request, "storage/_figures.html", context)
+
+
+def offers(row: VolumeRow) -> dict[str, object]:
+    """The forms a volume's page offers (a new cache; or another mode, and another size), or why
+    there is none. `barred` is why nothing at all may be changed; want of SSD room bars only a new
+    cache and another size."""
+    refusal = barred = row.refusal(row.wish)
+    form: ModeForm | None = None
+    resize: ResizeForm | None = None
+    if refusal is None:
+        form = TunedForm(row) if row.cache is not None else CacheForm(row)
+        resize = ResizeForm(row) if row.cache is not None else None
+    if isinstance(form, CacheForm) and not form.has_room:
+        refusal, form = form.no_room(), None
+    return {
+        "refusal": refusal,
+        "barred": barred,
+        "form": form,
+        "resize": resize,
+    }
+
+
+def _context(request: HttpRequest, row: VolumeRow) -> dict[str, object]:
+    found = offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
+    return {**_state(row), **found}
+
+
+def _state(row: VolumeRow) -> dict[str, object]:
+    context: dict[str, object] = {"row": row, "volume": row.volume, "host": row.host}
+    if row.cache is not None:
+        now = timezone.now()
+        end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        found = series(row.volume, end - warmth.LOOKED_AT, end, warmth.POINTS)
+        silent = timedelta(seconds=silent_seconds())
+        context["warmth"] = warmth.warmth(found, now, silent)
+    return context
+
+
+def _chips(row: VolumeRow) -> tuple[Chip, ...]:
+    """What the list of volumes says of it too."""
+    return chips_of(row.volume, row.placement, row.latest)
+
+
+def _counters(volume: Volume) -> dict[str, object] | None:
+    last = LatestSample.objects.filter(volume=volume).values("at", "counters").first()
+    return last and {"at": last["at"], "groups": raw_counters.groups(last["counters"])}
+
+
+def _asked(request: HttpRequest, names: tuple[str, ...]) -> str:
+    """These of the page's parameters, for the URL of the part that understands them."""
+    return urlencode({name: request.GET[name] for name in names if name in request.GET})
+
+
+def _row(request: HttpRequest, key: str) -> VolumeRow:
+    found = Volume.objects.visible_to(request.user).select_related("customer")
+    return rows_of([get_object_or_404(found, key=key)])[0]
