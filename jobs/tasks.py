@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs import collect, nudge, poll, runner
-from jobs import refresh as refreshing
-from jobs import sweep as sweeping
-from jobs.clock import database_now
+from jobs import collector, notify_workers
+from jobs.engine import runner
+from jobs.hosts import refresh as refreshing
+from jobs.queue import brokerless_poll
+from jobs.queue import reaper as sweeping
+from storage.database_clock import database_now
 from storage.models import Host
 from storage.samples import ensure_partitions
 
 # Celery imports this module alone: the thread for times without a broker begins with the worker.
-__all__ = ["poll"]
+__all__ = ["brokerless_poll"]
 
 
 @shared_task
@@ -27,14 +29,14 @@ def sweep() -> None:
 
 @shared_task
 def collect_shard(shard: int) -> None:
-    collect.collect(shard)
+    collector.collect(shard)
 
 
 @shared_task
 def refresh_facts() -> None:
     """One message per host, so that a slow one delays no other."""
     for host_id in Host.objects.active().values_list("id", flat=True):
-        nudge.send("jobs.tasks.refresh_host", host_id)
+        notify_workers.send("jobs.tasks.refresh_host", host_id)
 
 
 @shared_task

@@ -2,7 +2,8 @@
 where they are asked for. It is restored into an empty panel only.
 
 A restored panel has a new id, with which it takes its hosts over from the old one
-(`jobs.installation`), and begins with the global stop; `manage.py after_restore` comes next.
+(`jobs.hosts.panel_identity`), and begins with the global stop; `manage.py after_restore` comes
+next.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from jobs import holds, installation
+from jobs.engine import holds
+from jobs.hosts import panel_identity
 from panel.embedded import ServiceError
 from panel.embedded.postgres import installed
 from storage.agent import VERSION
@@ -110,7 +112,7 @@ def restore(path: Path) -> Note:
     _demand_guarded()
     with transaction.atomic():
         holds.stop_all(None, REASON)
-        installation.renew()
+        panel_identity.renew()
     return note
 
 
@@ -136,7 +138,7 @@ def _note(digest: str) -> Note:
         format=FORMAT,
         version=VERSION,
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        panel=str(installation.this().panel),
+        panel=str(panel_identity.this().panel),
         migrations=tuple(sorted(".".join(each) for each in applied)),
         dump_sha256=digest,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs.clock import database_now
 from panel import sessions
 from panel.billing import callbook, outbox, sending, usage
 from panel.notices import delivery
 from panel.orders import settle
 from panel.proof import sweep as proof_sweep
+from storage.database_clock import database_now
 
 
 @shared_task

@@ -11,9 +11,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from jobs.clock import database_now
 from panel import tokens
 from panel.models import ApiToken, Scope, User
+from storage.database_clock import database_now
 
 UNPROCESSABLE = 422
 MAX_LIVE = 50

@@ -13,11 +13,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from jobs.clock import database_now
 from panel.models import ApiToken, Scope, SecurityKind, User
 from panel.models.token import KEY_LENGTH
 from panel.watch import record
 from storage.access import ORDERING_ROLES, Right, is_staff, may
+from storage.database_clock import database_now
 from storage.models import Member
 from storage.naming import new_key
 

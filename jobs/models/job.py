@@ -1,5 +1,5 @@
-"""What was asked of a host, and how far it is. `Job.state` is written by `jobs.moves` only;
-everything else of a job by its runner."""
+"""What was asked of a host, and how far it is. `Job.state` is written by `jobs.engine.transitions`
+only; everything else of a job by its runner."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Job(models.Model):
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
-    They are written while a worker holds the job: read them by `jobs.asker`.
+    They are written while a worker holds the job: read them by `jobs.requester`.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)

@@ -15,10 +15,10 @@ from typing import Any
 
 import asyncssh
 
-from jobs import sshloop
-from jobs.replies import PROTOCOL, Reply
+from jobs.transport import event_loop
 from jobs.transport.connection import Destination, hub
-from jobs.trouble import NoAnswer
+from jobs.transport.errors import NoAnswer
+from jobs.transport.replies import PROTOCOL, Reply
 from storage.models import Host
 
 __all__ = ["DEADLINE_SECONDS", "Destination", "ask", "call", "dry_run", "new_key_pair"]
@@ -41,20 +41,20 @@ def call(
 
     A refusal of the agent is a reply with `error`, not an exception. Repeating a call with the
     same `request_id` is harmless: the agent runs an operation id once. `fence` is the number of an
-    operation's turn in its volume group (`jobs.turns`), `panel` says who sends it
-    (`jobs.installation`).
+    operation's turn in its volume group (`jobs.engine.vg_lock`), `panel` says who sends it
+    (`jobs.hosts.panel_identity`).
     """
     request: dict[str, Any] = {"verb": verb, "args": dict(args or {}), "expect": dict(expect or {})}
     if fence is not None:
         request["fence"] = fence
     if panel is not None:
         request["panel"] = dict(panel)
-    return sshloop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
+    return event_loop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
 
 
 def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
     """Ask what the steps `{verb, args, expect}` would run; raises `TransportError`."""
-    return sshloop.run(ask(Destination.of(host), {"dry_run": list(steps)}))
+    return event_loop.run(ask(Destination.of(host), {"dry_run": list(steps)}))
 
 
 async def ask(

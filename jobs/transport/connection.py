@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 import asyncssh
 
-from jobs.replies import BadLine, Reply, decode
-from jobs.sealing import unseal
 from jobs.transport.channel import Channel, Ended
-from jobs.trouble import (
+from jobs.transport.errors import (
     AGENT_PATH,
     AuthRefused,
     BadReply,
@@ -25,6 +23,8 @@ from jobs.trouble import (
     Unreachable,
     refused_start,
 )
+from jobs.transport.key_encryption import unseal
+from jobs.transport.replies import BadLine, Reply, decode
 from storage.models import Host
 
 CONNECT_SECONDS = 10

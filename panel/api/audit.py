@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.audit.query import FILTERS, BadSince, entry_json, narrowed
 from jobs.models import AuditEntry
-from jobs.trail import FILTERS, BadSince, entry_json, narrowed
 from panel.api import cursor, described
 from panel.api.resource import Resource, bad_parameter
 from panel.api.shapes import Json

@@ -16,7 +16,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue import Busy
+from jobs.queue.submit import Busy
 from panel.api import bodies, described, problem
 from panel.api.parsing import MAX_BODY_BYTES, too_large
 from panel.api.problem import Problem

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs import decisions
+from jobs.engine import decisions
 from panel.api import bodies, described
 from panel.api.shapes import JobShape
 from panel.api.steering import Steering

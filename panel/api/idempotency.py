@@ -19,9 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from jobs.clock import database_now
 from panel.api.problem import Problem
 from panel.models import IdempotentRequest, User
+from storage.database_clock import database_now
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 255

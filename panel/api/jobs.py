@@ -10,9 +10,9 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.engine.flush_rate import quicken
 from jobs.models import Job, State
-from jobs.pace import quicken
-from jobs.queue import cancel
+from jobs.queue.submit import cancel
 from panel.api import cursor, described, waiting
 from panel.api.nouns import job_json
 from panel.api.resource import Resource, bad_parameter, truth, whole

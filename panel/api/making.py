@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from jobs.asker import Asker
-from jobs.creation import create
 from jobs.models import Job
+from jobs.queue.create_volume import create
+from jobs.requester import Asker
 from panel.api import bodies
 from panel.api.problem import Problem, flat
 from panel.api.shapes import Json

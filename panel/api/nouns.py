@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from django.urls import reverse
 
-from jobs.estimate import estimate_of
 from jobs.models import Job, Step
+from jobs.queue.cost_estimate import estimate_of
 from panel.api.shapes import (
     CachePlanShape,
     CustomerShape,

@@ -9,8 +9,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.confirmation import confirm, right_to
 from jobs.models import Job
+from jobs.queue.confirm import confirm, right_to
 from panel.api import described, idempotency, waiting
 from panel.api.resource import Resource
 from panel.api.shapes import JobShape

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from jobs.models import Job
-from jobs.queue import Busy
+from jobs.queue.submit import Busy
 from panel.api.nouns import job_url
 from panel.orders.refusal import OrderRefused
 from panel.outage import NO_DATABASE, RETRY_SECONDS, is_outage

@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs.asker import Asker
 from jobs.models import Door
+from jobs.requester import Asker
 from panel.api.authentication import READING
 from panel.api.problem import Problem
 from panel.http.client_address import address_of

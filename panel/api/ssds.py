@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.preparation import ask
+from jobs.queue.add_ssd import ask
 from panel.api import bodies, described, idempotency, waiting
 from panel.api.resource import Resource, truth
 from panel.api.shapes import JobShape, Json

@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.asker import Asker
 from jobs.models import Job
+from jobs.requester import Asker
 from panel.api import idempotency, waiting
 from panel.api.nouns import job_json, job_url
 from panel.api.problem import Problem

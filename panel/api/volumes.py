@@ -14,9 +14,9 @@ from drf_spectacular.utils import (
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.creation import discard
 from jobs.models import Job
-from jobs.queue import Busy
+from jobs.queue.create_volume import discard
+from jobs.queue.submit import Busy
 from panel.api import bodies, cursor, described, idempotency, making, waiting
 from panel.api.nouns import volume_json
 from panel.api.resource import Resource, bad_parameter, truth

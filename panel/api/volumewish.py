@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from jobs.queue import Busy, submit
+from jobs.queue.submit import Busy, submit
 from panel.api import bodies, described, growth, idempotency, life, tagging, versions, waiting
 from panel.api import wish as wishes
 from panel.api.nouns import job_url, wish_json

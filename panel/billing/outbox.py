@@ -12,10 +12,10 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from jobs import nudge
-from jobs.clock import database_now
+from jobs import notify_workers
 from panel.billing import payload
 from panel.models import Endpoint, Message, MessageType, Order
+from storage.database_clock import database_now
 
 TASK = "panel.tasks.send_messages"
 LEASE = timedelta(seconds=60)
@@ -45,7 +45,7 @@ def write(kind: MessageType, about: str, data: payload.Json, order: Order | None
 
 def announce() -> None:
     """Have what is due sent once this transaction is committed; the sweep does it too."""
-    transaction.on_commit(lambda: nudge.send(TASK), robust=True)
+    transaction.on_commit(lambda: notify_workers.send(TASK), robust=True)
 
 
 def endpoint() -> Endpoint:

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.clock import database_now
 from panel.billing import outbox
 from panel.billing.answer import BadAnswer, Decision, decision_of
 from panel.billing.post import Answer, Forbidden, NoAnswer, post
@@ -24,6 +23,7 @@ from panel.billing.retries import seconds_after
 from panel.billing.signature import sign
 from panel.models import Endpoint, Message, MessageType
 from panel.orders import decide
+from storage.database_clock import database_now
 
 log = logging.getLogger(__name__)
 

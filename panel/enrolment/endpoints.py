@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs import enrolment
-from jobs.hosts import fingerprint
+from jobs.hosts import enrolment
+from jobs.hosts.contact import fingerprint
 from storage.agent_build import build
 from storage.plan import Refused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.models import Mute, Notice, NoticeKind, Order
 from panel.orders import events
 from storage.models import Member
@@ -33,7 +33,7 @@ def tell(order: Order, kind: NoticeKind) -> None:
 
 
 def _announce() -> None:
-    nudge.send(TASK)
+    notify_workers.send(TASK)
 
 
 def _done(*, order: Order, **given: object) -> None:

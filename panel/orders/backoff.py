@@ -9,9 +9,9 @@ from typing import Final
 
 from django.db.models import Q
 
-from jobs.clock import database_now
 from panel.models import Order
 from panel.orders.refusal import OrderRefused
+from storage.database_clock import database_now
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs.clock import database_now
-from jobs.reservations import reserved
+from jobs.queue.reservations import reserved
 from panel.models import Intent
 from panel.orders.account import Account, account_of
 from panel.orders.asking import Ask, When
 from panel.orders.quote import Quote
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import weigh
+from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
 from storage.offers import Offer, offers
 from storage.rows import VolumeRow

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs import queue
-from jobs.asker import Asker
 from jobs.models import Job
+from jobs.queue import submit as submission
+from jobs.requester import Asker
 from panel.models import Order, OrderState
 from panel.orders import events
 from panel.orders.moves import move
@@ -24,7 +24,7 @@ def approve(order: Order) -> bool:
     with transaction.atomic():
         if not _decided(order, OrderState.RUNNING):
             return False
-        queue.release(_job(order))
+        submission.release(_job(order))
     return True
 
 
@@ -34,7 +34,7 @@ def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
     with transaction.atomic():
         if not _decided(order, OrderState.REFUSED, reason_code=code, reason=told):
             return False
-        queue.cancel(_job(order), None)
+        submission.cancel(_job(order), None)
         events.refused.send(sender=Order, order=order)
     return True
 
@@ -59,7 +59,7 @@ def cancel(order: Order, asker: Asker | None) -> None:
                 "Wait until the order has ended. You can then undo it.",
                 order=order,
             )
-        queue.cancel(_job(order), asker)
+        submission.cancel(_job(order), asker)
         events.cancelled.send(sender=Order, order=order)
 
 

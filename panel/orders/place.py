@@ -8,9 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from jobs.clock import database_now
 from jobs.models import Door, Job
-from jobs.queue import Busy, submit
+from jobs.queue.submit import Busy, submit
 from panel.models import Intent, Order, OrderState, User
 from panel.orders import events, rights
 from panel.orders.account import account_of
@@ -21,6 +20,7 @@ from panel.orders.moves import move
 from panel.orders.outcome import settle
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed, no_offer, weigh
+from storage.database_clock import database_now
 from storage.locks import hold
 from storage.models import CachePlan, Customer, Volume
 from storage.offers import NOT_NOW, REASONS

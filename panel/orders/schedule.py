@@ -7,7 +7,6 @@ from typing import Final
 
 from django.db import transaction
 
-from jobs.clock import database_now
 from panel.models import Order, OrderState
 from panel.orders import backoff, events
 from panel.orders.choices import offers_of
@@ -16,6 +15,7 @@ from panel.orders.place import begin as begin_job
 from panel.orders.place import demand_free, lock
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import KINDS, Weighed, no_offer
+from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.rows import rows_of
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from jobs.clock import database_now
 from jobs.models import OVER
 from panel.models import Order
 from panel.orders import backoff, decide, schedule, trial
 from panel.orders.outcome import settle
 from panel.orders.place import take
 from panel.orders.refusal import OrderRefused
+from storage.database_clock import database_now
 
 __all__ = ["overdue", "settle", "sweep"]
 

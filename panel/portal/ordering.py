@@ -19,7 +19,6 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs.clock import database_now
 from jobs.models import Job
 from panel import stepup
 from panel.http.client_address import address_of
@@ -35,6 +34,7 @@ from panel.portal import course
 from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
 from panel.portal.shelf import headroom, no_help, shelf, trial_words
 from panel.portal.standing import standing
+from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
 from storage.outlook import Expectation, today
 from storage.rows import VolumeRow

@@ -11,9 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.asker import Asker
-from jobs.clock import database_now
 from jobs.models import Door
+from jobs.requester import Asker
 from panel import stepup
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, ProofState, User
@@ -23,6 +22,7 @@ from panel.orders.revert import preview_revert, revert
 from panel.portal import course
 from panel.portal.ordering import STATUS, UNPROCESSABLE
 from panel.portal.rows import member_view, orders_of
+from storage.database_clock import database_now
 
 EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
 

@@ -10,7 +10,6 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from jobs.clock import database_now
 from panel.charts.pages import chart_context
 from panel.charts.time_range import LONGEST
 from panel.models import Intent, Order, OrderState, Proof, ProofState
@@ -20,6 +19,7 @@ from panel.portal.rows import member_view, orders_of
 from panel.proof import words
 from panel.proof.measure import has_proof
 from storage.access import staff_view
+from storage.database_clock import database_now
 from storage.gain import Verdict
 
 POLLS: tuple[int, int] = (5, 60)

@@ -9,7 +9,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from jobs.clock import database_now
 from jobs.models import Job, State
 from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
@@ -31,6 +30,7 @@ from panel.portal.rows import (
 from panel.portal.standing import standing
 from panel.proof.words import brief
 from panel.search.query import cleaned
+from storage.database_clock import database_now
 from storage.models import Volume
 
 PAGE_CARDS = 24

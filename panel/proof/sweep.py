@@ -8,9 +8,9 @@ import logging
 from django.db import DatabaseError
 from django.db.models import QuerySet
 
-from jobs.clock import database_now
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.proof.measure import advance, begin
+from storage.database_clock import database_now
 
 log = logging.getLogger(__name__)
 

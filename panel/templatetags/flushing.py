@@ -6,9 +6,9 @@ from typing import Any
 
 from django import template
 
-from jobs import pace
+from jobs.engine import flush_rate
+from jobs.engine.flush_rate import FACTOR, FLUSH, MOST_SECTORS
 from jobs.models import Step
-from jobs.pace import FACTOR, FLUSH, MOST_SECTORS
 from storage.plan.fingerprint import FLUSHES
 from storage.templatetags.units import seconds
 
@@ -32,14 +32,14 @@ def is_stalled(progress: dict[str, Any]) -> bool:
 @register.filter
 def has_pace(step: Step) -> bool:
     """It can be let go faster."""
-    return pace.has_pace(step)
+    return flush_rate.has_pace(step)
 
 
 @register.filter
 def is_fastest(step: Step) -> bool:
     """Its pace is at the top."""
     if step.verb != FLUSH:
-        return pace.next_rise(step) is None
+        return flush_rate.next_rise(step) is None
     return int(step.args.get("migration_threshold") or 0) * FACTOR > MOST_SECTORS
 
 
@@ -64,7 +64,7 @@ def stalled_advice(step: Step) -> str:
 @register.filter
 def next_rise(step: Step) -> int | None:
     """By how many percent the others' p95 may rise once the pace is raised."""
-    return pace.next_rise(step)
+    return flush_rate.next_rise(step)
 
 
 @register.filter

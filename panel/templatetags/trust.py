@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from jobs import hosts
+from jobs.hosts import contact
 
 register = template.Library()
 
@@ -12,4 +12,4 @@ register = template.Library()
 @register.filter
 def fingerprint(openssh_key: str) -> str:
     """`SHA256:…` of a public key line, '' where there is none."""
-    return hosts.fingerprint(openssh_key) if openssh_key else ""
+    return contact.fingerprint(openssh_key) if openssh_key else ""

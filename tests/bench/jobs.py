@@ -53,23 +53,24 @@ def main() -> int:
 def measure(redis_url: str, folder: Path) -> dict[str, object]:
     from django.conf import settings
 
-    from jobs import nudge, operation
+    from jobs import notify_workers
+    from jobs.engine import operation
     from panel.celery import app
     from panel.databases import broker
     from tests.faults.operations import BY_NAME
     from tests.faults.stage import Stage
 
     app.conf.broker_url = settings.CELERY_BROKER_URL = broker(redis_url)
-    told = nudge.send
+    told = notify_workers.send
     with Stage(_Nobody(), BY_NAME["create"]) as stage:  # type: ignore[arg-type]
         operation.POLL_SECONDS = (0.01, 0.05)
-        nudge.send = lambda task, *args: True
+        notify_workers.send = lambda task, *args: True
         volumes = []
         for _ in range(VOLUMES):
             volume, wish = stage.another(SIZE_BYTES)
             stage.bring(volume, wish)
             volumes.append((volume, wish))
-        nudge.send = told
+        notify_workers.send = told
         # Warm: the worker has its connections.
         _rounds(stage, volumes[:5], 1)
         first = _first_commands(stage)

@@ -14,7 +14,7 @@ from storage import agent_build
 from tests.lab import guest
 from tests.lab.vm import Lab
 
-SCRIPT = Path(__file__).parents[2] / "jobs" / "enrol.sh"
+SCRIPT = Path(__file__).parents[2] / "jobs" / "hosts" / "enrol.sh"
 AGENT = "/usr/lib/tiercel/agent.pyz"
 
 # In one go, because each call costs; a test that changed nothing costs next to nothing.

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from jobs import hosts
-from jobs.trouble import TransportError
+from jobs.hosts import contact
+from jobs.transport.errors import TransportError
 from storage.facts import decode
 from storage.models import Host
 from tests.fake.server import FakeServer
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_panel_reads_an_inventory_over_ssh(enrolled_fake_host: Host) -> None:
-    facts = decode(hosts.ask(enrolled_fake_host, "inventory").data)
+    facts = decode(contact.ask(enrolled_fake_host, "inventory").data)
     assert [vg.name for vg in facts.vgs] == ["vg0"]
 
 
@@ -27,7 +27,7 @@ def test_an_operation_outlives_the_connection_that_asked_for_it(
     lv = fake.root.add_lv("web12", 64 << 20)
     pause = fake.pause_next("lvchange")
     op = str(uuid.uuid4())
-    hosts.ask(
+    contact.ask(
         enrolled_fake_host,
         "volume.tag",
         {"vg": "vg0", "lv": "web12", "volume_key": "aaaaaaaa"},
@@ -44,7 +44,7 @@ def test_an_operation_outlives_the_connection_that_asked_for_it(
     assert fake.op_alive(op)
     pause.resume()
     fake.wait_for_ops()
-    asked = hosts.ask(enrolled_fake_host, "op.get", {"op": op, "after": 0})
+    asked = contact.ask(enrolled_fake_host, "op.get", {"op": op, "after": 0})
     assert asked.data["state"] == "done"
     assert "tiercel" in lv.tags
 
@@ -57,4 +57,4 @@ def test_each_fault_of_the_way_is_an_error_of_the_panel(
     getattr(fake_server, fault)()
     fake_server.cut()
     with pytest.raises(TransportError):
-        hosts.ask(enrolled_fake_host, "inventory", deadline_seconds=10)
+        contact.ask(enrolled_fake_host, "inventory", deadline_seconds=10)

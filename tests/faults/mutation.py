@@ -26,7 +26,7 @@ def mutate_worker(name: str) -> None:
     """Let this worker process plan once per job and then walk through, without looking again."""
     if name != "postcondition":
         return
-    from jobs import runner
+    from jobs.engine import runner
 
     genuine: Callable[..., tuple[Any, ...]] = runner.left
     plans: list[tuple[Any, ...]] = []

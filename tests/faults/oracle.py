@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from jobs.contact import target_of
+from jobs.hosts.read_inventory import target_of
 from jobs.models import AuditEntry, Job, Kind, Phase, State
 from storage.facts import HostFacts
 from storage.models import Placement, Volume

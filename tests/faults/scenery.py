@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 
 from django.db import connection
 
-from jobs import runner
-from jobs.contact import target_of
+from jobs.engine import runner
+from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, State
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from storage.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.naming import volume_name

@@ -11,8 +11,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from jobs import nudge, operation
-from jobs.refresh import refresh
+from jobs import notify_workers
+from jobs.engine import operation
+from jobs.hosts.refresh import refresh
 from storage.facts import HostFacts, decode
 from storage.models import Host, Placement, Volume
 from storage.wish import MIB, Wish
@@ -34,7 +35,7 @@ _numbers = itertools.count(1)
 
 def quicken() -> None:
     """Nobody but the suite's own workers runs jobs, and the suite's own preparations poll often."""
-    nudge.send = lambda task, *args: True
+    notify_workers.send = lambda task, *args: True
     operation.POLL_SECONDS = (0.01, 0.05)
 
 

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from jobs import nudge, operation
+from jobs import notify_workers
+from jobs.engine import operation
 from storage.agent import execute
 from tests.conftest import this_run, url_of
 from tests.faults import mutation, named, sweep
@@ -61,7 +62,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 @pytest.fixture
 def workers(started: Workers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
     """Workers that end with the test; what `quicken` and `mutate_agent` set is put back."""
-    monkeypatch.setattr(nudge, "send", nudge.send)
+    monkeypatch.setattr(notify_workers, "send", notify_workers.send)
     monkeypatch.setattr(operation, "POLL_SECONDS", operation.POLL_SECONDS)
     monkeypatch.setattr(execute, "settled", execute.settled)
     quicken()

@@ -52,7 +52,12 @@ def main() -> None:
 
 def load() -> None:
     """Import what workers need before the first fork: no model can be imported before setup."""
-    for name in ("jobs.runner", "jobs.nudge", "tests.faults.mutation", "tests.faults.armed"):
+    for name in (
+        "jobs.engine.runner",
+        "jobs.notify_workers",
+        "tests.faults.mutation",
+        "tests.faults.armed",
+    ):
         import_module(name)
 
 
@@ -70,14 +75,15 @@ def reap(children: dict[int, str]) -> None:
 
 def work(order: dict[str, Any]) -> int:
     """A worker's life: run the jobs until each is over, needs a person, or time is up."""
-    from jobs import failpoints, nudge, operation, runner
+    from jobs import failpoints, notify_workers
+    from jobs.engine import operation, runner
     from jobs.models import OVER, Job, State
     from tests.faults import mutation
     from tests.faults.armed import Armed
 
     token = order["token"]
     operation.POLL_SECONDS = POLL_SECONDS
-    nudge.send = lambda task, *args: True
+    notify_workers.send = lambda task, *args: True
     mutation.mutate_worker(order.get("mutation", ""))
     armed = None
     if order.get("arm"):

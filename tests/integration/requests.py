@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from jobs import installation, transport
+from jobs import transport
+from jobs.hosts import panel_identity
 from jobs.models import VgFence
-from jobs.replies import AgentError
+from jobs.transport.replies import AgentError
 from storage.models import Host
 
 
@@ -19,7 +20,12 @@ def refused(host: Host, verb: str, lv: str) -> AgentError:
     fence = (turn.fence if turn is not None else 0) + 1
     VgFence.objects.update_or_create(vg_uuid=found.vg_uuid, defaults={"fence": fence})
     reply = transport.call(
-        host, verb, {"vg": "vg0", "lv": lv}, expect, fence=fence, panel=installation.named_to(host)
+        host,
+        verb,
+        {"vg": "vg0", "lv": lv},
+        expect,
+        fence=fence,
+        panel=panel_identity.named_to(host),
     )
     assert reply.error is not None, reply.data
     return reply.error

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs.models import Job, Kind
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from tests.jobs.cachingagent import CACHED, CachingAgent, managed
 from tests.jobs.sshd import Sshd
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs import operation
+from jobs.engine import operation
 from jobs.models import Job
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Answer, Sshd

@@ -9,9 +9,9 @@ import pytest
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from jobs import runner
+from jobs.engine import runner
+from jobs.engine.transitions import CLAIMS_LIMIT, claim
 from jobs.models import Job, State, StepState
-from jobs.moves import CLAIMS_LIMIT, claim
 from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.sshd import Sshd
 from tests.jobs.test_runner import run

@@ -13,10 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.adoption import undo
-from jobs.asker import Asker
-from jobs.contact import target_of
+from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, State
+from jobs.queue.adoption import undo
+from jobs.requester import Asker
 from panel.models import User
 from storage.facts import VolumeUser
 from storage.models import Customer, Volume
@@ -254,7 +254,7 @@ def test_volumes_are_tagged_later_once_their_group_is_allowed(client: Client) ->
 def test_one_request_makes_a_bounded_number_of_jobs_and_says_what_is_left(client: Client) -> None:
     for name in ("a", "b", "c"):
         found(name, allowed=True)
-    with mock.patch("jobs.adoption.TAGS_AT_ONCE", 2):
+    with mock.patch("jobs.queue.adoption.TAGS_AT_ONCE", 2):
         text = confirm(client, preview(client, new_customer="Acme")).content.decode()
     assert "3 volumes adopted" in text
     assert "To tag it, press Tag them" in text

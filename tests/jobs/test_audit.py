@@ -10,11 +10,13 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs import audit, hosts, runner
+from jobs.audit import record as audit_record
+from jobs.engine import runner
+from jobs.engine.transitions import move
+from jobs.hosts import contact
 from jobs.models import AuditEntry, Door, Job, Phase, State, StepState
-from jobs.moves import move
-from jobs.queue import submit
-from jobs.sweep import PREVIEW_LIFE, prune_previews
+from jobs.queue.reaper import PREVIEW_LIFE, prune_previews
+from jobs.queue.submit import submit
 from tests import make
 from tests.conftest import url_of
 from tests.jobs.agent import WISH, TaggingAgent, running
@@ -77,14 +79,14 @@ def test_the_intent_is_committed_before_the_request_is_sent(
 ) -> None:
     there = start(sshd, agent)
     seen: list[list[tuple[str, str]]] = []
-    ask = hosts.ask
+    ask = contact.ask
 
     def look(host: Any, verb: str, *args: Any, **fields: Any) -> Any:
         if verb == "volume.tag":
             seen.append(trail(there))
         return ask(host, verb, *args, **fields)
 
-    monkeypatch.setattr(hosts, "ask", look)
+    monkeypatch.setattr(contact, "ask", look)
     run(there)
     assert seen == [[("intent", "")]]
 
@@ -234,6 +236,6 @@ def test_the_app_has_no_right_to_try() -> None:
 def test_a_second_outcome_does_not_replace_the_first() -> None:
     there = job(scene())
     sent = step(there, state=StepState.RUNNING, op_id=OP_ID)
-    audit.outcome(there, sent)
-    audit.outcome(there, sent, {"code": "timeout", "message": "late"})
+    audit_record.outcome(there, sent)
+    audit_record.outcome(there, sent, {"code": "timeout", "message": "late"})
     assert trail(there) == [("outcome", "done")]

@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from jobs import nudge, queue, runner, sweep
+from jobs import notify_workers
+from jobs.engine import runner
+from jobs.engine.transitions import claim
 from jobs.models import Job, State
-from jobs.moves import claim
+from jobs.queue import reaper
+from jobs.queue import submit as submission
 from panel.staff.jobs.headline import headline
 from panel.staff.jobs.waiting_reason import wait_of
 from storage.models import Volume
@@ -23,7 +26,7 @@ pytestmark = pytest.mark.django_db
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The jobs that a worker was told of."""
     sent: list[int] = []
-    monkeypatch.setattr(nudge, "job", sent.append)
+    monkeypatch.setattr(notify_workers, "job", sent.append)
     return sent
 
 
@@ -37,14 +40,14 @@ def waiting(told: list[int]) -> Job:
 
 def submit(volume: Volume, awaits: str = "the billing system's answer") -> Job:
     wish = Wish(volume.size_bytes)
-    return queue.submit(kind="add-cache", volume=volume, wish=wish, actor=None, awaits=awaits)
+    return submission.submit(kind="add-cache", volume=volume, wish=wish, actor=None, awaits=awaits)
 
 
 def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(
     waiting: Job, told: list[int]
 ) -> None:
     assert told == []
-    assert sweep.due() == []
+    assert reaper.due() == []
     assert claim(waiting.pk, "worker") is None
     runner.run(waiting.pk)
     waiting.refresh_from_db()
@@ -52,27 +55,27 @@ def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(
 
 
 def test_it_holds_its_volume(waiting: Job) -> None:
-    with pytest.raises(queue.Busy):
+    with pytest.raises(submission.Busy):
         submit(waiting.volume, "")
 
 
 def test_released_it_is_as_any_other(waiting: Job, told: list[int]) -> None:
-    assert queue.release(waiting)
+    assert submission.release(waiting)
     assert told == [waiting.pk]
-    assert sweep.due() == [waiting.pk]
-    assert not queue.release(waiting)
+    assert reaper.due() == [waiting.pk]
+    assert not submission.release(waiting)
     assert claim(waiting.pk, "worker") is not None
     assert told == [waiting.pk]
 
 
 def test_cancelled_it_ends_at_once_and_is_released_no_more(waiting: Job, told: list[int]) -> None:
-    assert queue.cancel(waiting, None)
-    assert not queue.release(waiting)
+    assert submission.cancel(waiting, None)
+    assert not submission.release(waiting)
     assert (waiting.state, told) == (State.CANCELLED, [])
 
 
 def test_a_job_that_awaits_nothing_needs_no_release() -> None:
-    assert not queue.release(job(scene()))
+    assert not submission.release(job(scene()))
 
 
 def test_it_says_what_it_waits_for_and_not_that_there_is_no_worker(waiting: Job) -> None:

@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.bulk import Deal, Item, carry_out
-from jobs.left import left
+from jobs.engine.remaining_steps import left
 from jobs.models import Job, Kind
+from jobs.queue.bulk import Deal, Item, carry_out
 from storage.bulk import Action
 from storage.facts import PhysicalVolume
 from storage.models import CachePlan, Volume

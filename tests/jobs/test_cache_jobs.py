@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs import operation
+from jobs.engine import operation
 from jobs.models import Job, Kind, State, Step, StepState
-from jobs.queue import cancel
+from jobs.queue.submit import cancel
 from storage.models import Host
 from storage.naming import cache_device_name, new_key, pool_name
 from storage.plan.fingerprint import FLUSHES

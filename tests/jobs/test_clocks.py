@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.clock import database_now
+from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
-from jobs.refresh import refresh
+from storage.database_clock import database_now
 from storage.life_form import life_refusal
 from storage.models import Host, Placement, Volume
 from storage.rows import rows_of

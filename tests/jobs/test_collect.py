@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from jobs import collect, nudge, refresh, tasks
-from jobs.clock import database_now
-from jobs.replies import Reply
-from jobs.sealing import seal
+from jobs import collector, notify_workers, tasks
+from jobs.hosts import refresh
 from jobs.transport import new_key_pair
+from jobs.transport.key_encryption import seal
+from jobs.transport.replies import Reply
 from storage.agent import VERSION
+from storage.database_clock import database_now
 from storage.models import Host, LatestSample, Volume
 from storage.wish import GIB
 from tests import make
@@ -32,8 +33,8 @@ Make = Callable[..., Sshd]
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """What was announced, at once."""
     messages: list[tuple[str, int]] = []
-    monkeypatch.setattr(nudge, "host", lambda pk: messages.append(("host", pk)))
-    monkeypatch.setattr(nudge, "send", lambda task, pk: messages.append((task, pk)))
+    monkeypatch.setattr(notify_workers, "host", lambda pk: messages.append(("host", pk)))
+    monkeypatch.setattr(notify_workers, "send", lambda task, pk: messages.append((task, pk)))
     return messages
 
 
@@ -41,7 +42,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def quick(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host gets five seconds, however busy the machine is."""
     settings.TIERCEL_SAMPLE_SECONDS = 2
-    monkeypatch.setattr(collect, "DEADLINE", 2.5)
+    monkeypatch.setattr(collector, "DEADLINE", 2.5)
 
 
 def fake_record(server: FakeServer) -> Host:
@@ -76,13 +77,13 @@ def test_a_round_samples_every_volume_of_every_host(
 ) -> None:
     fake_host.root.add_lv("web12", GIB)
     host = fake_record(fake_server)
-    assert collect.collect(0) == collect.Round(sampled=1)
+    assert collector.collect(0) == collector.Round(sampled=1)
     assert sent == [("host", host.pk)], "an LV nobody knows asks for an inventory"
     assert refresh.refresh(host)
     volume = Volume.objects.get(label="web12")
     for _ in range(2):
         fake_host.advance(10)
-        assert collect.collect(0).sampled == 1
+        assert collector.collect(0).sampled == 1
     assert LatestSample.objects.filter(volume=volume).exists()
     assert sent == [("host", host.pk)]
     host.refresh_from_db()
@@ -99,7 +100,7 @@ def test_one_bad_host_does_not_cost_the_others_their_round(
     closed = sshd()
     gone = closed.host()
     closed.close()
-    assert collect.collect(0) == collect.Round(sampled=1, failed=4)
+    assert collector.collect(0) == collector.Round(sampled=1, failed=4)
     errors = {host.pk: host.error.get("code") for host in Host.objects.all()}
     assert errors == {
         good.pk: None,
@@ -117,9 +118,9 @@ def test_a_round_that_cannot_be_stored_is_kept_on_the_host(
     def broken(*args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(collect, "record", broken)
+    monkeypatch.setattr(collector, "record", broken)
     host = fake_record(fake_server)
-    assert collect.collect(0) == collect.Round(failed=1)
+    assert collector.collect(0) == collector.Round(failed=1)
     host.refresh_from_db()
     assert "ZeroDivisionError" in host.error["message"]
 
@@ -128,19 +129,19 @@ def test_a_host_that_is_still_asked_is_left_out(
     sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = sshd().host()
-    monkeypatch.setattr(collect, "_busy", {host.pk})
-    assert collect.collect(0) == collect.Round(skipped=1)
+    monkeypatch.setattr(collector, "_busy", {host.pk})
+    assert collector.collect(0) == collector.Round(skipped=1)
 
 
 def test_only_active_hosts_of_the_shard_are_asked(sshd: Make, settings: Settings) -> None:
     server = sshd()
     for state in ("pending", "unverified", "quarantined"):
         server.host(state=state)
-    assert collect.collect(0) == collect.Round()
+    assert collector.collect(0) == collector.Round()
     assert server.connections == 0
     settings.TIERCEL_COLLECT_SHARDS = 3
     hosts = [make.host() for _ in range(60)]
-    shards = [collect.position(host) % 3 for host in hosts]
+    shards = [collector.position(host) % 3 for host in hosts]
     assert set(shards) == {0, 1, 2}
 
 
@@ -154,7 +155,7 @@ def test_hosts_of_a_round_are_asked_at_once(sshd: Make) -> None:
     server = sshd(held)
     for _ in range(6):
         server.host()
-    collect.collect(0)
+    collector.collect(0)
     assert not together.broken
 
 
@@ -239,12 +240,12 @@ def test_a_changed_key_seen_by_the_collector_quarantines_the_host(
     fake_server: FakeServer,
 ) -> None:
     host = fake_record(fake_server)
-    assert collect.collect(0).sampled == 1
+    assert collector.collect(0).sampled == 1
     fake_server.change_host_key()
-    assert collect.collect(0).failed == 1
+    assert collector.collect(0).failed == 1
     host.refresh_from_db()
     assert (host.state, host.error["code"]) == ("quarantined", "host_key_changed")
-    assert collect.collect(0) == collect.Round()
+    assert collector.collect(0) == collector.Round()
 
 
 def test_every_active_host_is_refreshed_by_a_message_of_its_own(
@@ -264,12 +265,12 @@ def test_a_restarted_host_is_read_anew(
 ) -> None:
     host = fake_record(fake_server)
     assert refresh.refresh(host)
-    collect.collect(0)
+    collector.collect(0)
     assert sent == []
     fake_host.root.reboot()
-    collect.collect(0)
+    collector.collect(0)
     assert sent == [("host", host.pk)]
     host.refresh_from_db()
     assert refresh.refresh(host)
-    collect.collect(0)
+    collector.collect(0)
     assert sent == [("host", host.pk)]

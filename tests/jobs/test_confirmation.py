@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jobs import confirmation
-from jobs.asker import Asker
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue import submit
+from jobs.queue import confirm as confirmation
+from jobs.queue.submit import submit
+from jobs.requester import Asker
 from storage.models import Volume
 from storage.wish import GIB, Wish
 from tests import make

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jobs import contact
-from jobs.clock import database_now
-from jobs.contact import read_facts
+from jobs.hosts import read_inventory
+from jobs.hosts.read_inventory import read_facts
+from storage.database_clock import database_now
 from storage.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.records import apply_facts
@@ -30,7 +30,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(host.name)
         return apply_facts(host, *args)
 
-    monkeypatch.setattr(contact, "apply_facts", counted)
+    monkeypatch.setattr(read_inventory, "apply_facts", counted)
     return found
 
 
@@ -106,8 +106,8 @@ def test_records_that_have_changed_are_compared_with_the_host_again(
 def test_only_some_hosts_are_kept_in_mind(
     sshd: Callable[..., Sshd], agent: SteadyAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contact, "HOSTS_LIMIT", 2)
-    contact._seen.clear()
+    monkeypatch.setattr(read_inventory, "HOSTS_LIMIT", 2)
+    read_inventory._seen.clear()
     hosts = [sshd(agent).host() for _ in range(3)]
     for host in hosts:
         vg_uuid = make.lvm_uuid()
@@ -118,4 +118,4 @@ def test_only_some_hosts_are_kept_in_mind(
         )
         agent.lv = dataclasses.replace(agent.lv, uuid=make.lvm_uuid(), vg_uuid=vg_uuid)
         read(host)
-    assert list(contact._seen) == [host.pk for host in hosts[1:]]
+    assert list(read_inventory._seen) == [host.pk for host in hosts[1:]]

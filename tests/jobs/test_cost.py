@@ -11,10 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from jobs import runner
+from jobs.engine import runner
 from jobs.failpoints import durable
 from jobs.models import Job, State
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from storage.models import Customer, Placement, Volume
 from storage.wish import Wish
 from tests import make

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import decisions
-from jobs.asker import Asker
+from jobs.engine import decisions
 from jobs.models import Job, State, StepState
+from jobs.requester import Asker
 from storage.plan import Refused
 from tests import make
 from tests.jobs.caching import agent as agent

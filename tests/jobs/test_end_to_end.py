@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs import hosts, runner
+from jobs.engine import runner
+from jobs.hosts import contact
+from jobs.hosts.refresh import refresh
 from jobs.models import AuditEntry, Job, Kind, Phase, State
-from jobs.queue import submit
-from jobs.refresh import refresh
-from jobs.sealing import seal
+from jobs.queue.submit import submit
 from jobs.transport import new_key_pair
+from jobs.transport.key_encryption import seal
 from storage.models import Host, Placement, Volume
 from storage.naming import cache_device_name, new_key, pool_name, volume_name
 from storage.plan import Refused
@@ -151,7 +152,7 @@ def test_a_connection_cut_while_the_cache_is_attached_does_not_fail_the_job(
 ) -> None:
     volume = new_volume(enrolled)
     done(Kind.CREATE_VOLUME, volume, Wish(GIB))
-    ask: Callable[..., object] = hosts.ask
+    ask: Callable[..., object] = contact.ask
     cuts: list[str] = []
 
     def cut(host: Host, verb: str, *args: object, **fields: object) -> object:
@@ -161,7 +162,7 @@ def test_a_connection_cut_while_the_cache_is_attached_does_not_fail_the_job(
             fake_server.cut()
         return reply
 
-    monkeypatch.setattr(hosts, "ask", cut)
+    monkeypatch.setattr(contact, "ask", cut)
     job = done(Kind.ADD_CACHE, volume, Wish(GIB, cache=LvmCache("c-aaaaaaaa", GIB)))
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert cuts == ["cache.attach"]

@@ -16,9 +16,10 @@ from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 from django.test import Client
 
-from jobs import enrolment, transport
-from jobs.hosts import accept_fingerprint, fingerprint
-from jobs.sealing import unseal
+from jobs import transport
+from jobs.hosts import enrolment
+from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.transport.key_encryption import unseal
 from storage.agent_build import build
 from storage.models import Host
 from storage.models.host import HostState

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from storage.models import Host
 from storage.models.host import HostState
 from tests import make

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from jobs import fallback, hosts
+from jobs.engine import rollback
+from jobs.hosts import contact
 from jobs.models import AuditEntry, Job, Phase, State, StepState
-from jobs.queue import cancel
+from jobs.queue.submit import cancel
 from storage.models import Volume
 from storage.plan import Refused, Step, plan
 from storage.wish import Wish
@@ -34,7 +35,7 @@ def turning(monkeypatch: pytest.MonkeyPatch) -> None:
             dataclasses.replace(step, turns=step.verb == "pool.create") for step in plan(*args)
         )
 
-    monkeypatch.setattr("jobs.left.plan", plan_with_turn)
+    monkeypatch.setattr("jobs.engine.remaining_steps.plan", plan_with_turn)
 
 
 def test_what_the_volume_is_now_is_what_a_job_goes_back_to(job: Job) -> None:
@@ -49,7 +50,7 @@ def test_a_step_that_fails_for_good_undoes_the_steps_before(job: Job, agent: Cac
     assert agent.ran == ["pool.create", *["cache.attach"] * 3, "pool.remove"]
     assert agent.pools == {}
     assert (job.error["message"], job.error["undone"]) == (FAILED["message"], [UNDONE])
-    assert job.sentence.endswith(fallback.ROLLED_BACK)
+    assert job.sentence.endswith(rollback.ROLLED_BACK)
     assert Volume.objects.get(pk=job.volume_id).current_wish == BARE
 
 
@@ -119,14 +120,14 @@ def test_lost_data_is_brought_before_a_person_and_nothing_is_rolled_back(
 
 def before_sending(monkeypatch: pytest.MonkeyPatch, verb: str, act: Callable[[], object]) -> None:
     """Do something just before the panel sends that verb."""
-    ask = hosts.ask
+    ask = contact.ask
 
     def acting(host: Any, asked: str, *args: Any, **fields: Any) -> Any:
         if asked == verb:
             act()
         return ask(host, asked, *args, **fields)
 
-    monkeypatch.setattr(hosts, "ask", acting)
+    monkeypatch.setattr(contact, "ask", acting)
 
 
 def test_a_cancelled_job_undoes_what_it_did(
@@ -177,7 +178,7 @@ def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
             raise Refused("degraded", "the SSD is gone", "Bring it back.")
         return plan(facts, target, wish, *more)
 
-    monkeypatch.setattr("jobs.left.plan", refused_forward)
+    monkeypatch.setattr("jobs.engine.remaining_steps.plan", refused_forward)
     run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "degraded")
     assert agent.ran == ["pool.create", "pool.remove"]

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from jobs import runner
-from jobs.decisions import resume
+from jobs.engine import runner
+from jobs.engine.decisions import resume
+from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue import cancel, submit
-from jobs.refresh import refresh
+from jobs.queue.submit import cancel, submit
 from storage.models import Host
 from storage.plan import Refused
 from storage.wish import GIB, LvmCache, Wish

@@ -10,12 +10,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import decisions
-from jobs.asker import Asker
+from jobs.engine import decisions
 from jobs.models import Job, Kind, State
-from jobs.preparation import ask
-from jobs.queue import cancel, submit
-from jobs.trouble import Unreachable
+from jobs.queue.add_ssd import ask
+from jobs.queue.submit import cancel, submit
+from jobs.requester import Asker
+from jobs.transport.errors import Unreachable
 from storage.models import Host, Volume
 from storage.preparation import Preparation
 from storage.wish import GIB, Wish
@@ -93,7 +93,7 @@ def test_where_the_host_does_not_answer_any_more_a_person_looks(
     def silent(host: Host) -> None:
         raise Unreachable(host.name, "no route")
 
-    monkeypatch.setattr("jobs.fallback.read_facts", silent)
+    monkeypatch.setattr("jobs.engine.rollback.read_facts", silent)
     failing(fake_host, "lvcreate")
     job = done(Kind.CREATE_VOLUME, volume, PLAIN)
     assert job.state == State.NEEDS_ATTENTION

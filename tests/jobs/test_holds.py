@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs import holds, runner
-from jobs.holds import next_opening
+from jobs.engine import holds, runner
+from jobs.engine.holds import next_opening
 from jobs.models import Halt, Job, State
 from storage.models import Host
 from tests import make

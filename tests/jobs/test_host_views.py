@@ -11,8 +11,8 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs import enrolment
-from jobs.hosts import fingerprint
+from jobs.hosts import enrolment
+from jobs.hosts.contact import fingerprint
 from jobs.models import State
 from storage.facts import VolumeUser
 from storage.models import Host

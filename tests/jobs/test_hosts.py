@@ -9,9 +9,10 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from jobs import hosts, nudge, transport
-from jobs.hosts import accept_fingerprint, fingerprint
-from jobs.trouble import HostKeyChanged, NotActive, Unreachable
+from jobs import notify_workers, transport
+from jobs.hosts import contact
+from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.transport.errors import HostKeyChanged, NotActive, Unreachable
 from storage.models import Host
 from storage.models.host import HostState
 from storage.plan import Refused
@@ -39,7 +40,7 @@ def test_the_right_fingerprint_makes_a_host_active(
     django_capture_on_commit_callbacks: Callable[..., object],
 ) -> None:
     sent: list[object] = []
-    monkeypatch.setattr(nudge, "send", lambda *message: sent.append(message))
+    monkeypatch.setattr(notify_workers, "send", lambda *message: sent.append(message))
     _, key = transport.new_key_pair()
     host = make.host(state="unverified", host_key="", host_key_seen=key)
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
@@ -72,7 +73,7 @@ def test_a_changed_key_quarantines_the_host_until_a_person_accepts_it(sshd: Make
     Host.objects.filter(pk=host.pk).update(host_key=trusted)
     host.refresh_from_db()
     with pytest.raises(HostKeyChanged):
-        hosts.ask(host, "inventory")
+        contact.ask(host, "inventory")
     host.refresh_from_db()
     assert (host.state, host.host_key) == (HostState.QUARANTINED, trusted)
     assert host.host_key_seen == server.host_key
@@ -81,10 +82,10 @@ def test_a_changed_key_quarantines_the_host_until_a_person_accepts_it(sshd: Make
     assert fingerprint(trusted) in host.error["message"]
     connections = server.connections
     with pytest.raises(NotActive):
-        hosts.ask(host, "inventory")
+        contact.ask(host, "inventory")
     assert (server.connections, server.requests) == (connections, [])
     accept_fingerprint(host, fingerprint(server.host_key), None)
-    assert hosts.ask(host, "inventory").ok
+    assert contact.ask(host, "inventory").ok
     host.refresh_from_db()
     assert (host.state, host.error) == (HostState.ACTIVE, {})
 
@@ -96,7 +97,7 @@ def quarantined_by_a_stranger(sshd: Make) -> tuple[Host, Sshd, str]:
     Host.objects.filter(pk=host.pk).update(host_key=true_key)
     host.refresh_from_db()
     with pytest.raises(HostKeyChanged):
-        hosts.ask(host, "hello")
+        contact.ask(host, "hello")
     return host, stranger, true_key
 
 
@@ -107,13 +108,13 @@ def test_a_host_that_is_back_with_its_pinned_key_is_let_in_by_it(sshd: Make) -> 
     server.server_key = asyncssh.generate_private_key("ssh-ed25519")
     server.start()
     with pytest.raises(HostKeyChanged):
-        hosts.ask(host, "hello")
+        contact.ask(host, "hello")
     server.close()
     server.server_key = true_key
     server.start()
     accept_fingerprint(host, fingerprint(server.host_key), make.staff_user())
     assert (host.state, host.host_key, host.host_key_seen) == ("active", server.host_key, "")
-    assert hosts.ask(host, "hello").ok
+    assert contact.ask(host, "hello").ok
     host.refresh_from_db()
     assert (host.state, host.error) == (HostState.ACTIVE, {})
 
@@ -122,7 +123,7 @@ def test_a_stranger_stays_out_also_when_the_pinned_key_is_accepted_again(sshd: M
     host, stranger, true_key = quarantined_by_a_stranger(sshd)
     accept_fingerprint(host, fingerprint(true_key), make.staff_user())
     with pytest.raises(HostKeyChanged):
-        hosts.ask(host, "hello")
+        contact.ask(host, "hello")
     host.refresh_from_db()
     assert (host.state, host.host_key) == (HostState.QUARANTINED, true_key)
     assert host.host_key_seen == stranger.host_key
@@ -152,13 +153,13 @@ def test_a_failure_is_kept_until_the_next_good_contact(sshd: Make) -> None:
     host = server.host()
     server.close()
     with pytest.raises(Unreachable):
-        hosts.ask(host, "hello")
+        contact.ask(host, "hello")
     host.refresh_from_db()
     assert host.error["code"] == "unreachable"
     assert host.error["correction"]
     assert host.last_seen_at is None
     server.start()
-    hosts.ask(host, "hello")
+    contact.ask(host, "hello")
     host.refresh_from_db()
     assert host.error == {}
     assert host.last_seen_at is not None
@@ -170,6 +171,6 @@ def test_a_late_failure_does_not_undo_what_a_person_accepted(sshd: Make) -> None
     error = HostKeyChanged("web12", "SHA256:a", "SHA256:b", "ssh-ed25519 AAAA")
     late = Host.objects.get(pk=host.pk)
     late.host_key = "ssh-ed25519 OLD"
-    hosts.note_failure(late, error)
+    contact.note_failure(late, error)
     host.refresh_from_db()
     assert host.state == HostState.ACTIVE

@@ -12,13 +12,15 @@ from django.core.management import call_command
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from jobs import hosts, runner, transport
-from jobs.collect import collect
-from jobs.hosts import accept_fingerprint
+from jobs import transport
+from jobs.collector import collect
+from jobs.engine import runner
+from jobs.hosts import contact
+from jobs.hosts.contact import accept_fingerprint
+from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State
-from jobs.queue import submit
-from jobs.refresh import refresh
-from jobs.trouble import SudoTty, TotpDemanded
+from jobs.queue.submit import submit
+from jobs.transport.errors import SudoTty, TotpDemanded
 from storage.models import Host, LatestSample, Placement, Volume
 from storage.naming import volume_name
 from storage.wish import MIB, Wish
@@ -133,13 +135,13 @@ def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
         machine.shell.write(config, MORE_METHODS.encode(), 0o644)
         machine.run("systemctl restart ssh; kill $(pgrep -u tiercel sshd)")
         with pytest.raises(TotpDemanded) as caught:
-            hosts.ask(host, "hello")
+            contact.ask(host, "hello")
         block = caught.value.correction.partition("\nAdd these")[0]
         assert block in paste()
         machine.shell.write("/tmp/block", f"\n{block}\n".encode(), 0o644)
         machine.run("cp /etc/ssh/sshd_config /tmp/before; cat /tmp/block >>/etc/ssh/sshd_config")
         machine.run("systemctl restart ssh")
-        assert hosts.ask(host, "hello").ok
+        assert contact.ask(host, "hello").ok
     finally:
         machine.run(f"rm -f {config}; cp /tmp/before /etc/ssh/sshd_config; systemctl restart ssh")
 
@@ -150,11 +152,11 @@ def test_sudo_that_wants_a_terminal_is_named(machine: Lab, host: Host) -> None:
     try:
         machine.shell.write(rule, b"Defaults:tiercel requiretty\n", 0o440)
         with pytest.raises(SudoTty) as caught:
-            hosts.ask(host, "hello")
+            contact.ask(host, "hello")
         assert "Defaults:tiercel !requiretty" in caught.value.correction
     finally:
         machine.run(["rm", "-f", rule])
-    assert hosts.ask(host, "hello").ok
+    assert contact.ask(host, "hello").ok
 
 
 @pytest.mark.thorough

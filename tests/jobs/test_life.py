@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State
-from jobs.refresh import refresh
 from storage.facts import VolumeUser
 from storage.models import Host, Placement, Volume
 from storage.naming import new_key, retired_name

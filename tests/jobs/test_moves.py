@@ -13,8 +13,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
+from jobs.engine.transitions import MOVES, IllegalMove, LostLease, claim, move, renew
 from jobs.models import OVER, Job, Kind, State, Step, StepState
-from jobs.moves import MOVES, IllegalMove, LostLease, claim, move, renew
 from tests import make
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import endings
+from jobs.engine import finish
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue import cancel, submit
+from jobs.queue.submit import cancel, submit
 from storage.naming import retired_name
 from storage.plan import Refused
 from storage.wish import GIB, Wish
@@ -108,10 +108,10 @@ def test_who_cancels_between_the_refusal_and_the_next_try_is_heard(
 
     def cancelled_first(waiting: Job, *args: Any, **fields: Any) -> None:
         heard.append(cancel(Job.objects.get(pk=waiting.pk), None))
-        endings.wait(waiting, *args, **fields)
+        finish.wait(waiting, *args, **fields)
 
     refusing(agent, Refuse("busy", "not now"))
-    monkeypatch.setattr("jobs.operation.wait", cancelled_first)
+    monkeypatch.setattr("jobs.engine.operation.wait", cancelled_first)
     run(job)
     assert (heard, job.state, job.cancel_requested) == ([False], State.WAITING, True)
     run(job)

@@ -10,10 +10,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.test import Client
 from django.urls import reverse
 
-from jobs import decisions, runner
-from jobs.asker import Asker
+from jobs.engine import decisions, runner
 from jobs.models import AuditEntry, Door, Job, Kind, Phase, State, StepState
-from jobs.queue import cancel, submit
+from jobs.queue.submit import cancel, submit
+from jobs.requester import Asker
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import CACHED, FAILED, CachingAgent, managed
@@ -186,14 +186,14 @@ def test_the_records_that_a_job_changes_are_signed_by_who_ordered_it_last(
     stuck: Job, bob: AbstractBaseUser, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed: list[tuple[str, str]] = []
-    sign = runner.audit.signed
+    sign = runner.audit_record.signed
 
     def note(job: Job) -> object:
         context = sign(job)
         signed.append((context.metadata["actor"], context.metadata["token"]))
         return context
 
-    monkeypatch.setattr(runner.audit, "signed", note)
+    monkeypatch.setattr(runner.audit_record, "signed", note)
     decisions.resume(stuck, Asker(bob, None, Door.API, "tcl_bob"))
     assert run(stuck).state == State.SUCCEEDED
     assert signed == [("bob@example.org", "tcl_bob")]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.outcome import decode_outcome, has_begun, has_changed
-from jobs.replies import BadLine
+from jobs.transport.operation_reply import decode_outcome, has_begun, has_changed
+from jobs.transport.replies import BadLine
 
 BARE = {"label": "flushed", "done_bytes": 1, "total_bytes": 4}
 

@@ -100,7 +100,7 @@ def test_what_a_person_resumed_waits_anew(job: Job, agent: CachingAgent) -> None
 def test_a_step_that_is_sent_again_tells_of_no_trouble(
     job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.runner.HOLD_SECONDS", 0.0)
+    monkeypatch.setattr("jobs.engine.runner.HOLD_SECONDS", 0.0)
     refusing(agent, "busy")
     run(job)
     assert job.step_set.get().error["message"] == "not now"

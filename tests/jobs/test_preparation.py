@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.asker import Asker
 from jobs.models import AuditEntry, Job, Kind, Phase, State, StepState
-from jobs.preparation import ask
-from jobs.queue import Busy
+from jobs.queue.add_ssd import ask
+from jobs.queue.submit import Busy
+from jobs.requester import Asker
 from storage.models import Host
 from storage.preparation import Preparation
 from tests import make

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from jobs import runner
+from jobs.engine import runner
+from jobs.engine.dry_run import NOTHING
 from jobs.models import Job, State, StepState
-from jobs.preview import NOTHING
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from storage.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent

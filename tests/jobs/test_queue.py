@@ -14,13 +14,13 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jobs import nudge
-from jobs.asker import Asker
+from jobs import notify_workers
+from jobs.engine.transitions import claim
 from jobs.models import Job, Kind, State
-from jobs.moves import claim
-from jobs.queue import Busy, cancel, submit
-from jobs.sweep import due, prune_previews, sweep
-from jobs.worker_name import worker_name
+from jobs.queue.reaper import due, prune_previews, sweep
+from jobs.queue.submit import Busy, cancel, submit
+from jobs.requester import Asker
+from jobs.worker_identity import worker_name
 from storage.models import Host, Volume
 from storage.plan import Refused
 from storage.wish import GIB, Bcache, Wish
@@ -41,7 +41,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
         messages.append((task, args))
         return True
 
-    monkeypatch.setattr(nudge, "send", send)
+    monkeypatch.setattr(notify_workers, "send", send)
     return messages
 
 
@@ -177,9 +177,9 @@ def test_a_broker_that_is_away_loses_no_job(
 ) -> None:
     away = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
     away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
-    monkeypatch.setattr(nudge, "current_app", away)
+    monkeypatch.setattr(notify_workers, "current_app", away)
     started = time.monotonic()
-    assert not nudge.send("jobs.tasks.run_job", 1)
+    assert not notify_workers.send("jobs.tasks.run_job", 1)
     assert time.monotonic() - started < 2
     assert "the sweeper will" in caplog.text
 

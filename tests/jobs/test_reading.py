@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from jobs import reading
-from jobs.reading import Readings
-from jobs.trouble import NoAnswer
+from jobs.hosts import single_flight
+from jobs.hosts.single_flight import Readings
+from jobs.transport.errors import NoAnswer
 from storage.facts import HostFacts
 from tests import make
 
@@ -142,7 +142,7 @@ def test_who_read_for_others_and_failed_himself_leaves_them_to_read(
 def test_nobody_waits_for_ever_for_a_reading_that_hangs(
     readings: Readings, host: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(single_flight, "PATIENCE_SECONDS", 0.05)
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
     assert name(readings.read(1, lambda: make.facts(make.lv("mine")))) == "mine"

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
-from jobs.refresh import refresh
 from storage.agent import hiding
 from storage.agent.boot import boot
 from storage.difference import drift_of_row

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobs.clock import database_now
-from jobs.refresh import _seen
-from jobs.replies import Reply
+from jobs.hosts.refresh import _seen
+from jobs.transport.replies import Reply
 from storage.agent import VERSION
+from storage.database_clock import database_now
 
 pytestmark = pytest.mark.django_db
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Job, Kind
-from jobs.queue import Busy, submit
-from jobs.reservations import reserved
+from jobs.queue.reservations import reserved
+from jobs.queue.submit import Busy, submit
 from storage.models import Host, Volume
 from storage.naming import new_key, pool_name
 from storage.plan import Refused
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
 
 
 def volumes(count: int, *, free_bytes: int) -> list[Volume]:

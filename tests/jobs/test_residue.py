@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jobs.residue import residue_of, residue_of_preparation
+from jobs.engine.leftovers import residue_of, residue_of_preparation
 from storage.facts import LogicalVolume
 from storage.naming import new_key
 from storage.plan import Target

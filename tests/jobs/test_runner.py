@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import endings, hosts, runner, steps
-from jobs.contact import placement_of, target_of
+from jobs.engine import finish, runner, steps
+from jobs.engine.transitions import LostLease, claim, renew
+from jobs.hosts import contact
+from jobs.hosts.read_inventory import placement_of, target_of
 from jobs.models import Job, State, StepState
-from jobs.moves import LostLease, claim, renew
-from jobs.queue import cancel, submit
-from jobs.sweep import due
+from jobs.queue.reaper import due
+from jobs.queue.submit import cancel, submit
 from storage.models import Placement, Volume
 from storage.plan import plan
 from storage.wish import GIB, LvmCache, Wish
@@ -90,7 +91,7 @@ def test_the_operation_id_is_stored_before_the_request_is_sent(
 ) -> None:
     job, _ = start(sshd, agent)
     stored: list[uuid.UUID | None] = []
-    ask = hosts.ask
+    ask = contact.ask
 
     def look(host: Any, verb: str, *args: Any, **fields: Any) -> Any:
         if verb == "volume.tag":
@@ -98,7 +99,7 @@ def test_the_operation_id_is_stored_before_the_request_is_sent(
             assert fields["request_id"] == str(stored[0])
         return ask(host, verb, *args, **fields)
 
-    monkeypatch.setattr(hosts, "ask", look)
+    monkeypatch.setattr(contact, "ask", look)
     run(job)
     assert stored == [job.step_set.get().op_id]
 
@@ -265,7 +266,7 @@ def test_an_unreachable_host_fails_the_job_after_a_few_tries(
 ) -> None:
     job, server = start(sshd, agent)
     server.close()
-    for _ in range(endings.TRIES - 1):
+    for _ in range(finish.TRIES - 1):
         run(job)
         assert (job.state, job.error["code"]) == (State.WAITING, "unreachable")
     run(job)
@@ -280,7 +281,7 @@ def test_a_host_lost_during_a_step_keeps_the_volume_locked_until_it_answers(
     job, _ = start(sshd, agent)
     agent.before["op.get"] = lambda request: Cut()
     run(job)
-    for _ in range(endings.TRIES + 2):
+    for _ in range(finish.TRIES + 2):
         assert (job.state, job.error["code"]) == (State.WAITING, "unreachable")
         run(job)
     agent.before = {}
@@ -292,7 +293,7 @@ def test_after_long_without_an_answer_a_person_decides(sshd: Make, agent: Taggin
     job, _ = start(sshd, agent)
     agent.before["op.get"] = lambda request: Cut()
     run(job)
-    Job.objects.filter(pk=job.pk).update(attempts=endings.PATIENCE_TRIES)
+    Job.objects.filter(pk=job.pk).update(attempts=finish.PATIENCE_TRIES)
     run(job)
     assert job.state == State.NEEDS_ATTENTION
     assert "before you cancel" in job.error["correction"]
@@ -319,7 +320,7 @@ def test_a_cancelled_job_ends_before_its_next_step(sshd: Make, agent: TaggingAge
 def test_an_inventory_that_does_not_decode_is_no_crash(sshd: Make, agent: TaggingAgent) -> None:
     agent.before["inventory"] = lambda request: {"consistent": True}
     job, _ = start(sshd, agent)
-    for _ in range(endings.TRIES):
+    for _ in range(finish.TRIES):
         run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "bad_reply")
 
@@ -371,7 +372,7 @@ def test_a_host_lost_between_two_steps_does_not_leave_half_a_job(
     inventories: list[object] = [None, Cut(), Cut(), Cut(), Cut(), Cut(), Cut(), Cut()]
     agent.before["inventory"] = lambda request: inventories.pop(0) if inventories else None
     run(job)
-    for _ in range(endings.TRIES):
+    for _ in range(finish.TRIES):
         assert (job.state, job.error["code"]) == (State.WAITING, "unreachable")
         run(job)
     while not job.is_over:

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from jobs import transport
-from jobs.sealing import CannotUnseal, seal, unseal
+from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel import secrets
 from tests import make
 

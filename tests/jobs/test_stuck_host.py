@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from jobs import collect, refresh
+from jobs import collector
+from jobs.hosts import refresh
 from storage.models import Host
 from tests.fake.fixtures import enrolled_fake_host, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
@@ -23,7 +24,7 @@ def test_the_record_names_the_command_that_hangs(
     assert not refresh.refresh(host)
     host.refresh_from_db()
     assert host.error["code"] == "stuck"
-    assert collect.collect(0) == collect.Round(failed=1)
+    assert collector.collect(0) == collector.Round(failed=1)
     host.refresh_from_db()
     assert host.error["code"] == "stuck"
     assert "hangs" in host.error["message"] and "dmesg" in host.error["correction"]

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from jobs.audit.query import COLUMNS, BadSince, moment
 from jobs.models import AuditEntry
-from jobs.trail import COLUMNS, BadSince, moment
 from tests import make
 from tests.scene import HOSTILE
 

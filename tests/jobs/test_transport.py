@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs import sshloop, transport
-from jobs.replies import Reply
-from jobs.transport import Destination
-from jobs.trouble import (
+from jobs import transport
+from jobs.transport import Destination, event_loop
+from jobs.transport.errors import (
     AgentMissing,
     AuthRefused,
     BadReply,
@@ -24,6 +23,7 @@ from jobs.trouble import (
     TransportError,
     Unreachable,
 )
+from jobs.transport.replies import Reply
 from tests.jobs.sshd import STAMP, Cut, Exit, Raw, Refuse, Silence, Sshd
 
 pytestmark = pytest.mark.django_db
@@ -196,7 +196,7 @@ def test_output_that_nobody_asked_for_closes_the_channel(sshd: Make) -> None:
         if server.channels > 1:
             return {"channel": server.channels}
         first = b'{"v":1,"id":"%s","ok":true,"data":{},"host":{}}\n' % request["id"].encode()
-        sshloop.shared().call_later(0.1, write_more)
+        event_loop.shared().call_later(0.1, write_more)
         return Raw(first)
 
     def write_more() -> None:

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs import hosts, installation, nudge, preparation, runner, steps, turns
-from jobs.asker import Asker
+from jobs import notify_workers
+from jobs.engine import runner, steps, vg_lock
+from jobs.engine.transitions import LostLease, claim
+from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Kind, State, Step, StepState, VgFence
-from jobs.moves import LostLease, claim
-from jobs.outcome import Outcome
-from jobs.queue import cancel, submit
+from jobs.queue import add_ssd
+from jobs.queue.submit import cancel, submit
+from jobs.requester import Asker
+from jobs.transport.operation_reply import Outcome
 from storage.models import Host
 from storage.plan import Step as Planned
 from storage.preparation import Preparation
@@ -64,7 +67,7 @@ def test_the_next_job_is_woken_when_the_volume_group_is_free(
     step = steps.intend(first, ATTACH)
     assert step is not None
     assert run(job).state == State.WAITING
-    monkeypatch.setattr(nudge, "send", lambda *told: sent.append(told))
+    monkeypatch.setattr(notify_workers, "send", lambda *told: sent.append(told))
     with django_capture_on_commit_callbacks(execute=True):
         if is_done:
             steps.follow(first, step, Outcome("done", [], (), {}, None))
@@ -78,13 +81,13 @@ def test_a_job_that_adds_an_ssd_to_the_group_is_woken_too() -> None:
     step = steps.intend(job_in(State.RUNNING), ATTACH)
     assert step is not None
     wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
-    rests = preparation.ask(step.job.host, wanted, NOBODY, dry_run=False)
+    rests = add_ssd.ask(step.job.host, wanted, NOBODY, dry_run=False)
     assert claim(rests.pk, "me") is not None
     Job.objects.filter(pk=rests.pk).update(
         state=State.WAITING, lease_owner="", not_before=Now() + timedelta(seconds=1)
     )
     Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
-    turns.pass_on(make.VG_UUID)
+    vg_lock.pass_on(make.VG_UUID)
     assert claim(rests.pk, "me") is not None
 
 
@@ -94,7 +97,7 @@ def test_a_job_that_waits_for_something_else_is_left_alone(job: Job) -> None:
     assert run(job).state == State.WAITING
     Job.objects.filter(pk=job.pk).update(not_before=Now() + timedelta(minutes=5))
     Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
-    turns.pass_on(make.VG_UUID)
+    vg_lock.pass_on(make.VG_UUID)
     assert claim(job.pk, "me") is None
 
 
@@ -132,7 +135,7 @@ def test_every_step_gets_the_next_fence_of_its_group(job: Job, agent: CachingAge
 
 def test_a_refused_turn_leaves_the_fence_as_it_was() -> None:
     assert steps.intend(job_in(State.RUNNING), ATTACH) is not None
-    with pytest.raises(turns.Taken):
+    with pytest.raises(vg_lock.Taken):
         steps.intend(job_in(State.RUNNING), ATTACH)
     assert VgFence.objects.get().fence == 1
 
@@ -144,7 +147,7 @@ def test_of_many_jobs_that_begin_at_once_one_gets_the_turn() -> None:
     def begin(n: int) -> Step | None:
         try:
             return steps.intend(jobs[n], ATTACH)
-        except turns.Taken:
+        except vg_lock.Taken:
             return None
 
     assert sum(step is not None for step in at_once(8, begin)) == 1
@@ -157,7 +160,7 @@ def test_a_job_that_ends_gives_its_turn_back() -> None:
     assert step is not None
     Job.objects.filter(pk=lost.pk).update(state=State.NEEDS_ATTENTION, lease_owner="")
     lost.refresh_from_db()
-    with pytest.raises(turns.Taken):
+    with pytest.raises(vg_lock.Taken):
         steps.intend(job_in(State.RUNNING), ATTACH)
     assert cancel(lost, None)
     step.refresh_from_db()
@@ -168,13 +171,13 @@ def test_a_job_that_ends_gives_its_turn_back() -> None:
 def test_a_frozen_worker_that_wakes_up_late_does_nothing(
     job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, refusals = hosts.ask, []
+    ask, refusals = contact.ask, []
 
     def freeze(host: Any, verb: str, *args: Any, **fields: Any) -> Any:
         if verb != "pool.create":
             return ask(host, verb, *args, **fields)
         # Frozen before it sends; the lease lapses, and another worker does the whole job.
-        monkeypatch.setattr(hosts, "ask", ask)
+        monkeypatch.setattr(contact, "ask", ask)
         Job.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
         assert run(job).state == State.SUCCEEDED
         reply = ask(host, verb, *args, **fields)
@@ -182,7 +185,7 @@ def test_a_frozen_worker_that_wakes_up_late_does_nothing(
         refusals.append(reply.error.code)
         return reply
 
-    monkeypatch.setattr(hosts, "ask", freeze)
+    monkeypatch.setattr(contact, "ask", freeze)
     runner.run(job.pk)
     job.refresh_from_db()
     assert refusals == ["stale_fence"]
@@ -244,24 +247,24 @@ def test_who_sends_a_step_is_said_to_an_agent_that_knows_panels(
     Host.objects.update(hello={"agent": "0.3.0"})
     job.refresh_from_db()
     run(job)
-    panel = {"id": str(installation.this().panel), "after": []}
+    panel = {"id": str(panel_identity.this().panel), "after": []}
     assert [request["panel"] for request in agent.ops.values()] == [panel, panel]
 
 
 @pytest.mark.parametrize("version", ["", "0.2.9", "9", "x"])
 def test_an_older_agent_is_not_told_of_panels(version: str) -> None:
-    assert installation.named_to(make.host(hello={"agent": version})) is None
+    assert panel_identity.named_to(make.host(hello={"agent": version})) is None
 
 
 def test_a_restored_panel_is_the_successor_of_the_one_it_comes_from() -> None:
-    first = installation.this().panel
-    second = installation.renew()
+    first = panel_identity.this().panel
+    second = panel_identity.renew()
     assert second.panel != first and second.ancestors == [str(first)]
-    third = installation.renew()
+    third = panel_identity.renew()
     assert third.ancestors == [str(second.panel), str(first)] and third.restored_at is not None
     for _ in range(20):
-        installation.renew()
-    assert len(installation.this().ancestors) == installation.ANCESTORS_LIMIT
+        panel_identity.renew()
+    assert len(panel_identity.this().ancestors) == panel_identity.ANCESTORS_LIMIT
 
 
 def test_a_cancelled_job_asks_the_host_once_to_stop_a_long_step(

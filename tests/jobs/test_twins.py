@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import enrolment
-from jobs.hosts import accept_fingerprint, fingerprint
+from jobs.hosts import enrolment
+from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.identity_conflicts import check_groups
+from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
-from jobs.queue import submit
-from jobs.refresh import refresh
-from jobs.twins import check_groups
+from jobs.queue.submit import submit
 from storage.models import Host, Placement, Volume
 from storage.plan import Refused
 from storage.wish import MIB, Wish

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from jobs.engine.transitions import LEASE
 from jobs.models import Halt, Job, Kind, State
-from jobs.moves import LEASE
 from panel.staff.jobs.waiting_reason import Wait, wait_of
 from storage.models import Host, Volume
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs import holds
+from jobs.engine import holds
 from jobs.models import Job, State
-from jobs.queue import cancel
+from jobs.queue.submit import cancel
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
 from tests.jobs.cachingagent import CachingAgent

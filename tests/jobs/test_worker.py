@@ -12,10 +12,11 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 from django.db.models.functions import Now
 
-from jobs import nudge, operation, tasks
+from jobs import notify_workers, tasks
+from jobs.engine import operation
 from jobs.models import Job, State
-from jobs.queue import submit
-from jobs.sweep import sweep
+from jobs.queue.reaper import sweep
+from jobs.queue.submit import submit
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Sshd
@@ -31,7 +32,7 @@ def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Cele
     own = Celery("test", set_as_current=False)
     own.config_from_object("django.conf:settings", namespace="CELERY")
     own.conf.broker_transport_options |= {"global_keyprefix": f"{os.getpid()}-{request.node.name}:"}
-    monkeypatch.setattr(nudge, "current_app", own)
+    monkeypatch.setattr(notify_workers, "current_app", own)
     return own
 
 
@@ -69,7 +70,7 @@ def test_a_lost_message_is_made_good_by_the_sweeper(
 ) -> None:
     agent = TaggingAgent()
     with monkeypatch.context() as lossy:
-        lossy.setattr("jobs.nudge.send", lambda *message: False)
+        lossy.setattr("jobs.notify_workers.send", lambda *message: False)
         job = queued(sshd, agent)
     Job.objects.filter(pk=job.pk).update(created_at=Now() - timedelta(minutes=1))
     assert sweep() == 1

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.models import Job
-from jobs.worker_name import is_dead, worker_name
+from jobs.worker_identity import is_dead, worker_name
 
-SIGNS = "from jobs.worker_name import worker_name; print(worker_name(), flush=True); input()"
+SIGNS = "from jobs.worker_identity import worker_name; print(worker_name(), flush=True); input()"
 
 
 @pytest.fixture

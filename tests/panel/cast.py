@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from jobs.models import Door, Job, Line, State
 from panel import invitation, loginlinks, tokens
 from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User

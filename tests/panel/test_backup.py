@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from jobs import installation
+from jobs.hosts import panel_identity
 from jobs.models import State
 from panel import backup, embedded
 from tests import make
@@ -65,7 +65,7 @@ def file(tmp_path: Path) -> Path:
     host = make.host(name="store1", sealed_key=b"sealed")
     make.placement(make.volume(label="web12", customer=make.customer("Ann")), host)
     job_in(State.RUNNING)
-    installation.this()
+    panel_identity.this()
     path = tmp_path / "panel.backup"
     done = manage(this_run(), "backup", str(path))
     assert done.returncode == 0, done.stderr
@@ -123,7 +123,7 @@ def test_a_restored_panel_is_stopped_and_is_another_one(
 ) -> None:
     there = new_database()
     manage(there, "restore", str(file))
-    first = str(installation.this().panel)
+    first = str(panel_identity.this().panel)
     ((panel, ancestors),) = rows(there, "app", "SELECT panel, ancestors FROM jobs_installation")
     assert str(panel) != first and ancestors == [first]
     assert len(rows(there, "app", "SELECT reason FROM jobs_halt")) == 1

@@ -12,11 +12,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import operation, runner
+from jobs.engine import operation, runner
+from jobs.hosts.refresh import refresh
 from jobs.models import Job
-from jobs.refresh import refresh
-from jobs.sealing import seal
 from jobs.transport import new_key_pair
+from jobs.transport.key_encryption import seal
 from storage.models import Host, Volume
 from storage.wish import GIB
 from tests import make

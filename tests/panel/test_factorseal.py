@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs.sealing import CannotUnseal, seal, unseal
+from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel import factorseal, people, secrets, tokens
 from panel.models import User
 from tests import make

@@ -10,10 +10,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs import enrolment, operation, runner
-from jobs.hosts import fingerprint
+from jobs.engine import operation, runner
+from jobs.hosts import enrolment
+from jobs.hosts.contact import fingerprint
 from jobs.models import State
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from panel.staff.audit.change_log import edits
 from storage.models import Host
 from tests import make

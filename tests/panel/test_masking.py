@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import get_resolver
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from panel.masking import TokenFilter
 from panel.power import POLICY, Demand
 

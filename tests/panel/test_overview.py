@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from jobs import holds
+from jobs.engine import holds
 from jobs.models import State
-from jobs.reservations import reserved
+from jobs.queue.reservations import reserved
 from panel.models import User
 from panel.staff.dashboard.overview import Overview, overview
 from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume

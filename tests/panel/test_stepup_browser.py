@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from jobs import nudge
+from jobs import notify_workers
 from panel import loginlinks
 from panel.models import Order
 from tests.panel.axe import violations
@@ -49,7 +49,7 @@ def test_a_link_a_choice_a_code_and_the_order_by_keyboard_without_scripts(
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.SMTP_HOST = "mail.example.org"
     settings.TIERCEL_MANDATE_REQUIRED = False
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
     acme, fast = shop(), plan()
     to = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
     link = loginlinks.make(acme.owner, reverse("my-plan", args=[acme.volume.key]))

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from panel import people
 from panel.models import ApiToken, Invitation, User
 from storage.access import StaffRole

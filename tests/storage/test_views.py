@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.hosts import fingerprint
+from jobs.hosts.contact import fingerprint
 from storage.facts import VolumeUser
 from storage.rates import GapReason, Technology
 from storage.records import apply_facts

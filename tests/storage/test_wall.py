@@ -8,7 +8,7 @@ from django.db import DataError, ProgrammingError, connection, models, transacti
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.reservations import reserved
+from jobs.queue.reservations import reserved
 from panel.models import Invitation, Message, Notice, UsageLine
 from storage import wall
 from storage.models import Customer, LatestSample, Sample, Volume

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from storage.plan import Refused
 
 

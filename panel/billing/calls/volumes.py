@@ -5,9 +5,8 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from jobs.clock import database_now
 from jobs.models import Door, Job, Kind
-from jobs.queue import Busy, submit
+from jobs.queue.submit import Busy, submit
 from panel.api.bodies import unprocessable
 from panel.api.problem import Problem
 from panel.api.shapes import Json
@@ -15,6 +14,7 @@ from panel.billing.calls.caller import ACTOR, Caller, Result
 from panel.billing.calls.found import customer_of, volume_of
 from panel.models import Order, OrderState
 from panel.orders import decide
+from storage.database_clock import database_now
 from storage.life_form import life_refusal, life_wish
 from storage.locks import hold, hold_one
 from storage.models import Customer, Volume

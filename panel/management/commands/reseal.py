@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from jobs.sealing import CannotUnseal, seal, unseal
+from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel import factorseal
 from storage.models import Host
 

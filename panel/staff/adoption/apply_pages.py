@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from jobs.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
+from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
 from panel.http.client_address import address_of
 from panel.staff.adoption.forms import unseal
 from panel.staff.adoption.pages import WORDS

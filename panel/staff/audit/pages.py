@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from jobs.audit.query import FILTERS, BadSince, csv_lines, deeds, json_lines, narrowed
 from jobs.models import AuditEntry, AuditQuerySet, Phase
-from jobs.trail import FILTERS, BadSince, csv_lines, deeds, json_lines, narrowed
 from storage.access import staff_view
 
 PAGE_ROWS = 50

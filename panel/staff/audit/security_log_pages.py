@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.trail import BadSince, moment
+from jobs.audit.query import BadSince, moment
 from panel.models import SecurityEntry, SecurityKind
 from storage.access import Right, staff_view
 

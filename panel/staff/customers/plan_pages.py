@@ -17,7 +17,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Job
-from jobs.reservations import capacities_of
+from jobs.queue.reservations import capacities_of
 from storage.access import Right, staff_view
 from storage.models import CachePlan, Host
 from storage.money import BadAmount, major_of, minor_of

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
-from jobs.asker import Asker
-from jobs.preparation import ask
+from jobs.queue.add_ssd import ask
+from jobs.requester import Asker
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
 from storage.inventories import inventory_of

@@ -1,4 +1,4 @@
-"""The form that adds a host. What may be a name or an address, `jobs.enrolment` decides."""
+"""The form that adds a host. What may be a name or an address, `jobs.hosts.enrolment` decides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from storage.models import Host
 from storage.models.host import HostState
 

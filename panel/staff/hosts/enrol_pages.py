@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from jobs.models import Job
-from jobs.reservations import reserved
+from jobs.queue.reservations import reserved
 from panel.staff.hosts.enrol_form import HostForm
 from panel.staff.hosts.enrolment_progress import arrival
 from panel.staff.hosts.storage_stack import stack_of

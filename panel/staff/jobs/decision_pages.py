@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from jobs import decisions
-from jobs.asker import Asker
+from jobs.engine import decisions
 from jobs.models import Job
+from jobs.requester import Asker
 from panel.staff.jobs.forms import ResolveForm
 from panel.staff.volumes.actions import CONFLICT, asker_of, show_refusal
 from storage.access import Right, staff_view

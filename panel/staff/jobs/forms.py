@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from django import forms
 
-from jobs.clock import database_now
-from jobs.decisions import WHY_LIMIT
+from jobs.engine.decisions import WHY_LIMIT
+from storage.database_clock import database_now
 
 LATEST = timedelta(days=366)
 REASON_LIMIT = 200
@@ -15,7 +15,8 @@ REASON_LIMIT = 200
 
 
 class AcceptForm(forms.Form):
-    """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts` decides."""
+    """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts.contact`
+    decides."""
 
     fingerprint = forms.CharField(max_length=100)
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from jobs import holds
+from jobs.engine import holds
 from panel.staff.jobs.forms import REASON_LIMIT, MaintenanceForm, StopForm, WindowForm
 from storage.access import Right, staff_view
 from storage.models import Host

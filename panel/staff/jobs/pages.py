@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.confirmation import right_to
-from jobs.decisions import WHY_LIMIT, no_way_back
-from jobs.estimate import estimate_of
+from jobs.engine.decisions import WHY_LIMIT, no_way_back
 from jobs.models import Halt, Job, Kind, State, Step, StepState
+from jobs.queue.confirm import right_to
+from jobs.queue.cost_estimate import estimate_of
 from panel.staff.jobs.changes_so_far import barred, changed
 from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from panel.staff.jobs.job_list import JobFilter, listed

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from jobs.holds import next_opening
+from jobs.engine.holds import next_opening
+from jobs.engine.transitions import LEASE
 from jobs.models import Halt, Job, State
-from jobs.moves import LEASE
 
 PATIENCE = timedelta(seconds=30)
 """A worker takes a job within a second; after this long there is hardly one."""

@@ -17,18 +17,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs import nudge
-from jobs.asker import Asker
-from jobs.clock import database_now
-from jobs.confirmation import PROVEN, confirm, right_to
-from jobs.creation import create, discard
-from jobs.hosts import accept_fingerprint
+from jobs import notify_workers
+from jobs.hosts.contact import accept_fingerprint
 from jobs.models import Job, Kind
-from jobs.queue import Busy, cancel, submit
+from jobs.queue.confirm import PROVEN, confirm, right_to
+from jobs.queue.create_volume import create, discard
+from jobs.queue.submit import Busy, cancel, submit
+from jobs.requester import Asker
 from panel.http.client_address import address_of
 from panel.http.fragments import form_again, is_in_place, to_job
 from panel.staff.jobs.forms import AcceptForm, ConfirmForm
 from storage.access import Right, may, require_proof, staff_view
+from storage.database_clock import database_now
 from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Volume
 from storage.plan import Refused
@@ -178,7 +178,7 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     """Ask for a fresh inventory; the host's page renews itself until it is there."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     asked = database_now().timestamp()
-    nudge.host(host.pk)
+    notify_workers.host(host.pk)
     return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
 
 

@@ -11,10 +11,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.bulk import KINDS, unseal
-from jobs.estimate import estimate
 from jobs.models import Job, State
-from jobs.queue import submit
+from jobs.queue.bulk import KINDS, unseal
+from jobs.queue.cost_estimate import estimate
+from jobs.queue.submit import submit
 from panel.http.client_address import address_of
 from panel.staff.volumes.actions import show_refusal
 from storage.access import Right, staff_view

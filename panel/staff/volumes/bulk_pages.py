@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from jobs.bulk import busy_in, carry_out, held_in, seal, unseal
+from jobs.queue.bulk import busy_in, carry_out, held_in, seal, unseal
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
 from storage.bulk import MOST, Action, BulkForm, drafts

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from jobs.engine.flush_rate import quicken
 from jobs.models import Job, Kind
-from jobs.pace import quicken
 from panel.http.fragments import form_again, is_in_place
 from panel.staff.volumes.actions import UNPROCESSABLE, asker_of, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from jobs.estimate import estimate
 from jobs.models import Job, State
+from jobs.queue.cost_estimate import estimate
 from panel.http.fragments import page_url
 from storage.access import staff_view
 from storage.changes import changes

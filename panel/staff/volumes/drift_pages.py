@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.clock import database_now
 from jobs.models import Job, Kind
 from panel.http.fragments import part_or_page
 from panel.staff.volumes.actions import preview_of, row_of, show_refusal
 from storage.acceptance import accept_refusal
 from storage.access import Right, staff_view
+from storage.database_clock import database_now
 from storage.difference import differences_of, drift_of_row, repair_refusal, repaired
 from storage.drift import settle
 from storage.inventories import inventory_of

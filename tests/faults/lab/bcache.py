@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from jobs import queue
 from jobs.models import State
+from jobs.queue import submit as submission
 from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.host import at_work
 from tests.faults.lab.layers import HDD, OTHER_HDD
@@ -76,7 +76,7 @@ def _cancelled(site: Site) -> Play:
             job = stage.submit()
             worker = stage.start(job)
             at_work(job, "bcache.")
-            queue.cancel(job, None)
+            submission.cancel(job, None)
             since = time.time()
             stage.rest(job)
             took = time.time() - since

@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from jobs import enrolment
-from jobs.hosts import accept_fingerprint, fingerprint
-from jobs.refresh import refresh
+from jobs.hosts import enrolment
+from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.refresh import refresh
 from storage.agent import ops
 from storage.facts import HostFacts, decode
 from storage.models import Host

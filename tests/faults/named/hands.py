@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from jobs import queue
 from jobs.models import Job, State
+from jobs.queue import submit as submission
 from storage.models import Placement
 from tests.faults.fault import Fault, NotReached, Play, Played
 from tests.faults.operations import BY_NAME
@@ -48,14 +48,14 @@ def faults() -> Iterator[Fault]:
 def _two(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["add lvmcache"]) as stage:
         jobs: list[Job] = []
-        busy: list[queue.Busy] = []
+        busy: list[submission.Busy] = []
         start = threading.Barrier(2)
 
         def ask() -> None:
             try:
                 start.wait()
                 jobs.append(stage.submit())
-            except queue.Busy as error:
+            except submission.Busy as error:
                 busy.append(error)
             finally:
                 connection.close()
@@ -122,7 +122,7 @@ def _cancelled(name: str, n: int) -> Play:
                 if worker.ended.is_set():
                     raise NotReached
             since = time.time()
-            queue.cancel(job, None)
+            submission.cancel(job, None)
             worker.go_on()
             return _judged(stage, since, job, worker)
 
@@ -138,7 +138,7 @@ def _cancelled_in_step(name: str) -> Play:
             if not pause.reached.wait(20):
                 raise NotReached
             since = time.time()
-            queue.cancel(job, None)
+            submission.cancel(job, None)
             pause.resume()
             return _judged(stage, since, job, worker)
 

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from jobs.hosts.refresh import refresh
 from jobs.models import State
-from jobs.refresh import refresh
 from storage.agent.schema import MUTATING
 from storage.models import Host, Placement, Volume
 from tests.faults import oracle

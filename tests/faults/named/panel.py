@@ -15,7 +15,7 @@ from celery import Celery
 from django.db import connection
 
 from jobs.models import Job, Kind, State
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from panel.databases import broker
 from panel.embedded.postgres import Postgres, disguise, installed
 from tests.faults.fault import Fault, NotReached, Play, Played
@@ -102,7 +102,7 @@ def _announce(app: Celery, jobs: list[Job]) -> None:
         try:
             app.send_task("jobs.tasks.run_job", args=[job.pk], expires=60, retry=False)
         except Exception as error:
-            # As the panel does it: what was accepted stays accepted (jobs.nudge).
+            # As the panel does it: what was accepted stays accepted (jobs.notify_workers).
             print(f"not announced: {error}")
             return
 

@@ -20,9 +20,9 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
+from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State, VgFence
-from jobs.queue import cancel, submit
-from jobs.refresh import refresh
+from jobs.queue.submit import cancel, submit
 from panel import embedded
 from storage.agent import owner
 from tests.fake.host import FakeHost
@@ -171,9 +171,9 @@ def _as_rival(stage: Stage) -> str:
 
 PROGRAM = """
 import sys, time
-from jobs import holds, runner
+from jobs.engine import holds, runner
 from jobs.models import Job, Kind
-from jobs.queue import submit
+from jobs.queue.submit import submit
 from storage import wall
 from storage.models import Volume
 from storage.wish import Wish

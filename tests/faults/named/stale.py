@@ -9,10 +9,10 @@ from typing import Any
 
 from django.test import Client
 
-from jobs.asker import Asker
-from jobs.confirmation import confirm
 from jobs.models import Job, Kind, State
-from jobs.queue import submit
+from jobs.queue.confirm import confirm
+from jobs.queue.submit import submit
+from jobs.requester import Asker
 from panel import tokens
 from storage.wish import Wish
 from tests import make

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from jobs.hosts import accept_fingerprint, fingerprint
+from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.refresh import refresh
 from jobs.models import State
-from jobs.refresh import refresh
 from storage.models import Host, Placement
 from storage.models.host import HostState
 from tests.fake.fixtures import enrol

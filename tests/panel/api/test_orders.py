@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Job, State
 from panel.api.problem import ORDER_STATUS
 from panel.models import Mandate, Order
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
 
 
 @pytest.fixture

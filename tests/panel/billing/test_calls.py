@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Door, Job, Kind, State
 from panel.models import (
     BillingCall,
@@ -40,7 +40,7 @@ NEW = {"external_id": "c-1", "name": "Acme", "email": "Ann@acme.example"}
 def signed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_BILLING_IN_SECRETS = [SECRET]
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
-    monkeypatch.setattr(nudge, "send", lambda *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda *args: True)
 
 
 def acme() -> Shop:

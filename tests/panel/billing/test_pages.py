@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.billing import outbox
 from panel.billing.sending import send_due
 from panel.models import Message, MessageType
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def admin(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Client:
     settings.TIERCEL_BILLING_URL = "https://billing.example.org/hook"
-    monkeypatch.setattr(nudge, "send", lambda *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda *args: True)
     client = Client()
     client.force_login(make.staff_user())
     return client

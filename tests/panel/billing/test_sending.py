@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Job, State
 from panel.billing import outbox
 from panel.billing.sending import send_due
@@ -36,7 +36,7 @@ def billing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.TIERCEL_MANDATE_REQUIRED = False
     told: list[Any] = []
-    monkeypatch.setattr(nudge, "send", lambda *args: told.append(args) or True)
+    monkeypatch.setattr(notify_workers, "send", lambda *args: told.append(args) or True)
     return told
 
 

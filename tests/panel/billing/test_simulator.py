@@ -13,7 +13,7 @@ import pytest
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.billing import ledger_page
 from panel.billing.books import Books
 from panel.billing.post import post
@@ -98,7 +98,7 @@ def test_an_order_goes_the_whole_way_through_http(
     live_server: LiveServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(nudge, "send", lambda *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda *args: True)
     settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, False
     given = simulator.settings
     settings.TIERCEL_BILLING_URL = given["TIERCEL_BILLING_URL"]

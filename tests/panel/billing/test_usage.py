@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.billing import usage
 from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLine
 from panel.orders.quote import period
@@ -27,7 +27,7 @@ JUNE = datetime(2026, 6, 1, tzinfo=UTC)
 def billing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_BILLING_URL = "http://localhost:9/hook"
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
-    monkeypatch.setattr(nudge, "send", lambda *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda *args: True)
     Endpoint.objects.create(url=settings.TIERCEL_BILLING_URL, created_at=MAY - timedelta(days=40))
 
 

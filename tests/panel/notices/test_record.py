@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.models import Mute, Notice, NoticeKind, Order, User
 from panel.notices import record
 from panel.orders import events
@@ -76,7 +76,7 @@ def test_workers_are_told_after_the_commit(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(nudge, "send", sent.append)
+    monkeypatch.setattr(notify_workers, "send", sent.append)
     there = case()
     with django_capture_on_commit_callbacks(execute=True):
         record.tell(there.order, NoticeKind.DONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from tests.panel.orders.month import something_left_to_charge as something_left_to_charge
 
 
@@ -14,5 +14,5 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The jobs that a worker was told of."""
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     told: list[int] = []
-    monkeypatch.setattr(nudge, "job", told.append)
+    monkeypatch.setattr(notify_workers, "job", told.append)
     return told

@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from jobs.clock import database_now
 from panel.orders import choices, place
 from panel.orders.quote import period
 from panel.portal import ordering
+from storage.database_clock import database_now
 
 EARLIER: Final = timedelta(minutes=50)
 """Less than the hour that the billing system has for its answer. What is left of a month by then

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Job
 from panel.models import Order, OrderState
 from panel.orders import decide, events, place, settle
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
 
 
 def test_of_many_clicks_one_is_the_order_and_of_two_orders_one_fits_the_cap(

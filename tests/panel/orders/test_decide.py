@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs import queue
-from jobs.asker import Asker
+from jobs.engine.transitions import claim
 from jobs.models import Job, State
-from jobs.moves import claim
+from jobs.queue import submit as submission
+from jobs.requester import Asker
 from panel.models import Order, OrderState
 from panel.orders import decide, events, settle
 from panel.orders.refusal import OrderRefused
@@ -134,7 +134,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
 
 
 def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list[str]) -> None:
-    queue.cancel(job_of(asked), None)
+    submission.cancel(job_of(asked), None)
     settle.sweep()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")

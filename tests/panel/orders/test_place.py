@@ -136,7 +136,7 @@ def test_space_that_went_while_the_order_was_weighed_is_refused_under_the_hosts_
     def full(*args: Any, **kwargs: Any) -> dict[str, int]:
         return {make.VG_UUID: 3 * GIB}
 
-    monkeypatch.setattr("jobs.queue.reserved", full)
+    monkeypatch.setattr("jobs.queue.submit.reserved", full)
     assert refusal(acme, fast).code == "no_capacity"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.asker import Asker
 from jobs.models import Job, Kind, State
+from jobs.requester import Asker
 from panel.models import Intent, Order, OrderState
 from panel.orders import decide, events, settle
 from panel.orders.quote import period

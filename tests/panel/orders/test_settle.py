@@ -10,7 +10,7 @@ from django.db import IntegrityError, OperationalError, connections
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs import moves, runner
+from jobs.engine import runner, transitions
 from jobs.models import Job, State
 from panel import tasks
 from panel.models import Order, OrderState
@@ -96,7 +96,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
 ) -> None:
     acme = shop()
     made = buy(acme, plan())
-    dead = moves.claim(job_of(made).pk, "dead")
+    dead = transitions.claim(job_of(made).pk, "dead")
     assert dead is not None
     step(dead, state="running", op_id=uuid.uuid4(), started_at=timezone.now())
     Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from jobs.asker import Asker
 from jobs.models import Job, State
+from jobs.requester import Asker
 from panel.models import Notice, Order, OrderState
 from panel.orders import decide
 from panel.orders.choices import choices

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from jobs import nudge
+from jobs import notify_workers
 from jobs.models import Door, Job
 from panel.orders.settle import sweep
 from storage.models import Volume
@@ -33,7 +33,7 @@ def served(
 ) -> Iterator[str]:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.TIERCEL_MANDATE_REQUIRED = False
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
     yield live_server.url
     connections.close_all()
 

@@ -11,9 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs import nudge, operation, runner
+from jobs import notify_workers
+from jobs.engine import operation, runner
+from jobs.hosts.refresh import refresh
 from jobs.models import Door, Job, Kind, State
-from jobs.refresh import refresh
 from panel.models import Order, OrderState
 from panel.orders.settle import sweep
 from storage.models import CachePlan, Volume
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.django_db
 def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.TIERCEL_MANDATE_REQUIRED = False
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
     monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
 
 

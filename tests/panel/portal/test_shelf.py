@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs import nudge
+from jobs import notify_workers
 from panel.models import Mandate, Order
 from panel.portal import ordering
 from panel.portal.shelf import trial_words
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def _shop_is_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     settings.TIERCEL_MANDATE_REQUIRED = True
-    monkeypatch.setattr(nudge, "send", lambda task, *args: True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
 
 
 def authorise(customer: Customer, **fields: object) -> None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser
 from pytest_django.live_server_helper import LiveServer
 
-from jobs import enrolment
+from jobs.hosts import enrolment
 from panel.models import SecurityEntry, SecurityKind
 from tests import make
 from tests.panel.axe import violations

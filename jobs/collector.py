@@ -1,0 +1,123 @@
+"""One round of samples from the hosts of a shard.
+
+All hosts are asked at once on the SSH loop, each with its own offset within the interval, so that
+500 of them do not answer in the same second; rows are written by the task's thread as answers come.
+A host that fails costs the others nothing: the reason is kept on its record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import threading
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from jobs import notify_workers
+from jobs.hosts import contact
+from jobs.transport import Destination, ask, event_loop
+from jobs.transport.errors import AgentFailed, BadReply, TransportError
+from jobs.transport.replies import Reply
+from storage.counters import BadSample
+from storage.database_clock import database_now
+from storage.models import Host
+from storage.samples import record
+
+log = logging.getLogger(__name__)
+
+SPREAD = 0.4
+"""Offsets reach over this part of the interval; with a deadline of half of it, a round ends
+before the next begins."""
+DEADLINE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one tick did."""
+
+    sampled: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+_busy: set[int] = set()
+_guard = threading.Lock()
+
+
+def position(host: Host) -> int:
+    """A number from the host's key that never changes: it gives its shard and its offset."""
+    return int.from_bytes(hashlib.sha256(host.key.encode()).digest()[:4])
+
+
+def collect(shard: int) -> Round:
+    """Sample every active host of a shard, but those that a former round still waits for."""
+    shards, interval = settings.TIERCEL_COLLECT_SHARDS, settings.TIERCEL_SAMPLE_SECONDS
+    ours = [
+        host
+        for host in Host.objects.active().without_inventory()
+        if position(host) % shards == shard
+    ]
+    free = [host for host in ours if _take(host)]
+    asked: dict[Future[Reply], Host] = {}
+    for host in free:
+        offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
+        asked[event_loop.start(_sample(Destination.of(host), offset, DEADLINE * interval))] = host
+    done = 0
+    for future in as_completed(asked):
+        host = asked[future]
+        try:
+            done += _store(host, future)
+        finally:
+            _release(host)
+    return Round(done, len(free) - done, len(ours) - len(free))
+
+
+async def _sample(destination: Destination, offset_seconds: float, deadline: float) -> Reply:
+    await asyncio.sleep(offset_seconds)
+    return await ask(destination, {"verb": "sample"}, deadline_seconds=deadline)
+
+
+def _store(host: Host, future: Future[Reply]) -> bool:
+    """True when the host's counters became rows; nothing that one host does may end the round."""
+    try:
+        reply = future.result()
+        if reply.error is not None:
+            raise AgentFailed(host.name, reply.error)
+        recorded = record(host, reply.data, reply.stamp, database_now())
+    except TransportError as error:
+        contact.note_failure(host, error)
+        return False
+    except BadSample as error:
+        contact.note_failure(host, BadReply(host.name, str(error)))
+        return False
+    except Exception as error:
+        log.exception("sample of host %s", host.name)
+        contact.note_failure(host, BadReply(host.name, f"{type(error).__name__} in the panel"))
+        return False
+    contact.note_contact(host)
+    if recorded.unknown_lv_uuids or _restarted(host, reply):
+        notify_workers.host(host.pk)
+    return True
+
+
+def _restarted(host: Host, reply: Reply) -> bool:
+    """The host was started anew since it last said what it is: caches, settings and volumes may
+    not be back."""
+    known = host.hello.get("boot_id")
+    return bool(known) and reply.stamp.get("boot_id") != known
+
+
+def _take(host: Host) -> bool:
+    with _guard:
+        if host.pk in _busy:
+            return False
+        _busy.add(host.pk)
+        return True
+
+
+def _release(host: Host) -> None:
+    with _guard:
+        _busy.discard(host.pk)

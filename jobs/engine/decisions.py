@@ -1,0 +1,117 @@
+"""What a person decides about a job that needs attention. Each decision hands the job back to a
+worker, whose first act is to read the host again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from jobs import notify_workers
+from jobs.engine import operation, steps
+from jobs.engine.finish import end
+from jobs.engine.rollback import may_turn_back
+from jobs.engine.transitions import move, renew
+from jobs.hosts.read_inventory import read_facts
+from jobs.models import Job, State, StepState
+from jobs.requester import Asker, ordered
+from jobs.transport.errors import TransportError
+from storage.plan import Refused
+
+WHY_LIMIT = 200
+
+
+def resume(job: Job, asker: Asker | None) -> None:
+    """Go on towards the wish, counting tries anew; raises `Refused`."""
+    _hand_back(job, asker, f"resumed by {_name(asker)}", falls_back=False, error={})
+
+
+def roll_back(job: Job, asker: Asker | None) -> None:
+    """Go back to where the job began; raises `Refused` where there is no way back."""
+    if (reason := no_way_back(job)) is not None:
+        raise reason
+    last = job.step_set.order_by("-n").values_list("n", flat=True).first()
+    error = _plain(job.error) | {"after_step": last or 0}
+    _hand_back(job, asker, f"rolled back by {_name(asker)}", falls_back=True, error=error)
+
+
+def resolve(job: Job, asker: Asker | None, why: str) -> None:
+    """A person has settled it on the host: the host is read once more, and the job is cancelled
+    with who said so and why. Raises `Refused`."""
+    resolution = {"who": _name(asker), "why": why.strip()[:WHY_LIMIT]}
+    said = f"marked as resolved by {_name(asker)}"
+    _hand_back(job, asker, said, error=_plain(job.error) | {"resolve": resolution})
+
+
+def no_way_back(job: Job) -> Refused | None:
+    """Why the job cannot be rolled back; None where it can."""
+    if may_turn_back(job):
+        return None
+    if job.turned:
+        return Refused(
+            "turned",
+            "Rollback is no longer possible.",
+            "Resume the job, or fix the problem on the host and mark the job as resolved.",
+        )
+    return Refused(
+        "no_fallback",
+        "Rollback is not possible: this job has no earlier state of the volume.",
+        "Resume the job, or fix the problem on the host and mark the job as resolved.",
+    )
+
+
+def settle(job: Job) -> None:
+    """A worker's part of `resolve`: read the host and end the job; raises `LostLease`."""
+    resolution = dict(job.error["resolve"])
+    before = {name: value for name, value in job.error.items() if name != "resolve"}
+    renew(job, explanation="Reading what is on the host")
+    try:
+        step = job.running_step
+        if step is not None:
+            operation.poll(job, step)
+            if step.state == StepState.RUNNING:
+                still = {
+                    "code": "still_running",
+                    "message": f"“{step.title}” still runs on the host.",
+                    "correction": (
+                        "Wait until the step has ended there, then mark the job as resolved."
+                    ),
+                }
+                end(job, State.NEEDS_ATTENTION, error=before | still)
+                return
+        read_facts(job.host)
+    except TransportError as error:
+        end(job, State.NEEDS_ATTENTION, error=before | error.to_json())
+        return
+    said = f"resolved by {resolution['who']}: {resolution['why']}"
+    end(job, State.CANCELLED, explanation=f"cancelled; {said}"[:500], error=before)
+
+
+@transaction.atomic
+def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
+    fresh = {
+        "attempts": 0,
+        "claims": 0,
+        "started_at": None,
+        "not_before": None,
+        "cancel_requested": False,
+        "explanation": said,
+        **ordered(asker),
+    }
+    if not move(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
+        raise Refused(
+            "not_now",
+            f"The job does not need a decision; its state is {job.get_state_display()}.",
+            "Reload the job's page.",
+        )
+    steps.add_lines(job, [f"{said[:1].upper()}{said[1:]}."])
+    notify_workers.job(job.pk)
+
+
+def _plain(error: dict[str, Any]) -> dict[str, Any]:
+    """Without what was left then: it is read again."""
+    return {name: value for name, value in error.items() if name not in ("residue", "after_step")}
+
+
+def _name(asker: Asker | None) -> str:
+    return asker.name if asker is not None else "somebody"

@@ -1,0 +1,101 @@
+"""Previews: dry-run jobs, filled by any worker. Nothing on the host changes and nothing is locked.
+
+The steps and their exact commands are the agent's own answer, so what a person confirms is what
+would run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from jobs.engine.finish import end, fail, refuse
+from jobs.engine.remaining_steps import left
+from jobs.engine.transitions import renew
+from jobs.hosts import contact
+from jobs.hosts.read_inventory import read_facts
+from jobs.models import Job, State, Step
+from jobs.transport.errors import BadReply, TransportError
+from jobs.transport.operation_reply import decode_commands
+from jobs.transport.replies import BadLine, decode_error, text
+from storage.plan import Refused
+from storage.plan import Step as Planned
+from storage.plan.fingerprint import disks_of, fingerprint
+
+NOTHING = "No changes needed."
+
+
+def fill(job: Job) -> None:
+    """Fill a claimed dry-run job with its steps and end it; raises `LostLease`."""
+    try:
+        facts = read_facts(job.host)
+        planned = left(job, facts)
+        if not planned:
+            nothing = fingerprint(planned)
+            end(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
+            return
+        renew(job)
+        answers = _ask(job, planned)
+    except TransportError as error:
+        fail(job, error.to_json())
+        return
+    except Refused as refused:
+        refuse(job, refused)
+        return
+    _store(job, planned, answers)
+
+
+def _ask(job: Job, planned: tuple[Planned, ...]) -> list[dict[str, Any]]:
+    requests = [{"verb": p.verb, "args": p.args, "expect": p.expect} for p in planned]
+    reply = contact.dry_run(job.host, requests)
+    if reply.error is not None:
+        raise Refused(reply.error.code, reply.error.message, reply.error.correction)
+    answers = reply.data.get("steps")
+    try:
+        if not isinstance(answers, list) or len(answers) != len(planned):
+            raise BadLine("a preview has another number of steps than asked for")
+        return [_checked(answer) for answer in answers]
+    except BadLine as error:
+        raise BadReply(job.host.name, str(error)) from None
+
+
+def _checked(answer: object) -> dict[str, Any]:
+    if not isinstance(answer, dict) or not isinstance(answer.get("deferred"), list):
+        raise BadLine("a step of the preview is not an object with deferred checks")
+    error = answer.get("error")
+    return {
+        "commands": decode_commands(answer.get("commands")),
+        "deferred": [
+            {"code": text(check, "code"), "message": text(check, "message")}
+            for check in answer["deferred"]
+            if isinstance(check, dict)
+        ],
+        "error": {} if error is None else decode_error(error).to_json(),
+    }
+
+
+@transaction.atomic
+def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]) -> None:
+    renew(job)
+    job.step_set.all().delete()
+    Step.objects.bulk_create(
+        Step(
+            job=job,
+            n=n,
+            verb=step.verb,
+            args=step.args,
+            expect=step.expect,
+            title=step.title[:300],
+            turns=step.turns,
+            **answer,
+        )
+        for n, (step, answer) in enumerate(zip(planned, answers, strict=True), 1)
+    )
+    errors = [answer["error"] for answer in answers if answer["error"]]
+    if errors:
+        fail(job, errors[0])
+    else:
+        renew(job, fingerprint=fingerprint(planned), disks=disks_of(planned))
+        count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
+        end(job, State.SUCCEEDED, explanation=f"Ready: {count}.")

@@ -1,0 +1,93 @@
+"""How a worker releases a job: paused, failed, finished, or needing attention."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from jobs.engine.transitions import LostLease, move
+from jobs.models import Job, State, Step, StepState
+from jobs.transport.errors import BadReply, NoAnswer, TransportError, Unreachable
+from jobs.transport.operation_reply import has_begun
+from storage.plan import Refused
+
+TRIES = 3
+REST_SECONDS = 2
+LONGEST_BACKOFF_SECONDS = 300
+PATIENCE_TRIES = 24
+"""With the longest back-off about an hour and a half."""
+
+PASSING = (Unreachable, NoAnswer, BadReply)
+"""Troubles that may go by themselves; the others need a person."""
+
+
+def touched(job: Job) -> bool:
+    """Whether the job may have changed anything on the host: a step ended well, runs, or failed
+    after the host had begun a command of it."""
+    return _any_begun(job.step_set.all())
+
+
+def returns_no_more(job: Job) -> bool:
+    """Whether such a step of the job is one without a way back."""
+    return _any_begun(job.step_set.filter(turns=True))
+
+
+def _any_begun(steps: QuerySet[Step]) -> bool:
+    sent = steps.exclude(state=StepState.PLANNED).values_list("state", "commands")
+    return any(state != StepState.FAILED or has_begun(commands) for state, commands in sent)
+
+
+def end(job: Job, to: State, **fields: Any) -> None:
+    """Leave `running`; raises `LostLease` where that is not ours to do."""
+    if not move(job, State.RUNNING, to, **fields):
+        raise LostLease(f"job {job.key}")
+
+
+def fail(job: Job, error: dict[str, Any]) -> None:
+    end(job, State.FAILED, error=error)
+
+
+def refuse(job: Job, refused: Refused) -> None:
+    """Fail with the reason why there is no safe plan."""
+    fail(
+        job,
+        {"code": refused.code, "message": refused.message, "correction": refused.correction},
+    )
+
+
+def wait(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
+    """Go on in `seconds`, without a worker until then."""
+    fields = {"not_before": Now() + timedelta(seconds=seconds), "claims": 0} | fields
+    end(job, State.WAITING, explanation=explanation[:500], **fields)
+
+
+def lasting_error(job: Job) -> dict[str, Any]:
+    """What of the job's error outlives its next step: why it rolls back, who resolved it."""
+    return job.error if job.falls_back or "resolve" in job.error else {}
+
+
+def wait_for_contact(job: Job, error: TransportError) -> None:
+    """The host did not answer. Before anything was sent: a few tries, then the job fails and
+    nothing has changed. Once work has begun, the volume stays locked and the host is asked until
+    it answers, or, after long, until a person decides."""
+    attempts = job.attempts + 1
+    kept = lasting_error(job)
+    if not touched(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
+        fail(job, error.to_json())
+    elif attempts >= PATIENCE_TRIES:
+        unknown = (
+            "Work had begun, and how far it came is unknown. Bring the host back and look at it "
+            "before you cancel this job, which frees the volume."
+        )
+        end(
+            job,
+            State.NEEDS_ATTENTION,
+            attempts=attempts,
+            error=kept | error.to_json() | {"correction": f"{error.correction} {unknown}"},
+        )
+    else:
+        seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
+        wait(job, seconds, error.message, attempts=attempts, error=kept or error.to_json())

@@ -1,0 +1,128 @@
+"""The pace of a step that takes long: a person raises it while it runs.
+
+The pace is part of the job's wish. A flush that runs at another one is stopped, and the next plan
+takes it up at the new pace from what is dirty then; the kernel goes on writing meanwhile. What
+zeroes or moves keeps what the other volumes on its disks feel within a budget: it is told the new
+one, and goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from django.db import transaction
+
+from jobs.engine import steps
+from jobs.hosts import contact
+from jobs.models import Job, State, Step, StepState
+from jobs.requester import Asker, ordered
+from storage.agent.schema import RISES
+from storage.plan import Refused
+from storage.rows import rows_of
+from storage.wish import MIGRATION_THRESHOLD_SECTORS, Wish
+
+FLUSH = "cache.flush"
+"""The only one with a brake: bcache flushes without any."""
+FACTOR = 4
+MOST_SECTORS = 2**21
+"""1 GiB on the move at once: more only makes the guest wait longer."""
+
+
+def paced(job: Job) -> Step | None:
+    """The step whose pace can be raised; None where no such step runs."""
+    if job.dry_run or job.is_over or job.falls_back or job.cancel_requested:
+        return None
+    step = job.step_set.filter(state=StepState.RUNNING).first()
+    return step if step is not None and has_pace(step) else None
+
+
+def has_pace(step: Step) -> bool:
+    """A flush with a brake, or what leaves others room on its disks."""
+    return step.verb == FLUSH or allowed_percent(step) is not None
+
+
+def allowed_percent(step: Step) -> int | None:
+    """By how many percent the p95 of the others may rise; None for a step without such a budget,
+    and before its host has said so."""
+    others = step.progress.get("others")
+    return None if others is None else int(others["allowed_percent"])
+
+
+def next_rise(step: Step) -> int | None:
+    """The next larger budget in percent; None at the top."""
+    now = allowed_percent(step) or 0
+    return next((each for each in RISES if each > now), None)
+
+
+def next_sectors(job: Job, step: Step) -> int | None:
+    """The next higher pace of a flush, as a migration threshold in sectors; None at the top."""
+    now = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
+    if now is None:
+        lv = rows_of([job.its_volume])[0].lv
+        cache = lv.cache if lv is not None else None
+        now = cache.migration_threshold_sectors if cache is not None else 0
+    faster = max(now, MIGRATION_THRESHOLD_SECTORS) * FACTOR
+    return faster if faster <= MOST_SECTORS else None
+
+
+@transaction.atomic
+def quicken(job: Job, asker: Asker) -> None:
+    """Raise the speed of the step that runs, on the word of `asker`; raises `Refused` where none
+    has one (`no_flush`), or it is at its top (`top_pace`)."""
+    held = Job.objects.select_for_update().get(pk=job.pk)
+    step = paced(held)
+    if step is None or held.state not in (State.RUNNING, State.WAITING):
+        raise Refused(
+            "no_flush",
+            "No running step of this job can be made faster.",
+            "Only a running lvmcache flush, zeroing or move that is not being cancelled can be "
+            "made faster.",
+        )
+    wish = Wish.from_json(held.wish)
+    if step.verb == FLUSH:
+        sectors = next_sectors(held, step)
+        faster = None if sectors is None else dataclasses.replace(wish, pace_sectors=sectors)
+    else:
+        percent = next_rise(step)
+        faster = None if percent is None else dataclasses.replace(wish, rise_percent=percent)
+    if faster is None:
+        raise Refused(
+            "top_pace",
+            "The step already runs at the highest speed.",
+            "Wait until the step has ended. If dirty data does not decrease, reduce the load in "
+            "the guest.",
+        )
+    Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **ordered(asker))
+    steps.add_lines(held, [f"Speed raised by {asker.name}."])
+
+
+def keep_pace(job: Job, step: Step) -> None:
+    """Let a step that runs go at the pace that is wished now; raises `TransportError`."""
+    if step.error or job.falls_back or not has_pace(step):
+        return
+    job.wish = Job.objects.values_list("wish", flat=True).get(pk=job.pk)
+    if step.verb == FLUSH:
+        _stop_if_outpaced(job, step)
+    else:
+        _tell_rise(job, step)
+
+
+def _stop_if_outpaced(job: Job, step: Step) -> None:
+    """Ask the host once to stop a flush that runs at another pace."""
+    wanted = Wish.from_json(job.wish).pace_sectors
+    if wanted is None or wanted == step.args.get("migration_threshold"):
+        return
+    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
+    asked = {
+        "code": "stopping",
+        "message": ("The step continues at the new speed."),
+        "correction": "",
+    }
+    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
+
+
+def _tell_rise(job: Job, step: Step) -> None:
+    """Again and again, until the host says that it keeps the new budget."""
+    wanted = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
+    if wanted is not None and wanted > (allowed_percent(step) or 0):
+        contact.ask(job.host, "op.pace", {"op": str(step.op_id), "rise_percent": wanted})

@@ -1,0 +1,235 @@
+"""One operation on the host: sent once, then asked for by its id until it is over."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobs import failpoints
+from jobs.engine import steps, vg_lock
+from jobs.engine.finish import (
+    PASSING,
+    REST_SECONDS,
+    TRIES,
+    lasting_error,
+    touched,
+    wait,
+    wait_for_contact,
+)
+from jobs.engine.flush_rate import keep_pace
+from jobs.engine.rollback import give_up, need_attention
+from jobs.engine.transitions import keep
+from jobs.hosts import contact, panel_identity
+from jobs.models import Job, Step, StepState
+from jobs.transport.errors import BadReply, TransportError
+from jobs.transport.operation_reply import decode_outcome, has_changed
+from jobs.transport.replies import BadLine
+from storage.database_clock import database_now
+
+POLL_SECONDS = (0.2, 1.0)
+
+WORTH_A_NEW_PLAN = frozenset(
+    {
+        "aborted",
+        "already_exists",
+        "cmd_failed",
+        "dirty",
+        "internal",
+        "interrupted",
+        "not_found",
+        "not_started",
+        "op_conflict",
+        "stale",
+        "timeout",
+    }
+)
+"""Agent errors after which fresh facts may give another plan, or the same one may succeed."""
+
+GUEST_BUSY = "guest_busy"
+PASSES_BY = {
+    "busy": timedelta(hours=1),
+    GUEST_BUSY: timedelta(hours=12),
+    "occupied": timedelta(hours=12),
+    "stuck": timedelta(hours=1),
+    "stale_fence": timedelta(minutes=1),
+}
+"""Nothing was run: something else has the volume group, a disk does not answer, another step had a
+later turn, somebody at a terminal or a snapshot is at work on the volume, or its guest is being
+backed up or moved. So long a step waits for that to pass, from when the host first said so."""
+
+REST_BETWEEN = {"occupied": 60, GUEST_BUSY: 60}
+"""Seconds between two looks at what takes hours; `REST_SECONDS` for the rest."""
+
+
+def send(job: Job, step: Step) -> bool:
+    """Send an intended step; False where the job moved on. A lost connection says nothing: the
+    host may have the request, and is asked for the operation next."""
+    try:
+        failpoints.reach("send.before")
+        reply = contact.ask(
+            job.host,
+            step.verb,
+            step.args,
+            step.expect,
+            request_id=str(step.op_id),
+            fence=step.fence,
+            panel=panel_identity.named_to(job.host),
+        )
+        failpoints.reach("send.after")
+    except TransportError as error:
+        steps.note(job, f"{error.message}. Asking for operation {step.op_id}.")
+        return True
+    if reply.error is None:
+        return True
+    if reply.error.code in PASSES_BY:
+        return _stand_back(job, step, reply.error.to_json())
+    steps.fail(job, step, reply.error.to_json())
+    return may_go_on(job, step)
+
+
+def watch(job: Job, step: Step, hold_seconds: float) -> bool:
+    """Follow a sent step for up to `hold_seconds`; True once it is over and the job goes on,
+    False where the job was let go."""
+    deadline = time.monotonic() + hold_seconds
+    pause, failures = POLL_SECONDS[0], 0
+    while True:
+        keep(job)
+        try:
+            poll(job, step)
+            if step.state == StepState.RUNNING:
+                _stop_if_cancelled(job, step)
+                keep_pace(job, step)
+        except TransportError as error:
+            failures += 1
+            if failures >= TRIES or not isinstance(error, PASSING):
+                wait_for_contact(job, error)
+                return False
+            time.sleep(2**failures * POLL_SECONDS[0])
+            continue
+        if step.state != StepState.RUNNING:
+            return step.state == StepState.DONE or may_go_on(job, step)
+        if time.monotonic() >= deadline:
+            wait(job, REST_SECONDS, step.title)
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, POLL_SECONDS[1])
+
+
+def may_go_on(job: Job, step: Step) -> bool:
+    """After a failed step: plan anew, wait, or end the job with the agent's own words."""
+    code = step.error.get("code")
+    if code in PASSES_BY:
+        # One that is half done must stay on record; it counts as a try.
+        # A guest that was told already may be told again.
+        if code == GUEST_BUSY or not has_changed(step.commands):
+            return _stand_back(job, step, step.error)
+        wait(job, _rest(step.error), str(step.error["message"]))
+        return False
+    return code in WORTH_A_NEW_PLAN or give_up(job, step.error)
+
+
+def poll(job: Job, step: Step) -> None:
+    """Ask once what became of an operation; raises `TransportError` where that stays unknown."""
+    args = {"op": str(step.op_id), "after": step.output_seen}
+    failpoints.reach("poll.before")
+    reply = contact.ask(job.host, "op.get", args)
+    failpoints.reach("poll.after")
+    if reply.error is not None:
+        if reply.error.code != "not_found":
+            raise BadReply(job.host.name, f"{reply.error.code}: {reply.error.message}")
+        steps.fail(
+            job,
+            step,
+            {
+                "code": "not_started",
+                "message": f"The request for “{step.title}” did not reach the host.",
+                "correction": "Check the network between panel and host.",
+            },
+        )
+        return
+    try:
+        outcome = decode_outcome(reply.data)
+    except BadLine as error:
+        raise BadReply(job.host.name, str(error)) from None
+    steps.follow(job, step, outcome)
+    if outcome.state in ("failed", "interrupted"):
+        interrupted = {
+            "code": "interrupted",
+            "message": f"“{step.title}” was interrupted on the host.",
+            "correction": "Request the change again. The new job starts from the current state.",
+        }
+        steps.fail(job, step, outcome.error.to_json() if outcome.error else interrupted)
+
+
+def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
+    """Nothing was run: wait for what is in the way to pass, without counting tries. A turn that
+    this database never gave is another panel's: nothing is tried against that."""
+    if error["code"] == "stale_fence" and _is_outnumbered(job, step):
+        why = vg_lock.outnumbered(str(step.args.get("vg", "")))
+        outnumbered = {"code": why.code, "message": why.message, "correction": why.correction}
+        steps.fail(job, step, outnumbered)
+        return give_up(job, outnumbered)
+    since = steps.put_back(job, step, error)
+    # What was before a person resumed the job does not count.
+    begun = max(since, job.started_at or since)
+    code = str(error["code"])
+    if database_now() - begun > PASSES_BY[code]:
+        if code == GUEST_BUSY and touched(job):
+            # The volume has grown, and there is no way back from that.
+            need_attention(job, error)
+            return False
+        return give_up(job, error)
+    wait(job, _rest(error), str(error["message"]))
+    return False
+
+
+def _rest(error: dict[str, Any]) -> int:
+    return REST_BETWEEN.get(str(error["code"]), REST_SECONDS)
+
+
+def stand_by(job: Job, error: dict[str, Any]) -> bool:
+    """There is no plan while somebody is at work on the volume: wait for that to end, as long as a
+    step would. False where the job was let go, True where it goes on, backwards."""
+    patience = PASSES_BY[str(error["code"])]
+    now = database_now()
+    since = _since(job, str(error["code"])) or now
+    if now - since > patience or (not job.falls_back and steps.is_cancelled(job)):
+        return give_up(job, error)
+    kept = lasting_error(job) or error
+    waiting = {"waits_for": error["code"], "waits_since": since.isoformat()}
+    wait(job, _rest(error), str(error["message"]), error=kept | waiting)
+    return False
+
+
+def _since(job: Job, code: str) -> datetime | None:
+    """Since when the job has waited without a plan for what `code` names; what was before a person
+    resumed it does not count."""
+    if job.error.get("waits_for") != code:
+        return None
+    since = datetime.fromisoformat(str(job.error["waits_since"]))
+    return max(since, job.started_at) if job.started_at is not None else since
+
+
+def _is_outnumbered(job: Job, step: Step) -> bool:
+    try:
+        hello = contact.ask(job.host, "hello")
+    except TransportError:
+        # The next refusal asks again; what broke stands on the host's record.
+        return False
+    seen = panel_identity.fences_of(hello.data).get(step.vg_uuid, 0)
+    return panel_identity.note_ahead(step.vg_uuid, seen)
+
+
+def _stop_if_cancelled(job: Job, step: Step) -> None:
+    """A cancelled job asks the host once to stop what takes long and may be stopped; the host
+    knows which verbs those are, and its refusal is shown with the step."""
+    if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
+        return
+    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
+    asked = {
+        "code": "stopping",
+        "message": "The host was asked to stop this step.",
+        "correction": "",
+    }
+    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)

@@ -1,0 +1,21 @@
+"""What a job has left to do, by facts that were just read."""
+
+from __future__ import annotations
+
+from jobs.engine.rollback import aim
+from jobs.hosts.read_inventory import placement_of, target_of
+from jobs.models import Job
+from storage.facts import HostFacts
+from storage.plan import Step, plan
+from storage.plan.preparation import prepare
+from storage.preparation import Preparation
+
+
+def left(job: Job, facts: HostFacts) -> tuple[Step, ...]:
+    """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
+    `()` when it is done. Raises `Refused`."""
+    if job.volume_id is None:
+        return prepare(facts, Preparation.from_json(job.wish))
+    # The way back was in no preview.
+    preferred = {} if job.falls_back else job.disks
+    return plan(facts, target_of(placement_of(job)), aim(job), preferred)

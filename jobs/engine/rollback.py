@@ -1,0 +1,172 @@
+"""The way back. A job that cannot reach its wish plans towards its `fallback`, the wish that
+restores where it began, as long as the point of no return is not passed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Max
+
+from jobs.engine import steps
+from jobs.engine.finish import end, fail, touched
+from jobs.engine.leftovers import residue_of, residue_of_preparation
+from jobs.engine.transitions import renew
+from jobs.hosts.read_inventory import placement_of, read_facts, target_of
+from jobs.models import Job, State, StepState
+from jobs.requester import cancelled, later
+from jobs.transport.errors import TransportError
+from storage.facts import HostFacts
+from storage.inventories import inventory_of
+from storage.models import Host
+from storage.plan.fingerprint import FLUSHES
+from storage.preparation import Preparation
+from storage.wish import Wish
+
+NO_PROGRESS = "no_progress"
+DATA_LOST = "data_lost"
+ROLLED_BACK = "Rolled back: the volume is as it was before."
+ROLLED_BACK_IN_PART = "Rolled back as far as possible."
+
+
+def aim(job: Job) -> Wish:
+    """What the job works towards now. A flush that has ended counts for good: under load there is
+    new dirty data a moment later."""
+    wish = Wish.from_json(job.fallback if job.falls_back else job.wish)
+    if wish.flushed and job.step_set.filter(verb__in=FLUSHES, state=StepState.DONE).exists():
+        return wish.lasting
+    return wish
+
+
+def may_turn_back(job: Job) -> bool:
+    """Whether there is something to go back to, and a way."""
+    return job.fallback is not None and not job.turned
+
+
+def give_up(job: Job, error: dict[str, Any]) -> bool:
+    """The wish cannot be reached, and `error` says why. True where the job goes on, backwards;
+    False where it ended: failed while nothing is half done, else before a person."""
+    if not touched(job):
+        fail(job, error)
+        return False
+    # Ended well and not there: somebody or something undoes it, and would undo the way back too.
+    # And nothing that a cache lost comes back with its way back.
+    if job.falls_back or job.turned or error.get("code") in (NO_PROGRESS, DATA_LOST):
+        need_attention(job, error)
+        return False
+    if not may_turn_back(job):
+        _end_where_it_is(job, error)
+        return False
+    turn_back(job, error)
+    return True
+
+
+def _end_where_it_is(job: Job, error: dict[str, Any]) -> None:
+    """There is nothing to go back to: whether something is half done, the host tells."""
+    left = _residue(job)
+    if not left:
+        fail(job, error)
+        return
+    way_out = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
+    correction = f"{error.get('correction', '')} {way_out}".strip()
+    end(job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": left})
+
+
+def end_cancelled(job: Job, before: str) -> None:
+    """A person asked for the end before the step `before`, which was planned on facts read just
+    now, and nothing is undone: what is left there goes with the job."""
+    facts = inventory_of(Host.objects.get(pk=job.host_id)) if touched(job) else None
+    said = cancelled(later(job))
+    left = _of(job, facts) if facts is not None else []
+    if not left:
+        end(job, State.CANCELLED, explanation=f"{said} before: {before}"[:500])
+        return
+    error = {
+        "code": "left_over",
+        "message": (
+            "The job was cancelled before it was finished, and it had no earlier state to restore."
+        ),
+        "correction": f"The host still has parts of the change: {_by_hand(job)}.",
+        "residue": left,
+    }
+    what = f"{said}; left on the host: {' '.join(left)}"
+    end(job, State.CANCELLED, explanation=what[:500], error=error)
+
+
+def _by_hand(job: Job) -> str:
+    """What a person does about what is left of a job that nobody goes on with."""
+    if job.volume_id is None:
+        return f"run pvremove /dev/{job.label} on the host"
+    if _makes(job):
+        return "finish the volume on its page, or retire it there, then destroy it"
+    return "clean up on the host what is left"
+
+
+def _makes(job: Job) -> bool:
+    """Whether it began to make the volume itself."""
+    return job.step_set.filter(verb="volume.create").exclude(state=StepState.PLANNED).exists()
+
+
+def turn_back(job: Job, error: dict[str, Any]) -> None:
+    """From here on the job works towards its fallback. `error` is why, {} for a cancellation."""
+    last = job.step_set.aggregate(n=Max("n"))["n"] or 0
+    why = str(error.get("message", "cancelled"))
+    renew(
+        job,
+        falls_back=True,
+        attempts=0,
+        error=error | {"after_step": last},
+        explanation=f"Rolling back: {why}"[:500],
+    )
+    steps.note(job, f"Rolling back: {why}")
+
+
+def end_turned_back(job: Job, facts: HostFacts) -> None:
+    """There is nothing left to undo: the job ends with what made it turn back, what it undid, and
+    what differs for all that (a volume that grew does not shrink)."""
+    error = {name: value for name, value in job.error.items() if name != "after_step"}
+    after = job.error.get("after_step", 0)
+    undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
+    titles = list(undone.values_list("title", flat=True))
+    target, wish = target_of(placement_of(job)), aim(job)
+    left = residue_of(facts, target, wish, wish)
+    if not error:
+        what = "finished steps were undone" if titles else "nothing had to be undone"
+        if left:
+            what = f"some changes could not be undone: {' '.join(left)}"
+        said = f"{cancelled(later(job))}; {what}"
+        end(job, State.CANCELLED, explanation=said[:500], error={})
+        return
+    error["undone"] = titles
+    if left:
+        error["residue"] = left
+    end(job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK)
+
+
+def need_attention(job: Job, error: dict[str, Any]) -> None:
+    """Nobody but a person can go on: the volume stays locked, and what is left is listed."""
+    first = job.error.get("message") if job.falls_back else None
+    if first:
+        error = error | {"message": f"{first} Rolling back failed too: {error['message']}"}
+    end(job, State.NEEDS_ATTENTION, error=error | {"residue": _residue(job)})
+
+
+def _residue(job: Job) -> list[str]:
+    """Read again, so that a person decides on what is; the last inventory where that fails."""
+    renew(job)
+    try:
+        facts = read_facts(job.host)
+    except TransportError as error:
+        stored = inventory_of(Host.objects.get(pk=job.host_id))
+        if stored is None:
+            return []
+        said = f"The host does not answer ({error.message}); this is its last known state."
+        return [said, *_of(job, stored)]
+    return _of(job, facts)
+
+
+def _of(job: Job, facts: HostFacts) -> list[str]:
+    if job.volume_id is None:
+        return residue_of_preparation(facts, Preparation.from_json(job.wish))
+    fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
+    target = target_of(placement_of(job))
+    return residue_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))

@@ -1,0 +1,249 @@
+"""Runs jobs, level-triggered: read facts, plan, run the first step, read facts again.
+
+A job is done when the plan against facts just read is empty. An exit code is not success, and a
+lost connection is not failure: the operation has an id, and the host is asked for it until it
+answers. A retry is a new plan, so finished steps vanish from it. A job that cannot go on goes back
+(`jobs.engine.rollback`), or waits for a person.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
+
+from jobs.audit import record as audit_record
+from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
+from jobs.engine.finish import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
+from jobs.engine.holds import Held, demand_free
+from jobs.engine.operation import PASSES_BY, send, stand_by, watch
+from jobs.engine.remaining_steps import left
+from jobs.engine.transitions import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
+from jobs.engine.vg_lock import Taken
+from jobs.failpoints import durable
+from jobs.hosts import retirement_clock
+from jobs.hosts.read_inventory import placement_of, read_facts
+from jobs.models import Door, Job, State, Step, StepState
+from jobs.requester import cancelled, later
+from jobs.transport.errors import TransportError
+from jobs.worker_identity import worker_name
+from storage import life
+from storage.database_clock import database_now
+from storage.facts import HostFacts
+from storage.locks import hold
+from storage.models import Placement, Volume
+from storage.plan import Refused
+from storage.plan import Step as Planned
+from storage.plan.fingerprint import fingerprint
+from storage.wish import Wish
+
+log = logging.getLogger(__name__)
+
+HOLD_SECONDS = 15.0
+"""So long a worker stays with an operation it sent; after that the job waits without one."""
+
+HAND_BACK_TRIES = 5
+HAND_BACK_SECONDS = 1.0
+
+POISON = {
+    "code": "poison",
+    "message": f"{CLAIMS_LIMIT} workers took this job and died with it.",
+    "correction": "Check the workers' logs and memory before you resume the job.",
+}
+STALE = {
+    "code": "stale",
+    "message": "The planned change is different from the preview you confirmed.",
+    "correction": "Create a new preview. Nothing was changed.",
+}
+
+
+def run(job_id: int) -> None:
+    """Take a job and bring it as far as it goes now; return at once where there is nothing to do.
+
+    Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
+    must not come back for ever. Without its database the panel only hands the job back.
+    """
+    job = claim(job_id, worker_name())
+    if job is None:
+        return
+    try:
+        if job.claims > CLAIMS_LIMIT:
+            end(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)
+        elif job.dry_run:
+            dry_run.fill(job)
+        else:
+            advance(job)
+    except LostLease:
+        log.warning("job %s was taken over by another worker", job.key)
+    except (OperationalError, InterfaceError):
+        log.exception("job %s: the database went away", job.key)
+        _hand_back(job)
+    except Exception:
+        log.exception("job %s", job.key)
+        # While an operation may run on the host, or the work is half done, the volume stays locked.
+        is_held = touched(job)
+        next_act = (
+            "resume the job" if is_held else ("request the change again: the new job starts from")
+        )
+        internal = {
+            "code": "internal",
+            "message": "The panel itself failed while it ran this job.",
+            "correction": f"See the worker's log, then {next_act}.",
+        }
+        to = State.NEEDS_ATTENTION if is_held else State.FAILED
+        move(job, State.RUNNING, to, error=internal)
+
+
+def advance(job: Job) -> None:
+    """One claim's worth of work; raises `LostLease`."""
+    if "resolve" in job.error:
+        decisions.settle(job)
+        return
+    step = job.running_step
+    if step is not None and not watch(job, step, hold_seconds=0):
+        return
+    while (step := _next_step(job)) is not None:
+        if not send(job, step):
+            return
+        if step.state == StepState.RUNNING and not watch(job, step, HOLD_SECONDS):
+            return
+
+
+def _next_step(job: Job) -> Step | None:
+    """The first step of a plan on fresh facts, intended; None where the job was let go."""
+    try:
+        while (planned := _first_planned(job)) is not None:
+            if (step := steps.intend(job, planned)) is not None:
+                return step
+            if not _cancelled(job, planned):
+                return None
+    except Held as held:
+        if steps.is_cancelled(job) and not touched(job):
+            said = f"{cancelled(later(job))} before its first step"
+            end(job, State.CANCELLED, explanation=said[:500])
+            return None
+        seconds = (held.again_at - database_now()).total_seconds()
+        wait(job, max(REST_SECONDS, int(seconds)), held.sentence)
+    except Taken as taken:
+        wait(job, REST_SECONDS, taken.sentence)
+        # Given back before this job was seen to wait for it.
+        vg_lock.pass_on(taken.vg_uuid)
+    return None
+
+
+def _first_planned(job: Job) -> Planned | None:
+    """What comes next, on facts read now; None where the job was let go."""
+    while True:
+        if not touched(job):
+            demand_free(job.host_id)
+        keep(job, READING)
+        try:
+            facts = read_facts(job.host)
+            planned = left(job, facts)
+            if planned:
+                vg_lock.demand_known(planned[0])
+                retirement_clock.demand(job, planned[0])
+        except TransportError as error:
+            wait_for_contact(job, error)
+            return None
+        except Refused as refused:
+            if refused.code == "inconsistent" and job.attempts + 1 < TRIES:
+                wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
+                return None
+            error_now = _said(refused)
+            if refused.code in PASSES_BY:
+                if not stand_by(job, error_now):
+                    return None
+                continue
+        else:
+            if not planned:
+                with audit_record.signed(job):
+                    _arrive(job, facts)
+                return None
+            if _is_stale(job, planned):
+                fail(job, STALE)
+                return None
+            spent = steps.exhausted(job, planned[0])
+            if spent is None:
+                return planned[0]
+            error_now = spent
+        if not rollback.give_up(job, error_now):
+            return None
+
+
+def _said(refused: Refused) -> dict[str, str]:
+    return {
+        "code": refused.code,
+        "message": refused.message,
+        "correction": refused.correction,
+    }
+
+
+def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
+    """Whether a person confirmed other steps than those that would begin now. A step that was put
+    back, or did not reach the host, has begun nothing."""
+    if not job.fingerprint or touched(job):
+        return False
+    return fingerprint(planned) != job.fingerprint
+
+
+def _cancelled(job: Job, planned: Planned) -> bool:
+    """A person asked for the end before `planned`: True where the way back comes first. A volume
+    that has grown stays as it is, and says that its guest does not know: nothing leads back."""
+    if planned.verb != "guest.resize" and touched(job) and rollback.may_turn_back(job):
+        rollback.turn_back(job, {})
+        return True
+    rollback.end_cancelled(job, planned.title)
+    return False
+
+
+@durable("arrive")
+def _arrive(job: Job, facts: HostFacts) -> None:
+    """Nothing is left to do. The records follow in the same transaction as the move."""
+    if job.volume_id is not None:
+        _record(facts, placement_of(job), rollback.aim(job))
+    if job.falls_back:
+        rollback.end_turned_back(job, facts)
+        return
+    if job.door == Door.PORTAL or job.price_minor is not None:
+        hold(job.its_volume)
+        Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
+    changed = job.step_set.filter(state=StepState.DONE).exists()
+    explanation = "" if changed else "Nothing to do: the volume was already in this state."
+    end(job, State.SUCCEEDED, explanation=explanation, error={})
+
+
+def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
+    """The volume's records say what the host says now; where they do, nobody's rows are locked."""
+    volume = placement.volume
+    if wish.life != "live":
+        hold(volume)
+        life.follow(placement, wish, database_now())
+        return
+    named = facts.lv_named(placement.vg_uuid, placement.lv_name)
+    lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
+    if lv is None:
+        raise RuntimeError(f"the plan for {placement} is empty without its volume")
+    told = (wish.lasting.to_json(), lv.guest_size_bytes, True)
+    is_told = (volume.wish, volume.size_bytes, volume.managed) == told
+    if is_told and placement.lv_uuid == lv.uuid:
+        return
+    hold(volume)
+    Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
+    Volume.objects.filter(pk=volume.pk).update(wish=told[0], size_bytes=told[1], managed=told[2])
+
+
+def _hand_back(job: Job) -> None:
+    """Let another worker have the job soon; where the database stays away, the lease lapses."""
+    for _ in range(HAND_BACK_TRIES):
+        time.sleep(HAND_BACK_SECONDS)
+        connection.close()
+        try:
+            not_before = Now() + timedelta(seconds=REST_SECONDS)
+            move(job, State.RUNNING, State.WAITING, not_before=not_before)
+        except (OperationalError, InterfaceError):
+            continue
+        return

@@ -1,0 +1,191 @@
+"""Step and output rows of a running job. Record functions: each is one transaction that first
+renews the lease, so that a runner that lost its job writes nothing more."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from jobs.audit import record as audit_record
+from jobs.engine import holds, vg_lock
+from jobs.engine.finish import lasting_error, returns_no_more, touched
+from jobs.engine.transitions import renew
+from jobs.failpoints import durable
+from jobs.models import Job, Line, Step, StepState
+from jobs.transport.operation_reply import Outcome
+from storage.database_clock import database_now
+from storage.plan import Step as Planned
+
+LINES_LIMIT = 5000
+TRIES = 3
+STEPS_LIMIT = 50
+
+
+def intend(job: Job, planned: Planned) -> Step | None:
+    """Commit the intent to run a step under a fresh operation id and the next fence of its volume
+    group, before anything is sent.
+
+    None where the job is to be cancelled: this is the boundary at which it may end. Raises `Held`
+    where no step may begin now, and `Taken` while another job changes the volume group.
+    """
+    try:
+        return _intend(job, planned)
+    except IntegrityError as error:
+        if vg_lock.CONSTRAINT not in str(error):
+            raise
+        vg_uuid, vg_name = planned.expect["vg_uuid"], str(planned.args.get("vg", ""))
+        raise vg_lock.taken(vg_uuid, vg_name) from None
+
+
+@durable("intend")
+def _intend(job: Job, planned: Planned) -> Step | None:
+    what = f"Rolling back: {planned.title}" if job.falls_back else planned.title
+    renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
+    if not job.falls_back and not job.turned and is_cancelled(job):
+        return None
+    now = holds.demand_free(job.host_id, begun=touched(job))
+    if planned.turns and not job.falls_back:
+        renew(job, turned=True)
+    # One that was put back is the last: nothing comes after it before it has run.
+    step = job.step_set.order_by("-n").first()
+    if step is None or step.state != StepState.PLANNED:
+        step = Step(job=job, n=step.n + 1 if step is not None else 1)
+    step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
+    step.title, step.op_id, step.state = planned.title[:300], uuid.uuid4(), StepState.RUNNING
+    step.commands, step.progress, step.error, step.output_seen = [], {}, {}, 0
+    step.vg_uuid, step.turns = str(planned.expect.get("vg_uuid", "")), planned.turns
+    step.holds_vg = planned.holds_vg and bool(step.vg_uuid)
+    step.fence = vg_lock.next_fence(step.vg_uuid) if step.vg_uuid else None
+    step.started_at, step.ended_at = step.started_at or now, None
+    step.save()
+    audit_record.intent(job, step)
+    return step
+
+
+def is_cancelled(job: Job) -> bool:
+    """Whether a person has asked meanwhile that the job end."""
+    return Job.objects.values_list("cancel_requested", flat=True).get(pk=job.pk)
+
+
+@durable("follow")
+def follow(job: Job, step: Step, outcome: Outcome) -> None:
+    """Store what a poll brought: new output, commands, progress, and the end where it came."""
+    is_done = outcome.state == "done"
+    renew(job, attempts=0, error=lasting_error(job), **({"claims": 0} if is_done else {}))
+    fresh = [(n, text) for n, text in outcome.lines if n > step.output_seen]
+    if fresh:
+        step.output_seen = max(n for n, _ in fresh)
+        add_lines(job, [text for _, text in fresh])
+    told: dict[str, Any] = {
+        "output_seen": step.output_seen,
+        "commands": outcome.commands,
+        "progress": outcome.progress,
+    }
+    if is_done:
+        told |= {"state": StepState.DONE, "error": {}, "ended_at": Now()}
+    Step.objects.filter(pk=step.pk).update(**told)
+    step.refresh_from_db()
+    if is_done:
+        audit_record.outcome(job, step)
+        _give_back(step)
+
+
+@durable("fail")
+def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
+    """The step ended badly, or never began; its stderr joins the output."""
+    renew(job)
+    add_lines(job, str(error.get("stderr") or "").splitlines())
+    Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
+    step.refresh_from_db()
+    audit_record.outcome(job, step, error)
+    _unturn(job)
+    _give_back(step)
+
+
+@durable("put_back")
+def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
+    """Nothing was done because something else held the host's volume group: to be sent again.
+    Returns since when it has been in the way."""
+    renew(job)
+    audit_record.outcome(job, step, error)
+    step.state, step.op_id, step.error = StepState.PLANNED, None, error
+    since = step.blocked_since if step.blocked_by == error["code"] else None
+    step.blocked_by, step.blocked_since = error["code"], since or database_now()
+    step.save(update_fields=["state", "op_id", "error", "blocked_by", "blocked_since"])
+    _unturn(job)
+    return step.blocked_since
+
+
+def _unturn(job: Job) -> None:
+    """The step that was without a way back came to nothing: unless another one did more, the job
+    can be cancelled again. Its row is locked since the lease was renewed, so a person who cancels
+    comes before all this or sees it, and the next intent sees that."""
+    if job.turned and not returns_no_more(job):
+        renew(job, turned=False)
+
+
+def _give_back(step: Step) -> None:
+    """Not for a step that was put back: something else is in the group, and two jobs would wake
+    each other until that has ended."""
+    if step.holds_vg:
+        # Afterwards: no transaction of one job waits for another job's row.
+        transaction.on_commit(partial(vg_lock.pass_on, step.vg_uuid), robust=True)
+
+
+@transaction.atomic
+def mark_asked_to_stop(job: Job, step: Step, error: dict[str, Any]) -> None:
+    """The host was asked once to stop a running step; `error` is what it said to that."""
+    renew(job)
+    step.error = error
+    step.save(update_fields=["error"])
+
+
+@durable("note")
+def note(job: Job, text: str) -> None:
+    """A line of our own among the output."""
+    renew(job)
+    add_lines(job, [text])
+
+
+def add_lines(job: Job, texts: list[str]) -> None:
+    """Append output, up to the cap; the first line beyond it says so."""
+    last = job.line_set.aggregate(n=Max("n"))["n"] or 0
+    room = LINES_LIMIT - last
+    if room < len(texts) and room > 0:
+        kept = texts[: room - 1]
+        texts = [*kept, "Further output is only on the host, in /var/lib/tiercel/ops."]
+    Line.objects.bulk_create(
+        Line(job=job, n=n, text=text) for n, text in enumerate(texts[: max(0, room)], last + 1)
+    )
+
+
+def exhausted(job: Job, planned: Planned) -> dict[str, Any] | None:
+    """Why this step must not be tried again, as a job's error; None while it may be."""
+    # What a person looked at and resumed starts counting anew.
+    tried = list(job.step_set.filter(started_at__gte=job.started_at).order_by("n"))
+    args = json.loads(json.dumps(planned.args))
+    same = [step for step in tried if (step.verb, step.args) == (planned.verb, args)]
+    failed = [step for step in same if step.state == StepState.FAILED]
+    done = [step for step in same if step.state == StepState.DONE]
+    limit = STEPS_LIMIT * (2 if job.falls_back else 1)
+    if len(failed) >= TRIES:
+        return dict(failed[-1].error)
+    if len(done) >= TRIES or len(tried) >= limit:
+        return {
+            "code": "no_progress",
+            "message": (
+                f"“{planned.title}” ended without an error, but the host does not show the change."
+            ),
+            "correction": (
+                "Check the commands and the output of this job. Another program on the host may "
+                "undo them."
+            ),
+        }
+    return None

@@ -1,0 +1,153 @@
+"""How a job's state may change, and the only code that changes it.
+
+Every move is one UPDATE that names the state it comes from (and, out of `running`, the lease it
+holds), so two processes can never both believe they made it. All times are the database's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Coalesce, Now
+
+from jobs.audit import record as audit_record
+from jobs.failpoints import durable
+from jobs.models import OVER, Job, State, Step, StepState
+
+LEASE = timedelta(seconds=float(os.environ.get("TIERCEL_LEASE_SECONDS", "60")))
+"""Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
+before each: a lapsed lease means a dead worker. The fault suite shortens it."""
+
+READING = "Reading what is on the host"
+
+CLAIMS_LIMIT = 5
+"""A job that so many workers took and never let go again kills its workers."""
+
+ABANDONED = {
+    "code": "unknown",
+    "message": "The job was closed before the host reported the result of this step.",
+    "correction": "Check the volume on the host.",
+}
+
+MOVES = frozenset(
+    {
+        (State.QUEUED, State.RUNNING),
+        (State.QUEUED, State.CANCELLED),
+        (State.RUNNING, State.WAITING),
+        (State.RUNNING, State.SUCCEEDED),
+        (State.RUNNING, State.FAILED),
+        (State.RUNNING, State.CANCELLED),
+        (State.RUNNING, State.NEEDS_ATTENTION),
+        (State.WAITING, State.RUNNING),
+        (State.WAITING, State.CANCELLED),
+        (State.NEEDS_ATTENTION, State.QUEUED),
+        (State.NEEDS_ATTENTION, State.CANCELLED),
+    }
+)
+
+
+class IllegalMove(Exception):
+    """A move that no job may ever make: a mistake in the program."""
+
+
+class LostLease(Exception):
+    """Another process took the job over, or it ended: whoever sees this must stop at once."""
+
+
+@durable("move")
+def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
+    """Move `job` and set `fields`, or return False and change nothing where it was not in `from_`
+    (or, in `running`, not leased to `job.lease_owner` any more)."""
+    if (from_, to) not in MOVES:
+        raise IllegalMove(f"{from_} -> {to}")
+    where = Q(pk=job.pk, state=from_)
+    if from_ == State.RUNNING:
+        where &= Q(lease_owner=job.lease_owner)
+    if to != State.RUNNING:
+        fields |= {"lease_owner": "", "lease_until": None}
+    if to in OVER:
+        fields["ended_at"] = Now()
+    if not Job.objects.filter(where).update(state=to, **fields):
+        return False
+    job.refresh_from_db()
+    if to in OVER and audit_record.close(job):
+        running = Step.objects.filter(job=job, state=StepState.RUNNING)
+        running.update(state=StepState.FAILED, error=ABANDONED, ended_at=Now())
+    return True
+
+
+@durable("claim")
+def claim(job_id: int, owner: str) -> Job | None:
+    """Take a job for `owner`: a queued one that awaits nobody's word, a waiting one that is due, or
+    one whose worker died.
+
+    None where somebody else was faster or nothing is to be done. Any number of repeated, late or
+    forged messages ends here.
+    """
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    free = (
+        Q(state=State.QUEUED, awaits="") & due
+        | Q(state=State.WAITING) & due
+        | Q(state=State.RUNNING, lease_until__lt=Now())
+    )
+    began = Case(
+        When(state=State.QUEUED, dry_run=False, then=Value(READING)), default=F("explanation")
+    )
+    taken = Job.objects.filter(free, pk=job_id).update(
+        state=State.RUNNING,
+        explanation=began,
+        claims=F("claims") + 1,
+        lease_owner=owner,
+        lease_until=Now() + LEASE,
+        started_at=Coalesce("started_at", Now()),
+    )
+    if not taken:
+        return None
+    job = Job.objects.with_names().get(pk=job_id)
+    job.beat = time.monotonic()
+    return job
+
+
+@durable("renew")
+def renew(job: Job, **fields: Any) -> None:
+    """Heartbeat: prolong the lease and set `fields`; raises `LostLease` where it is gone."""
+    held = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)
+    if not held.update(lease_until=Now() + LEASE, **fields):
+        raise LostLease(f"job {job.key}")
+    job.beat = time.monotonic()
+    for name, value in fields.items():
+        setattr(job, name, value)
+
+
+def stop_for_a_person(error: dict[str, Any]) -> int:
+    """After a restore nobody knows what became of them: every job that is not over waits for a
+    person, and previews end. The number of jobs that wait."""
+    unfinished = Job.objects.filter(state__in=(State.QUEUED, State.RUNNING, State.WAITING))
+    free: dict[str, Any] = {"lease_owner": "", "lease_until": None}
+    unfinished.filter(dry_run=True).update(state=State.CANCELLED, ended_at=Now(), **free)
+    return unfinished.filter(dry_run=False).update(
+        state=State.NEEDS_ATTENTION, error=error, explanation=str(error["message"]), **free
+    )
+
+
+def release(name_is_dead: Callable[[str], bool]) -> int:
+    """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
+    held = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
+    dead = [name for name in held.values_list("lease_owner", flat=True) if name_is_dead(name)]
+    if not dead:
+        return 0
+    return held.filter(lease_owner__in=dead).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def keep(job: Job, explanation: str | None = None) -> None:
+    """`renew` where the last heartbeat is not of this moment, or there is something else to say.
+    Only before what changes nothing: whoever changes something renews."""
+    is_said = explanation is None or job.explanation == explanation
+    if is_said and time.monotonic() - job.beat < LEASE.total_seconds() / 12:
+        return
+    renew(job, **({} if explanation is None else {"explanation": explanation}))

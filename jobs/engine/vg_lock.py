@@ -1,0 +1,87 @@
+"""Turns in a volume group: which step may change it now, and the number of that turn."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from jobs import notify_workers
+from jobs.engine.finish import REST_SECONDS
+from jobs.models import Job, State, Step, StepState, VgFence
+from storage.plan import Refused
+from storage.plan import Step as Planned
+
+CONSTRAINT = "step_one_per_vg"
+
+
+class Taken(Exception):
+    """A step of another job changes the volume group now; `sentence` says which."""
+
+    def __init__(self, vg_uuid: str, vg_name: str, holder: Job | None) -> None:
+        self.vg_uuid = vg_uuid
+        who = f"{holder} ({holder.key})" if holder is not None else "another job"
+        self.sentence = f"Waiting for {vg_name} ({who} is changing it)"
+        super().__init__(self.sentence)
+
+
+def outnumbered(vg_name: str) -> Refused:
+    """Why no further turn is taken in a group whose host has seen one that this database never
+    gave."""
+    return Refused(
+        "turn_unknown",
+        f"The host has seen turns in {vg_name} that this panel never gave: another copy of this "
+        "panel works on it, or the database lost its last transactions (it was put back by hand, "
+        "or a standby took over that had not received them).",
+        "Make sure that no other copy of this panel runs. Then run here: manage.py after_restore. "
+        "It stops all jobs and asks each host what it was told.",
+    )
+
+
+def demand_known(planned: Planned) -> None:
+    """Raises `Refused` where another copy's turn was seen in the group of the step."""
+    group = VgFence.objects.filter(vg_uuid=planned.expect.get("vg_uuid", ""))
+    if group.filter(ahead__isnull=False).exists():
+        raise outnumbered(str(planned.args.get("vg", "")))
+
+
+def next_fence(vg_uuid: str) -> int:
+    """The number of the next turn; its row stays locked until the transaction ends, so that of
+    two who begin at once the second one sees the first one's step."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobs_vgfence AS had (vg_uuid, fence) VALUES (%s, 1) "
+            "ON CONFLICT (vg_uuid) DO UPDATE SET fence = had.fence + 1 RETURNING fence",
+            [vg_uuid],
+        )
+        (fence,) = cursor.fetchone()
+    return int(fence)
+
+
+def taken(vg_uuid: str, vg_name: str) -> Taken:
+    """Who has the turn in the group, as far as the database tells now."""
+    step = _holding(vg_uuid).select_related("job__volume").first()
+    return Taken(vg_uuid, vg_name, step.job if step is not None else None)
+
+
+def pass_on(vg_uuid: str) -> None:
+    """Where the group is free, the oldest job that rests for it goes on at once: the sweeper would
+    come by seconds later. Others that rest so shortly lose nothing by looking again."""
+    if not vg_uuid or _holding(vg_uuid).exists():
+        return
+    in_group = Q(volume__placement__vg_uuid=vg_uuid, volume__placement__until=None)
+    resting = Job.objects.filter(
+        in_group | Q(volume=None, wish__vg_uuid=vg_uuid),
+        state=State.WAITING,
+        not_before__lte=Now() + timedelta(seconds=REST_SECONDS),
+    )
+    job_id = resting.exclude(step__state=StepState.RUNNING).order_by("id").values("pk").first()
+    if job_id is not None:
+        Job.objects.filter(**job_id, state=State.WAITING).update(not_before=None)
+        notify_workers.job(job_id["pk"])
+
+
+def _holding(vg_uuid: str) -> QuerySet[Step]:
+    return Step.objects.filter(vg_uuid=vg_uuid, state=StepState.RUNNING, holds_vg=True)

@@ -1,0 +1,83 @@
+"""Two hosts that claim to be the same: a cloned machine, or a volume group that two of them see;
+and a host that another machine claims to be.
+
+Whatever one of them did to a volume the other would undo or destroy, and which of them is the real
+one only a person can tell. So both are quarantined, and nothing of what they say is recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from jobs.transport.errors import MachineChanged, Twins
+from storage.agent.names import quoted
+from storage.models import Host, Placement
+from storage.models.host import HostState
+
+log = logging.getLogger(__name__)
+
+
+def check_machine(host: Host, machine_id: object) -> None:
+    """`machine_id` as the host said it just now. Raises `Twins` where another host has it, and
+    `MachineChanged` where it is not the one that was accepted for this host: its SSH key does not
+    tell machines apart that were made from one template. Who says none is not the accepted one."""
+    said = machine_id if isinstance(machine_id, str) else ""
+    if said == host.machine_id:
+        return
+    if said:
+        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=said)
+        _part(host, others, f"the machine id {said:.32}")
+    # An enrolment command may have told the panel meanwhile.
+    accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
+    if accepted and said != accepted:
+        raise _quarantined(host, MachineChanged(host.name, accepted, quoted(f"{said:.40}")))
+
+
+def check_groups(host: Host, inventory: dict[str, Any]) -> None:
+    """`inventory` as the host said it just now, before it is recorded; raises `Twins` where another
+    host has volumes in one of its groups. Only groups that root lets the panel change count: what
+    else LVM finds there a guest may have written, and guests of one template are all alike."""
+    vgs = inventory.get("vgs")
+    named = {
+        vg["uuid"]: vg.get("name")
+        for vg in (vgs if isinstance(vgs, list) else ())
+        if isinstance(vg, dict) and isinstance(vg.get("uuid"), str) and vg.get("allowed") is True
+    }
+    there = Q(until=None, missing_since=None, host__state=HostState.ACTIVE)
+    placed = Placement.objects.filter(there, vg_uuid__in=named)
+    others = placed.exclude(host=host).values_list("host_id", "vg_uuid")
+    found = dict(others.order_by("host_id").distinct())
+    if found:
+        name = named[next(iter(found.values()))]
+        what = f"the volume group {name!s:.80}"
+        _part(host, Host.objects.filter(pk__in=found), what)
+
+
+def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
+    """A person lets the right machine in again by its key, or the new id by an enrolment
+    command."""
+    Host.objects.active().filter(pk=host.pk).update(
+        state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=error.to_json()
+    )
+    log.warning("host %s is quarantined: %s", host.name, error)
+    return error
+
+
+def _part(host: Host, others: QuerySet[Host], what: str) -> None:
+    """Quarantine both sides; a person lets each in again by its fingerprint."""
+    with transaction.atomic():
+        names = list(others.order_by("name").values_list("name", flat=True))
+        if not names:
+            return
+        error = Twins(host.name, ", ".join(names), what)
+        for name in (host.name, *names):
+            told = error if name == host.name else Twins(name, host.name, what)
+            Host.objects.active().filter(name=name).update(
+                state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=told.to_json()
+            )
+        log.warning("hosts %s and %s are quarantined: both claim %s", host.name, names, what)
+    raise error

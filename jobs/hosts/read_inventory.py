@@ -1,0 +1,108 @@
+"""Asking a job's host what is there now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from jobs import failpoints
+from jobs.hosts import contact
+from jobs.hosts.identity_conflicts import check_groups, check_machine
+from jobs.hosts.single_flight import Readings
+from jobs.models import Job
+from jobs.transport.errors import AgentFailed, BadReply
+from storage.database_clock import database_now
+from storage.facts import BadFacts, HostFacts
+from storage.models import Host, Placement
+from storage.plan import Target
+from storage.records import apply_facts
+from storage.unchanged import rows_digest, still
+
+HOSTS_LIMIT = 32
+"""So many hosts' last inventories a process keeps in mind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An inventory that was recorded `at`; `rows` are the records it left, "" where unknown."""
+
+    digest: bytes
+    facts: HostFacts
+    at: datetime
+    rows: str = ""
+
+
+_readings = Readings()
+_seen: OrderedDict[int, Seen] = OrderedDict()
+_guard = threading.Lock()
+
+
+def read_facts(host: Host) -> HostFacts:
+    """Ask for an inventory and store it; raises `TransportError`."""
+    return _readings.read(host.pk, lambda: _read(host))
+
+
+def _read(host: Host) -> HostFacts:
+    at = database_now()
+    failpoints.reach("read.before")
+    reply = contact.ask(host, "inventory")
+    failpoints.reach("read.after")
+    if reply.error is not None:
+        raise AgentFailed(host.name, reply.error)
+    try:
+        return _recorded(host, reply.data, at)
+    except BadFacts as error:
+        raise BadReply(host.name, str(error)) from None
+
+
+def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
+    """The facts, in the records too. What is said a third time, over records that the second time
+    left as they were, is neither decoded nor recorded again."""
+    digest = hashlib.blake2b(json.dumps(data).encode()).digest()
+    with _guard:
+        seen = _seen.get(host.pk)
+    said_before = seen is not None and seen.digest == digest
+    if seen is not None and said_before and seen.rows and still(host.pk, seen.rows, seen.at, at):
+        _keep(host, replace(seen, at=at))
+        return seen.facts
+    if not said_before:
+        if "machine_id" in data:  # an older agent says it in hello alone
+            check_machine(host, data["machine_id"])
+        check_groups(host, data)
+    rows = rows_digest(host.pk) if said_before else ""
+    facts = apply_facts(host, data, at)
+    if rows and rows_digest(host.pk) != rows:
+        rows = ""
+    _keep(host, Seen(digest, facts, at, rows))
+    return facts
+
+
+def _keep(host: Host, seen: Seen) -> None:
+    with _guard:
+        _seen[host.pk] = seen
+        _seen.move_to_end(host.pk)
+        if len(_seen) > HOSTS_LIMIT:
+            _seen.popitem(last=False)
+
+
+def placement_of(job: Job) -> Placement:
+    """Where the volume lies, as the facts just read have it."""
+    return Placement.objects.select_related("volume").get(
+        volume=job.its_volume, host_id=job.host_id, until=None
+    )
+
+
+def target_of(placement: Placement) -> Target:
+    """What a plan aims at."""
+    return Target(
+        volume_key=placement.volume.key,
+        vg_uuid=placement.vg_uuid,
+        vg_name=placement.vg_name,
+        lv_name=placement.lv_name,
+        lv_uuid=placement.lv_uuid,
+    )

@@ -1,0 +1,139 @@
+"""A fresh hello and inventory of a host, and the problems that only the panel can see."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from jobs.hosts import contact, panel_identity
+from jobs.hosts.identity_conflicts import check_machine
+from jobs.hosts.read_inventory import read_facts
+from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
+from jobs.transport.errors import AGENT_PATH, AgentFailed, BadReply, TransportError
+from jobs.transport.replies import BadLine, Reply, text
+from storage.agent import VERSION
+from storage.database_clock import database_now
+from storage.models import Host
+from storage.records import apply_hello
+
+PROBLEMS_LIMIT = 50
+AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
+
+
+def refresh(host: Host) -> bool:
+    """Ask for hello, then the inventory; False where the host could not be asked (its record says
+    why)."""
+    try:
+        before = database_now()
+        reply = contact.ask(host, "hello")
+        if reply.error is not None:
+            raise AgentFailed(host.name, reply.error)
+        check_machine(host, reply.data.get("machine_id"))
+        after = database_now()
+        problems = [*_told(host, reply), *_seen(reply, before, after)]
+        apply_hello(host, reply.data, problems, after)
+        read_facts(host)
+    except TransportError as error:
+        contact.note_failure(host, error)
+        return False
+    return True
+
+
+def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
+    """The agent's own problems, checked as everything of hello that is read again."""
+    problems, policy = reply.data.get("problems"), reply.data.get("policy")
+    if not isinstance(problems, list):
+        raise BadReply(host.name, "hello has no list of problems")
+    vgs = policy.get("vgs") if isinstance(policy, dict) else None
+    if not isinstance(vgs, list) or not all(isinstance(vg, str) for vg in vgs):
+        raise BadReply(host.name, "hello has no policy with a list of volume groups")
+    keys = ("code", "severity", "message", "correction")
+    try:
+        return [{key: text(problem, key) for key in keys} for problem in problems[:PROBLEMS_LIMIT]]
+    except (BadLine, AttributeError) as error:
+        raise BadReply(host.name, f"a problem in hello: {error}") from None
+
+
+def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:
+    """What the answer itself shows: an old agent, a wrong clock, a policy that forbids change."""
+    problems = []
+    if _version(reply.data.get("agent")) < _version(VERSION):
+        problems.append(
+            _problem(
+                "agent_old",
+                "warning",
+                f"The agent ({reply.data.get('agent', 'unknown')!s:.20}) is older than the panel's "
+                f"({VERSION}): it may refuse what the panel asks for now.",
+                "Run a new enrolment command on the host. It upgrades the agent.",
+            )
+        )
+    wall_ns = reply.stamp.get("wall_ns")
+    off_seconds = seconds_off(wall_ns, before, after)
+    if abs(off_seconds) > LIMIT_SECONDS:
+        problems.append(
+            _problem(
+                "clock_off",
+                "warning",
+                f"The host's clock is {abs(off_seconds):.0f} s "
+                f"{'ahead of' if off_seconds > 0 else 'behind'} the panel's database.",
+                "Synchronise its clock, for example: timedatectl set-ntp true",
+            )
+        )
+    problems += _of_panels(reply.data)
+    codes = {each["code"] for each in reply.data["problems"][:PROBLEMS_LIMIT]}
+    # A file that cannot be read lists no group either, and allow-vg would refuse it.
+    if not reply.data["policy"]["vgs"] and "policy_broken" not in codes:
+        problems.append(
+            _problem(
+                "observe_only",
+                "info",
+                "The host lets Tiercel read, but not change anything.",
+                f"As root on the host, for each volume group: {AGENT_PATH} allow-vg NAME",
+            )
+        )
+    return problems
+
+
+def _of_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
+    """Another live panel beside this one, as the host tells of it."""
+    owner, rival, panel = (
+        panel_identity.owner_of(hello),
+        panel_identity.rival_of(hello),
+        panel_identity.this(),
+    )
+    ours = {str(panel.panel), *panel.ancestors}
+    problems = []
+    if owner and owner not in ours:
+        problems.append(
+            _problem(
+                "other_panel",
+                "error",
+                f"Another panel manages this host: {owner}. {panel_identity.last_seen(hello)} The "
+                "host refuses every change from this panel.",
+                "Switch one of the two panels off. If this panel should manage the host, run "
+                f"there as root: {AGENT_PATH} adopt-panel {panel.panel}",
+            )
+        )
+    if rival and rival not in ours:
+        problems.append(
+            _problem(
+                "rival_panel",
+                "warning",
+                f"Another panel, {rival}, tried to change this host and was refused. "
+                f"{panel_identity.last_seen(hello, 'rival_seen_s')}",
+                "Switch the other panel off. It may be an old machine, or a copy restored from a "
+                "backup.",
+            )
+        )
+    return problems
+
+
+def _version(told: Any) -> tuple[int, ...]:
+    """Comparable; () for what is no version, which is older than any."""
+    known = isinstance(told, str) and AGENT_VERSION.fullmatch(told)
+    return tuple(int(part) for part in told.split(".")) if known else ()
+
+
+def _problem(code: str, severity: str, message: str, correction: str) -> dict[str, str]:
+    return {"code": code, "severity": severity, "message": message, "correction": correction}

@@ -1,0 +1,161 @@
+"""The jobs of adoption: a tag on the host for each adopted volume where its policy allows it, and
+what stands in the way of undoing an adoption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from jobs.hosts.read_inventory import target_of
+from jobs.models import Job, Kind
+from jobs.queue.submit import Busy, cancel, submit
+from jobs.requester import Asker
+from storage.adoption import Ask, Judgement, adopt, release
+from storage.database_clock import database_now
+from storage.locks import Gone, hold_one
+from storage.models import Volume
+from storage.plan import Refused, plan
+from storage.rows import VolumeRow, rows_of
+from storage.wish import Wish
+
+RECORDED = (
+    "Assigned, not tagged: root has not allowed {group} yet. Then press Tag them on the Adopt page."
+)
+LATER = "Recorded. To tag it, press Tag them on the Adopt page."
+TAGGED = "Assigned; already tagged."
+
+TAGS_AT_ONCE = 100
+"""Jobs that one request makes: each reads the host's whole inventory, about 80 ms for 400 volumes,
+and a page must answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The job that tags a volume, or why there is none."""
+
+    job: Job | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A row, and what became of its tag; None where it was not adopted."""
+
+    judgement: Judgement
+    volume: Volume | None
+    tagging: Tagging | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Volumes that are nobody's again, and those that stay with the reason."""
+
+    released: tuple[Volume, ...]
+    kept: tuple[tuple[Volume, str], ...]
+
+
+def adopt_and_tag(
+    asks: Sequence[Ask],
+    user: AbstractBaseUser,
+    *,
+    make_customers: bool,
+    address: str | None = None,
+) -> tuple[Adopted, ...]:
+    """Adopt what can be adopted in one transaction; then a tag job for each volume of a group
+    that root on the host allows. A refused job leaves the adoption as it is."""
+    judged = adopt(asks, user, database_now(), make_customers=make_customers)
+    keys = [each.candidate.key for each in judged if each.is_good and each.candidate]
+    found = Volume.objects.filter(key__in=keys).select_related("customer")
+    rows = {row.volume.key: row for row in rows_of(found)}
+    results, made = [], 0
+    for each in judged:
+        row = rows.get(each.candidate.key) if each.is_good and each.candidate else None
+        if row is None:
+            results.append(Adopted(each, None, None))
+            continue
+        is_late = made >= TAGS_AT_ONCE and row.vg is not None and row.vg.allowed
+        tagging = Tagging(None, LATER) if is_late else tag(row, user, address)
+        made += tagging.job is not None
+        results.append(Adopted(each, row.volume, tagging))
+    return tuple(results)
+
+
+def tag(row: VolumeRow, actor: AbstractBaseUser, address: str | None = None) -> Tagging:
+    """A job that tags the volume, where that is needed and allowed; `address` is where the
+    request came from."""
+    wish, group = row.wish, row.vg
+    if row.volume.managed:
+        return Tagging(None, TAGGED)
+    if group is None or not group.allowed:
+        name = group.name if group is not None else "its volume group"
+        return Tagging(None, RECORDED.format(group=name))
+    if wish is None:
+        return Tagging(None, "Assigned, not tagged: Tiercel does not change this kind of cache.")
+    try:
+        if changed := beyond_tag(row, wish):
+            return Tagging(None, f"Assigned, not tagged: the tag job would also {changed}.")
+        job = submit(
+            kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor, address=address
+        )
+    except Refused as refused:
+        return Tagging(None, f"Assigned, not tagged: {refused.message}")
+    except Busy as busy:
+        return Tagging(busy.job, "Assigned; another job holds the volume.")
+    return Tagging(job, "Assigned; a job adds the tag.")
+
+
+def beyond_tag(row: VolumeRow, wish: Wish) -> str:
+    """What else than a tag the job would do to the volume, "" for nothing; raises `Refused`. An
+    adoption changes no setting, not even of a cache that is being emptied by hand."""
+    if row.facts is None or row.placement is None:
+        return ""
+    steps = plan(row.facts, target_of(row.placement), wish)
+    titles = [step.title for step in steps if step.verb != "volume.tag"]
+    return ", ".join(title[:1].lower() + title[1:] for title in titles)
+
+
+def untagged(user: AbstractBaseUser) -> list[VolumeRow]:
+    """Adopted volumes without our tag whose group is allowed by now and that no job holds."""
+    held = Job.objects.unfinished().filter(dry_run=False).values("volume")
+    adopted = Volume.objects.visible_to(user).filter(adopted_at__isnull=False, managed=False)
+    return [
+        row
+        for row in rows_of(adopted.exclude(pk__in=held).select_related("customer"))
+        if row.vg is not None and row.vg.allowed and row.wish is not None
+    ]
+
+
+def undo(volumes: Iterable[Volume], asker: Asker) -> Undone:
+    """Release adopted volumes on which no job has run since; a job that still waits is cancelled.
+    Customers that an adoption made stay."""
+    released, kept = [], []
+    for volume in volumes:
+        try:
+            reason = _undo(volume, asker)
+        except Gone as gone:
+            reason = str(gone)
+        if reason:
+            kept.append((volume, reason))
+        else:
+            released.append(volume)
+    return Undone(tuple(released), tuple(kept))
+
+
+@transaction.atomic
+def _undo(volume: Volume, asker: Asker) -> str:
+    """Why the adoption stays; "" where it is undone."""
+    held = hold_one(volume, against_jobs=True)
+    if held.adopted_at is None:
+        return "The volume was not adopted."
+    since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
+    for job in since.unfinished().filter(started_at=None):
+        cancel(job, asker)
+    if since.exclude(started_at=None).exists() or since.unfinished().exists():
+        return "A job has run on the volume since. First remove what that job created."
+    if held.cache_plan_id is not None:
+        return "The customer pays for a cache plan of this volume. End the plan first."
+    release(held)
+    return ""

@@ -1,0 +1,185 @@
+"""One change for many volumes, carried out: a job for each, or what stood in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.core import signing
+from django.db import transaction
+
+from jobs.models import Job, Kind
+from jobs.queue.reservations import reserved
+from jobs.queue.submit import Busy, submit
+from storage.bulk import Action, Draft
+from storage.database_clock import database_now
+from storage.locks import Gone, hold_one
+from storage.models import Customer, Volume
+from storage.ownership import give, refusal_to_give, refusal_to_take, take
+from storage.plan import Disks, Refused
+from storage.rows import VolumeRow
+from storage.wish import Wish
+
+SALT: Final = "jobs.bulk.2"
+"""Another one whenever what is sealed changes its shape: an older page is then too old."""
+SEALED_SECONDS: Final = 3600
+KINDS: Final = {
+    Action.MANAGE: Kind.TAG_VOLUME,
+    Action.ADD_CACHE: Kind.ADD_CACHE,
+    Action.SET_MODE: Kind.SET_CACHE,
+    Action.REMOVE_CACHE: Kind.REMOVE_CACHE,
+    Action.RETIRE: Kind.RETIRE_VOLUME,
+}
+
+
+class Item(NamedTuple):
+    """Of one volume its key, what it is to become (None for what touches no host), the fingerprint
+    of the steps and where they allocate."""
+
+    key: str
+    wish: dict[str, Any] | None
+    fingerprint: str
+    disks: Disks
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """What a person confirmed: the action, its option's key, and the volumes."""
+
+    action: Action
+    option: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A volume, its job, and one sentence. `is_done`: accepted, or done at once."""
+
+    volume: Volume
+    job: Job | None
+    is_done: bool
+    note: str
+
+
+def held_in(rows: Iterable[VolumeRow]) -> dict[str, int]:
+    """The SSD space that is promised to jobs, by group, on the hosts of the rows."""
+    found: dict[str, int] = {}
+    hosts = {row.host.pk: (row.host, row.facts) for row in rows if row.host and row.facts}
+    for host, facts in hosts.values():
+        found |= reserved(host, facts)
+    return found
+
+
+def busy_in(rows: Iterable[VolumeRow]) -> set[int]:
+    """The volumes of the rows, by primary key, that a job changes."""
+    unfinished = Job.objects.unfinished().filter(dry_run=False)
+    found = unfinished.filter(volume__in=[row.volume.pk for row in rows])
+    return set(found.values_list("volume_id", flat=True))
+
+
+def seal(action: Action, option: str, drafts: Iterable[Draft]) -> str:
+    """What was shown and can be done, as text for a hidden field that nobody can alter."""
+    items = [
+        Item(
+            each.row.volume.key,
+            each.wish.to_json() if each.wish else None,
+            each.fingerprint,
+            each.disks,
+        )
+        for each in drafts
+        if each.refused is None
+    ]
+    return signing.dumps([action.value, option, items], salt=SALT, compress=True)
+
+
+def unseal(text: str) -> Deal:
+    """Raises `django.core.signing.BadSignature` for anything `seal` did not make, and once it is
+    an hour old."""
+    action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
+    return Deal(Action(action), option, tuple(Item(*item) for item in items))
+
+
+def carry_out(
+    deal: Deal,
+    volumes: Mapping[str, Volume],
+    customer: Customer | None,
+    actor: AbstractBaseUser | None,
+    address: str | None,
+) -> list[Result]:
+    """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
+    nobody else back. A job whose host has become another since runs nothing."""
+    found = []
+    for item in deal.items:
+        volume = volumes.get(item.key)
+        if volume is None:
+            continue
+        try:
+            if deal.action is Action.CUSTOMER:
+                found.append(_give(volume, customer))
+            elif deal.action is Action.NOBODY:
+                found.append(_take(volume))
+            elif item.wish is not None:
+                kind, wish = KINDS[deal.action], Wish.from_json(item.wish)
+                found.append(_submit(volume, kind, wish, item, actor, address))
+        except Gone as gone:
+            found.append(Result(volume, None, False, str(gone)))
+    return found
+
+
+def _give(volume: Volume, customer: Customer | None) -> Result:
+    if customer is None:
+        return Result(volume, None, False, "The customer no longer exists.")
+    with transaction.atomic():
+        held, is_busy = _held(volume)
+        if refused := refusal_to_give(held, customer, is_busy=is_busy):
+            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+        give(held, customer, database_now())
+    return Result(volume, None, True, f"The volume now belongs to {customer}.")
+
+
+def _take(volume: Volume) -> Result:
+    with transaction.atomic():
+        held, is_busy = _held(volume)
+        if refused := refusal_to_take(held, is_busy=is_busy):
+            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+        take(held)
+    return Result(volume, None, True, "The volume no longer belongs to a customer.")
+
+
+def _held(volume: Volume) -> tuple[Volume, bool]:
+    """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
+    lock or holds it off."""
+    held = hold_one(volume, against_jobs=True)
+    return held, Job.objects.unfinished().filter(volume=held, dry_run=False).exists()
+
+
+def _submit(
+    volume: Volume,
+    kind: Kind,
+    wish: Wish,
+    item: Item,
+    actor: AbstractBaseUser | None,
+    address: str | None,
+) -> Result:
+    try:
+        job = submit(
+            kind=kind,
+            volume=volume,
+            wish=wish,
+            actor=actor,
+            address=address,
+            fingerprint=item.fingerprint,
+            disks=item.disks,
+        )
+    except Refused as refused:
+        return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+    except Busy as busy:
+        return Result(
+            volume,
+            busy.job,
+            False,
+            ("Another job holds the volume. Wait until that job has ended."),
+        )
+    return Result(volume, job, True, "A job makes this change.")

@@ -1,0 +1,41 @@
+"""What the steps of a preview would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobs.hosts.read_inventory import target_of
+from jobs.models import Job, Step
+from storage.facts import HostFacts
+from storage.inventories import inventory_of
+from storage.plan import Step as Planned
+from storage.plan import Target
+from storage.plan.cost import Cost, cost
+from storage.preparation import Preparation
+from storage.rows import VolumeRow, rows_of
+
+
+def estimate(row: VolumeRow, steps: Sequence[Step]) -> Cost | None:
+    """The cost as of the last inventory; None where there are no steps, or no inventory."""
+    if row.facts is None or row.placement is None:
+        return None
+    return _cost(row.facts, target_of(row.placement), steps)
+
+
+def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
+    """The same, also for a preview without a volume."""
+    if job.volume is not None:
+        return estimate(rows_of([job.volume])[0], steps)
+    facts, wanted = inventory_of(job.host), Preparation.from_json(job.wish)
+    if facts is None:
+        return None
+    return _cost(facts, Target("", wanted.vg_uuid, wanted.vg_name, "", None), steps)
+
+
+def _cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:
+    if not steps:
+        return None
+    planned = [
+        Planned(step.verb, step.args, step.expect, step.title, turns=step.turns) for step in steps
+    ]
+    return cost(facts, target, planned)

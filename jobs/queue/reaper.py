@@ -1,0 +1,61 @@
+"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs.
+Forgets old previews."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from jobs import notify_workers
+from jobs.engine.transitions import release
+from jobs.models import OVER, Job, Kind, State
+from jobs.queue.create_volume import discard
+from jobs.worker_identity import is_dead
+from storage.models import Placement, Volume
+
+GRACE = timedelta(seconds=5)
+"""A job this young was announced at commit just now."""
+
+PREVIEW_LIFE = timedelta(days=1)
+
+
+def due() -> list[int]:
+    """Ids of jobs that a worker could take this moment. A job of a worker that died on this machine
+    is free at once, another one's when its lease lapses."""
+    release(is_dead)
+    ready = Q(not_before=None) | Q(not_before__lte=Now())
+    waiting = Q(state=State.WAITING) & ready
+    queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready
+    orphaned = Q(state=State.RUNNING, lease_until__lt=Now())
+    found = Job.objects.filter(waiting | queued | orphaned).order_by("id")
+    return list(found.values_list("id", flat=True))
+
+
+def sweep() -> int:
+    """Nudge for each; the number announced (a broker that is away ends the round)."""
+    announced = 0
+    for job_id in due():
+        if not notify_workers.send("jobs.tasks.run_job", job_id):
+            break
+        announced += 1
+    return announced
+
+
+def prune_previews() -> int:
+    """Delete previews that ended a day ago, and the volumes that were only ever previewed; the
+    number of jobs deleted.
+
+    Kept is the preview of a volume whose creation was asked for and did not end well: nothing else
+    could still create it.
+    """
+    awaited = Placement.objects.filter(
+        volume=OuterRef("volume"), volume__previewed_at=None, until=None, lv_uuid=None
+    )
+    old = Job.objects.filter(dry_run=True, state__in=OVER, ended_at__lt=Now() - PREVIEW_LIFE)
+    _, deleted = old.exclude(Q(kind=Kind.CREATE_VOLUME) & Exists(awaited)).delete()
+    previews = Volume.objects.filter(previewed_at__isnull=False)
+    for volume in previews.exclude(Exists(Job.objects.filter(volume=OuterRef("pk")))):
+        discard(volume)
+    return deleted.get(Job._meta.label, 0)

@@ -1,0 +1,263 @@
+"""Accepting and withdrawing jobs. The Job table is the queue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
+
+from jobs import notify_workers
+from jobs.engine import steps
+from jobs.engine.finish import touched
+from jobs.engine.transitions import move
+from jobs.hosts.read_inventory import target_of
+from jobs.models import Door, Job, Kind, State
+from jobs.queue.reservations import reserved
+from jobs.requester import Asker, cancelled, ordered
+from storage.capacity import less_reserved, wanted_bytes
+from storage.facts import HostFacts
+from storage.inventories import inventory_of
+from storage.models import CachePlan, Host, Placement, Volume
+from storage.models.host import HostState
+from storage.plan import Disks, Refused, Target, plan
+from storage.rows import VolumeRow
+from storage.templatetags.units import size
+from storage.wish import Wish
+
+CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
+SETTLED_AT_BIRTH = frozenset({"not_fresh"})
+"""Refusals that no change on the host can lift, so that last minute's facts suffice for them.
+Everything else is judged by the runner, on facts it has just read."""
+
+
+class Busy(Exception):
+    """Another job holds the volume, or adds an SSD to the host; it is `job`."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(
+            f"The job {job.key} ({job.get_kind_display()}, {job.get_state_display()}) holds "
+            f"{job.volume or job.host}. Wait until it has ended, or cancel it."
+        )
+        self.job = job
+
+
+@transaction.atomic
+def submit(
+    *,
+    kind: str,
+    volume: Volume,
+    wish: Wish,
+    actor: AbstractBaseUser | None,
+    dry_run: bool = False,
+    door: Door = Door.PAGE,
+    token: str = "",
+    cache_plan: CachePlan | None = None,
+    price_minor: int | None = None,
+    currency: str = "",
+    address: str | None = None,
+    fingerprint: str = "",
+    disks: Disks | None = None,
+    not_before: datetime | None = None,
+    awaits: str = "",
+) -> Job:
+    """Accept a job for `volume` to become `wish`, and tell a worker after commit.
+
+    `door`, `token` (the public part of an API token's name) and `address` (the IP address of the
+    request) say how it was asked for.
+    `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
+    and `currency` the price a month agreed on. `fingerprint` is that of the preview a person
+    confirmed, `disks` where its steps allocate, which the job prefers; no worker takes the job
+    `not_before`, nor while it `awaits` somebody's word (`release`). What the volume is now is kept
+    as the job's `fallback`, where a wish can say it.
+
+    Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
+    to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
+    holds nothing and waits for nobody).
+    """
+    placement = volume.placed
+    if placement is None:
+        raise Refused(
+            "not_found",
+            f"{volume} is not on any host.",
+            "Refresh the hosts. If the volume's disk is gone for good, restore the volume from a "
+            "backup.",
+        )
+    contactable(placement.host)
+    facts = inventory_of(placement.host)
+    if facts is not None:
+        _settled(facts, target_of(placement), wish)
+    if not dry_run:
+        _demand_room(placement, wish)
+        _for_real(volume)
+    fields = {
+        "kind": Kind(kind),
+        "volume": volume,
+        "host": placement.host,
+        "wish": wish.to_json(),
+        "dry_run": dry_run,
+        "actor": actor,
+        "door": door,
+        "token": token,
+        "cache_plan": cache_plan,
+        "price_minor": price_minor,
+        "currency": currency,
+        "address": address,
+        "fingerprint": fingerprint,
+        "disks": dict(disks or {}),
+        "not_before": not_before,
+        "awaits": awaits,
+        "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
+    }
+    return accept(fields)
+
+
+def accept(fields: dict[str, Any]) -> Job:
+    """Write a job down, and tell a worker after commit unless it awaits somebody's word. Raises
+    `Busy` where another one holds its volume, or adds an SSD to its host."""
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(**fields)
+    except IntegrityError as error:
+        if not any(constraint in str(error) for constraint in CONSTRAINTS):
+            raise
+        volume, rivals = fields.get("volume"), Job.objects.unfinished().filter(dry_run=False)
+        of = {"volume": volume} if volume is not None else {"volume": None, "host": fields["host"]}
+        holder = rivals.filter(**of).first()
+        if holder is None:  # it ended between the two statements: the way is free now
+            job = Job.objects.create(**fields)
+        else:
+            raise Busy(holder) from None
+    if not job.awaits:
+        notify_workers.job(job.pk)
+    return job
+
+
+@transaction.atomic
+def release(job: Job) -> bool:
+    """The word that the job awaited was given: a worker may take it. False where it awaits none, or
+    was cancelled meanwhile."""
+    awaiting = Job.objects.filter(pk=job.pk, state=State.QUEUED).exclude(awaits="")
+    if not awaiting.update(awaits=""):
+        return False
+    notify_workers.job(job.pk)
+    return True
+
+
+@transaction.atomic
+def cancel(job: Job, asker: Asker | None) -> bool:
+    """Withdraw a job, on the word of `asker` (None = Tiercel's); True when it ended at once. Raises
+    `Refused` (`turned`) once the point of no return is passed.
+
+    A step that runs on the host is never killed: the job ends before its next step, after it has
+    undone what is done where it can. A step that takes long is asked to stop, where the host lets
+    it. Only a job that needs attention ends with a step of unknown outcome.
+    """
+    # The runner sets `turned` under this lock, and reads there whether the job is cancelled.
+    now = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
+    job.state, job.turned = now.state, now.turned
+    if job.is_over:
+        return True
+    fields = {"explanation": cancelled(asker), **ordered(asker)}
+    if job.state == State.NEEDS_ATTENTION:
+        return move(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
+    if job.turned:
+        raise Refused(
+            "turned",
+            f"{job} can no longer be rolled back; it must run to its end.",
+            "Wait until it has ended.",
+        )
+    if job.state in (State.QUEUED, State.WAITING) and not touched(job):
+        return move(job, State(job.state), State.CANCELLED, **fields)
+    told = {"cancel_requested": True, "not_before": None}
+    if not now.cancel_requested:  # who asks for it again changes nothing
+        told |= ordered(asker)
+        if asker is not None:
+            steps.add_lines(job, [f"Cancellation requested by {asker.name}."])
+    Job.objects.filter(pk=job.pk).update(**told)
+    job.refresh_from_db()
+    notify_workers.job(job.pk)
+    return False
+
+
+def _for_real(volume: Volume) -> None:
+    """What was only previewed is asked for now; raises `Refused` where another volume has taken its
+    external id meanwhile."""
+    if volume.previewed_at is None:
+        return
+    volume.previewed_at = None
+    try:
+        with transaction.atomic():
+            volume.save(update_fields=["previewed_at"])
+    except IntegrityError:
+        raise Refused(
+            "external_id_taken",
+            f"Another volume now has the external id {volume.external_id}.",
+            "Give this one another external id, then apply the preview again.",
+        ) from None
+
+
+def _fallback(
+    volume: Volume, placement: Placement, facts: HostFacts | None, wish: Wish
+) -> dict[str, object] | None:
+    """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
+    uuid = placement.lv_uuid
+    lv = facts.lv(uuid) if facts is not None and uuid is not None else None
+    now = VolumeRow(volume, placement, facts, lv, cache=None, latest=None).wish
+    return now.to_json() if now is not None and now != wish else None
+
+
+def contactable(host: Host) -> None:
+    """Raises `Refused` for a host that is not in use."""
+    if host.state == HostState.ACTIVE:
+        return
+    code = str(host.error.get("code"))
+    if host.state == HostState.QUARANTINED and code in ("twins", "machine_changed"):
+        raise Refused(code, f"{host.error['message']}.", host.error["correction"])
+    if host.state == HostState.QUARANTINED:
+        raise Refused(
+            "host_key_changed",
+            f"{host} is quarantined: it showed a different host key from the accepted one.",
+            "Compare the new fingerprint on the host page with the host's console first.",
+        )
+    raise Refused(
+        "not_active",
+        f"{host} is not in use yet: {HostState(host.state).label}.",
+        "Finish its enrolment and accept its fingerprint on the host page.",
+    )
+
+
+def _settled(facts: HostFacts, target: Target, wish: Wish) -> None:
+    try:
+        plan(facts, target, wish)
+    except Refused as refused:
+        if refused.code in SETTLED_AT_BIRTH:
+            raise
+
+
+def _demand_room(placement: Placement, wish: Wish) -> None:
+    """Refuse what would take SSD space that is not there or is promised to others.
+
+    The host's row stays locked until the job is committed: of two who ask for the last free space
+    the second one sees the first one's job. What the host says is read under the lock too.
+    """
+    if wish.cache is None and wish.tier != "ssd":
+        return
+    host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
+    facts = inventory_of(host)
+    if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
+        return
+    held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
+    try:
+        plan(less_reserved(facts, placement.vg_uuid, held), target_of(placement), wish)
+    except Refused as refused:
+        if refused.code != "no_space":
+            return
+        promised = f" ({size(held)} are reserved for jobs that have not ended)" if held else ""
+        raise Refused(
+            "no_space",
+            f"{refused.message.rstrip('.')}{promised}.",
+            "Choose a smaller size or free SSD space first. If you have just freed space, refresh "
+            "the host.",
+        ) from None
