@@ -15,10 +15,10 @@ def main() -> None:
 
     from django.core.management import execute_from_command_line
 
-    from storage import wall
+    from storage import row_security
 
     # Requests to a development server stand within walls of their own all the same.
-    wall.open_process()
+    row_security.open_process()
 
     execute_from_command_line(sys.argv)
 

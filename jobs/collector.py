@@ -21,10 +21,10 @@ from jobs.hosts import contact
 from jobs.transport import Destination, ask, event_loop
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
-from storage.counters import BadSample
 from storage.database_clock import database_now
+from storage.metrics.counters import BadSample
+from storage.metrics.samples import record
 from storage.models import Host
-from storage.samples import record
 
 log = logging.getLogger(__name__)
 

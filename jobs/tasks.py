@@ -10,8 +10,8 @@ from jobs.hosts import refresh as refreshing
 from jobs.queue import brokerless_poll
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
+from storage.metrics.samples import ensure_partitions
 from storage.models import Host
-from storage.samples import ensure_partitions
 
 # Celery imports this module alone: the thread for times without a broker begins with the worker.
 __all__ = ["brokerless_poll"]

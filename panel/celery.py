@@ -5,7 +5,7 @@ import os
 from celery import Celery
 from celery.signals import beat_init, worker_init
 
-from storage import wall
+from storage import row_security
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
 
@@ -18,4 +18,4 @@ app.autodiscover_tasks()
 @beat_init.connect
 def see_all(**given: object) -> None:
     """Worker, collector and beat act for no user, so they see all rows."""
-    wall.open_process()
+    row_security.open_process()

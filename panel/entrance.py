@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 
 from panel import invitation
 from panel.people_forms import AcceptForm
-from storage import wall
-from storage.plan import Refused
+from storage import row_security
+from storage.planner import Refused
 
 NOT_FOUND, UNPROCESSABLE = 404, 422
 
@@ -24,7 +24,7 @@ NOT_FOUND, UNPROCESSABLE = 404, 422
 @login_not_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@wall.beyond()
+@row_security.beyond()
 def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     """Choose a name and a password; then the person is signed in."""
     found = invitation.waiting(token)

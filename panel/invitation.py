@@ -24,7 +24,7 @@ from panel.models import Invitation, SecurityKind, User
 from panel.watch import record
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
-from storage.plan import Refused
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

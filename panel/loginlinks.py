@@ -19,7 +19,7 @@ from django.urls import Resolver404, resolve, reverse
 
 from panel.models import LoginLink, SecurityKind, User
 from panel.watch import record
-from storage.plan import Refused
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from panel.models import StepUpCode, User
-from storage.plan import Refused
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

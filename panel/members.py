@@ -18,7 +18,7 @@ from panel.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRole
 from panel.watch import record
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
-from storage.plan import Refused
+from storage.planner import Refused
 
 PAGE_ROWS = 50
 UNPROCESSABLE = 422

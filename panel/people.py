@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from panel.models import SecurityKind, User
 from panel.watch import record
 from storage.access import StaffRole
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 @transaction.atomic

@@ -25,7 +25,7 @@ from panel import mailcode, stepup
 from panel.account_forms import ProofForm
 from panel.models import User
 from panel.stepup import Way
-from storage.plan import Refused
+from storage.planner import Refused
 
 UNPROCESSABLE = 422
 CONFIRMED = "Identity confirmed. Nothing has changed yet. Please confirm the change."

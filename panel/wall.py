@@ -1,4 +1,4 @@
-"""Tells the second wall (`storage.wall`) for whom each request asks."""
+"""Tells the second wall (`storage.row_security`) for whom each request asks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 
 from panel.models import User
-from storage import wall
+from storage import row_security
 from storage.access import Person, is_staff
 
 
@@ -27,12 +27,12 @@ class WallMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request within its wall; what is streamed is read within it too."""
-        with wall.inside(wall.NOBODY):
+        with row_security.inside(row_security.NOBODY):
             request.user = SimpleLazyObject(partial(_asker, request))  # type: ignore[assignment]
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse):
                 pieces = cast("Iterator[bytes]", response.streaming_content)
-                response.streaming_content = _within(wall.standing(), pieces)
+                response.streaming_content = _within(row_security.standing(), pieces)
             return response
 
 
@@ -40,9 +40,11 @@ def stand_as(user: Person) -> None:
     """For the rest of the request, see what the person may: everything, the rows of their
     customers, or nothing."""
     if is_staff(user):
-        wall.stand(wall.ALL)
+        row_security.stand(row_security.ALL)
     else:
-        wall.stand(str(user.pk) if user.is_active and user.pk is not None else wall.NOBODY)
+        row_security.stand(
+            str(user.pk) if user.is_active and user.pk is not None else row_security.NOBODY
+        )
 
 
 def _asker(request: HttpRequest) -> User | AnonymousUser:
@@ -54,7 +56,7 @@ def _asker(request: HttpRequest) -> User | AnonymousUser:
 def _within(standing: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Each piece as it comes, made as if the request were still there."""
     while True:
-        with wall.inside(standing):
+        with row_security.inside(standing):
             piece = next(pieces, None)
         if piece is None:
             return

@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from panel.models import User
-from storage.facts import (
+from storage.inventory.facts import (
     Array,
     ArrayMember,
     BcacheBacking,
@@ -37,8 +37,8 @@ from storage.naming import (
     volume_name,
     volume_tag,
 )
-from storage.plan import Target
-from storage.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
+from storage.planner import Target
+from storage.planner.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
 
 EXTENT_BYTES = 4 * MIB
 VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"

@@ -9,11 +9,11 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.models import Job, State, Step
-from storage.cachenote import note_of
-from storage.facts import HostFacts, LogicalVolume
+from storage.discovery.placement_cache import note_of
+from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Volume
 from storage.naming import new_key
-from storage.wish import Wish
+from storage.planner.wish import Wish
 from tests import make
 
 HOSTILE = "<script>alert(1)</script>"

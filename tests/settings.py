@@ -23,10 +23,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
 
 from panel.settings import *  # noqa: F403
 from panel.settings import BASE_DIR
-from storage import wall
+from storage import row_security
 
 # What a test itself writes and reads; the requests it sends stand within walls of their own.
-wall.open_process()
+row_security.open_process()
 
 # Tests that count queries do not meet the one a minute; the tests of sessions switch it on.
 USERSESSIONS_TRACK_ACTIVITY = False

@@ -16,7 +16,7 @@ from jobs.hosts.read_inventory import read_facts
 from jobs.models import Job, State, StepState
 from jobs.requester import Asker, ordered
 from jobs.transport.errors import TransportError
-from storage.plan import Refused
+from storage.planner import Refused
 
 WHY_LIMIT = 200
 

@@ -19,9 +19,9 @@ from jobs.models import Job, State, Step
 from jobs.transport.errors import BadReply, TransportError
 from jobs.transport.operation_reply import decode_commands
 from jobs.transport.replies import BadLine, decode_error, text
-from storage.plan import Refused
-from storage.plan import Step as Planned
-from storage.plan.fingerprint import disks_of, fingerprint
+from storage.planner import Refused
+from storage.planner import Step as Planned
+from storage.planner.fingerprint import disks_of, fingerprint
 
 NOTHING = "No changes needed."
 

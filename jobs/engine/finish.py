@@ -12,7 +12,7 @@ from jobs.engine.transitions import LostLease, move
 from jobs.models import Job, State, Step, StepState
 from jobs.transport.errors import BadReply, NoAnswer, TransportError, Unreachable
 from jobs.transport.operation_reply import has_begun
-from storage.plan import Refused
+from storage.planner import Refused
 
 TRIES = 3
 REST_SECONDS = 2

@@ -17,9 +17,9 @@ from jobs.hosts import contact
 from jobs.models import Job, State, Step, StepState
 from jobs.requester import Asker, ordered
 from storage.agent.schema import RISES
-from storage.plan import Refused
-from storage.rows import rows_of
-from storage.wish import MIGRATION_THRESHOLD_SECTORS, Wish
+from storage.planner import Refused
+from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, Wish
+from storage.volumes.snapshot import rows_of
 
 FLUSH = "cache.flush"
 """The only one with a brake: bcache flushes without any."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from storage.caches import wish_now
-from storage.changes import changes
-from storage.facts import HostFacts, LogicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
-from storage.plan import Target
-from storage.plan.lvmcache import SUB_LV_SUFFIX, pool_name_of
-from storage.preparation import Preparation
+from storage.planner import Target
+from storage.planner.lvmcache import SUB_LV_SUFFIX, pool_name_of
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import BadWish, Wish
 from storage.templatetags.units import size
-from storage.wish import BadWish, Wish
+from storage.volumes.cache import wish_now
+from storage.volumes.wish_diff import changes
 
 STATES = {ZEROING_TAG: ", not fully zeroed yet", FORMAT_TAG: ", not formatted yet"}
 """What the tags of a volume that is being made say of it."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from jobs.engine.rollback import aim
 from jobs.hosts.read_inventory import placement_of, target_of
 from jobs.models import Job
-from storage.facts import HostFacts
-from storage.plan import Step, plan
-from storage.plan.preparation import prepare
-from storage.preparation import Preparation
+from storage.inventory.facts import HostFacts
+from storage.planner import Step, plan
+from storage.planner.preparation import prepare
+from storage.planner.ssd_wish import Preparation
 
 
 def left(job: Job, facts: HostFacts) -> tuple[Step, ...]:

@@ -15,12 +15,12 @@ from jobs.hosts.read_inventory import placement_of, read_facts, target_of
 from jobs.models import Job, State, StepState
 from jobs.requester import cancelled, later
 from jobs.transport.errors import TransportError
-from storage.facts import HostFacts
-from storage.inventories import inventory_of
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.plan.fingerprint import FLUSHES
-from storage.preparation import Preparation
-from storage.wish import Wish
+from storage.planner.fingerprint import FLUSHES
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import Wish
 
 NO_PROGRESS = "no_progress"
 DATA_LOST = "data_lost"

@@ -30,15 +30,15 @@ from jobs.models import Door, Job, State, Step, StepState
 from jobs.requester import cancelled, later
 from jobs.transport.errors import TransportError
 from jobs.worker_identity import worker_name
-from storage import life
 from storage.database_clock import database_now
-from storage.facts import HostFacts
-from storage.locks import hold
+from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
-from storage.plan import Refused
-from storage.plan import Step as Planned
-from storage.plan.fingerprint import fingerprint
-from storage.wish import Wish
+from storage.planner import Refused
+from storage.planner import Step as Planned
+from storage.planner.fingerprint import fingerprint
+from storage.planner.wish import Wish
+from storage.row_locks import hold
+from storage.volumes import lifecycle
 
 log = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
     volume = placement.volume
     if wish.life != "live":
         hold(volume)
-        life.follow(placement, wish, database_now())
+        lifecycle.follow(placement, wish, database_now())
         return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named

@@ -21,7 +21,7 @@ from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.transport.operation_reply import Outcome
 from storage.database_clock import database_now
-from storage.plan import Step as Planned
+from storage.planner import Step as Planned
 
 LINES_LIMIT = 5000
 TRIES = 3

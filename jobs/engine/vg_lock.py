@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from jobs import notify_workers
 from jobs.engine.finish import REST_SECONDS
 from jobs.models import Job, State, Step, StepState, VgFence
-from storage.plan import Refused
-from storage.plan import Step as Planned
+from storage.planner import Refused
+from storage.planner import Step as Planned
 
 CONSTRAINT = "step_one_per_vg"
 

@@ -21,7 +21,7 @@ from jobs.transport.errors import HostKeyChanged, NotActive, TransportError
 from jobs.transport.replies import Reply
 from storage.models import Host
 from storage.models.host import HostState
-from storage.plan import Refused
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

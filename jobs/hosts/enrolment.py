@@ -31,7 +31,7 @@ from jobs.transport.errors import AGENT_PATH, Unreachable, match_user_block
 from jobs.transport.key_encryption import seal
 from storage.models import Host
 from storage.models.host import HostState
-from storage.plan import Refused
+from storage.planner import Refused
 
 LIFETIME = timedelta(hours=1)
 DEFAULT_PORT = 22

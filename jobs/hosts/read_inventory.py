@@ -17,11 +17,11 @@ from jobs.hosts.single_flight import Readings
 from jobs.models import Job
 from jobs.transport.errors import AgentFailed, BadReply
 from storage.database_clock import database_now
-from storage.facts import BadFacts, HostFacts
+from storage.discovery.ingest import apply_facts
+from storage.discovery.skip_unchanged import rows_digest, still
+from storage.inventory.facts import BadFacts, HostFacts
 from storage.models import Host, Placement
-from storage.plan import Target
-from storage.records import apply_facts
-from storage.unchanged import rows_digest, still
+from storage.planner import Target
 
 HOSTS_LIMIT = 32
 """So many hosts' last inventories a process keeps in mind."""

@@ -14,8 +14,8 @@ from jobs.transport.errors import AGENT_PATH, AgentFailed, BadReply, TransportEr
 from jobs.transport.replies import BadLine, Reply, text
 from storage.agent import VERSION
 from storage.database_clock import database_now
+from storage.discovery.ingest import apply_hello
 from storage.models import Host
-from storage.records import apply_hello
 
 PROBLEMS_LIMIT = 50
 AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)

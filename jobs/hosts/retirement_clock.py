@@ -17,7 +17,7 @@ from jobs.transport.replies import Reply
 from storage.database_clock import database_now
 from storage.models import Host
 from storage.models.host import undo_hours
-from storage.plan import Refused, Step
+from storage.planner import Refused, Step
 
 LIMIT_SECONDS = 5.0
 

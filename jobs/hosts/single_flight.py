@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from jobs.transport.errors import TransportError
-from storage.facts import HostFacts
+from storage.inventory.facts import HostFacts
 
 PATIENCE_SECONDS = 10.0
 """So long one waits for others before he reads by himself: a lease outlasts that and a call."""

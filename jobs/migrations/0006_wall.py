@@ -1,8 +1,8 @@
-"""Row-level security on jobs and what they wrote (`storage.wall`)."""
+"""Row-level security on jobs and what they wrote (`storage.row_security`)."""
 
 from django.db import migrations
 
-from storage.wall import STAFF_ONLY, VOLUMES, enclose
+from storage.row_security import STAFF_ONLY, VOLUMES, enclose
 
 OF_JOB = "EXISTS (SELECT FROM jobs_job WHERE jobs_job.id = job_id)"
 """Within a policy the policies of other tables count."""

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from storage.access import Person, is_staff
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
-from storage.ownership import customer_then
+from storage.volumes.ownership import customer_then
 
 if TYPE_CHECKING:
     from jobs.models.step import Line, Step
@@ -105,8 +105,9 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 class Job(models.Model):
-    """One wish for one volume on one host. `wish` is `storage.wish.Wish.to_json()`; that of a job
-    without a volume, which adds an SSD to a group, `storage.preparation.Preparation.to_json()`.
+    """One wish for one volume on one host. `wish` is `storage.planner.wish.Wish.to_json()`; that of
+    a job without a volume, which adds an SSD to a group,
+    `storage.planner.ssd_wish.Preparation.to_json()`.
 
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
@@ -120,9 +121,9 @@ class Job(models.Model):
     `falls_back` says that it is what the job now works towards, `turned` that the point of no
     return is passed: from there on only forward. `claims` counts workers that took the job since it
     last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
-    preview; `disks` says where they allocate (`storage.plan.Disks`). `address` is where the request
-    came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job holds its
-    volume and its space meanwhile.
+    preview; `disks` says where they allocate (`storage.planner.Disks`). `address` is where the
+    request came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job
+    holds its volume and its space meanwhile.
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).

@@ -10,7 +10,7 @@ from jobs.models import Job, Kind
 from jobs.queue.submit import accept, contactable
 from jobs.requester import Asker
 from storage.models import Host
-from storage.preparation import Preparation
+from storage.planner.ssd_wish import Preparation
 
 
 @transaction.atomic

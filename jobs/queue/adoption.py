@@ -15,11 +15,11 @@ from jobs.queue.submit import Busy, cancel, submit
 from jobs.requester import Asker
 from storage.adoption import Ask, Judgement, adopt, release
 from storage.database_clock import database_now
-from storage.locks import Gone, hold_one
 from storage.models import Volume
-from storage.plan import Refused, plan
-from storage.rows import VolumeRow, rows_of
-from storage.wish import Wish
+from storage.planner import Refused, plan
+from storage.planner.wish import Wish
+from storage.row_locks import Gone, hold_one
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 RECORDED = (
     "Assigned, not tagged: root has not allowed {group} yet. Then press Tag them on the Adopt page."

@@ -13,14 +13,14 @@ from django.db import transaction
 from jobs.models import Job, Kind
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
-from storage.bulk import Action, Draft
+from storage.bulk_changes import Action, Draft
 from storage.database_clock import database_now
-from storage.locks import Gone, hold_one
 from storage.models import Customer, Volume
-from storage.ownership import give, refusal_to_give, refusal_to_take, take
-from storage.plan import Disks, Refused
-from storage.rows import VolumeRow
-from storage.wish import Wish
+from storage.planner import Disks, Refused
+from storage.planner.wish import Wish
+from storage.row_locks import Gone, hold_one
+from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
+from storage.volumes.snapshot import VolumeRow
 
 SALT: Final = "jobs.bulk.2"
 """Another one whenever what is sealed changes its shape: an older page is then too old."""

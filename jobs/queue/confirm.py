@@ -9,9 +9,9 @@ from jobs.queue.add_ssd import ask
 from jobs.queue.submit import submit
 from jobs.requester import Asker
 from storage.access import Right
-from storage.plan import Refused
-from storage.preparation import Preparation
-from storage.wish import Wish
+from storage.planner import Refused
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import Wish
 
 FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, Kind.PREPARE_SSD})
 PROVEN = FOR_ADMINS | {Kind.DROP_CACHE}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Step
-from storage.facts import HostFacts
-from storage.inventories import inventory_of
-from storage.plan import Step as Planned
-from storage.plan import Target
-from storage.plan.cost import Cost, cost
-from storage.preparation import Preparation
-from storage.rows import VolumeRow, rows_of
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
+from storage.planner import Step as Planned
+from storage.planner import Target
+from storage.planner.cost import Cost, cost
+from storage.planner.ssd_wish import Preparation
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 
 def estimate(row: VolumeRow, steps: Sequence[Step]) -> Cost | None:

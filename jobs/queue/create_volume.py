@@ -8,12 +8,12 @@ from django.utils import timezone
 from jobs.models import Job, Kind
 from jobs.queue.submit import submit
 from jobs.requester import Asker
-from storage.forms import Group
-from storage.locks import hold
 from storage.models import Placement, Volume
 from storage.naming import volume_name
-from storage.plan import Refused
-from storage.wish import Wish
+from storage.planner import Refused
+from storage.planner.wish import Wish
+from storage.row_locks import hold
+from storage.volumes.forms import Group
 
 
 @transaction.atomic

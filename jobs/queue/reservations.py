@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from jobs.models import Job
-from storage import wall
-from storage.capacity import Capacity, capacities, wanted_bytes
-from storage.facts import HostFacts
-from storage.inventories import inventory_of
+from storage import row_security
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
-from storage.wish import Wish
+from storage.planner.wish import Wish
+from storage.volumes.ssd_capacity import Capacity, capacities, wanted_bytes
 
 
 # What is promised to others is promised, whoever asks.
-@wall.beyond()
+@row_security.beyond()
 def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> dict[str, int]:
     """Bytes by uuid of the volume group; groups without reservations are missing.
 

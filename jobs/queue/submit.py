@@ -16,15 +16,15 @@ from jobs.hosts.read_inventory import target_of
 from jobs.models import Door, Job, Kind, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Asker, cancelled, ordered
-from storage.capacity import less_reserved, wanted_bytes
-from storage.facts import HostFacts
-from storage.inventories import inventory_of
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
-from storage.plan import Disks, Refused, Target, plan
-from storage.rows import VolumeRow
+from storage.planner import Disks, Refused, Target, plan
+from storage.planner.wish import Wish
 from storage.templatetags.units import size
-from storage.wish import Wish
+from storage.volumes.snapshot import VolumeRow
+from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 
 CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 SETTLED_AT_BIRTH = frozenset({"not_fresh"})

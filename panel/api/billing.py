@@ -27,8 +27,8 @@ from panel.billing.calls import CALLS, Call
 from panel.billing.calls.caller import ACTOR, Caller
 from panel.http.client_address import address_of
 from panel.orders.refusal import OrderRefused
-from storage import wall
-from storage.plan import Refused
+from storage import row_security
+from storage.planner import Refused
 
 REFUSALS = (Problem, Refused, Busy, OrderRefused, ValidationError)
 
@@ -60,7 +60,7 @@ class SignedCall(Resource):
                 "Sign id, timestamp and body with the secret of TIERCEL_BILLING_IN_SECRETS.",
             ) from None
         caller = Caller(name, address_of(request._request))
-        with wall.beyond(), pghistory.context(actor=ACTOR, call=name):
+        with row_security.beyond(), pghistory.context(actor=ACTOR, call=name):
             if self.call.only_reads:
                 return self._act(request, caller)
             return callbook.once(self.call, caller, body, lambda: self._act(request, caller))

@@ -17,7 +17,7 @@ from panel.api.problem import Problem, flat
 from panel.api.shapes import LIVES, MODES, Json
 from storage.access import Person
 from storage.models import Customer, Host
-from storage.wish import MAX_BYTES
+from storage.planner.wish import MAX_BYTES
 
 
 class Body(serializers.Serializer[Json]):

@@ -8,9 +8,9 @@ from jobs.models import Kind
 from panel.api.problem import Problem
 from panel.api.shapes import Json
 from panel.api.wish import Change, allowed
-from storage.rows import VolumeRow
-from storage.space import round_up
-from storage.wish import BadWish, Wish
+from storage.planner.lvm_sizes import round_up
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.snapshot import VolumeRow
 
 KEYS = ("size_bytes", "tier")
 

@@ -9,9 +9,9 @@ from jobs.models import Kind
 from panel.api.bodies import unprocessable
 from panel.api.shapes import Json
 from panel.api.wish import Change
-from storage.life_form import DestroyForm, Life, life_refusal, life_wish
-from storage.rows import VolumeRow
-from storage.wish import Wish
+from storage.planner.wish import Wish
+from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.snapshot import VolumeRow
 
 KINDS: dict[Life, Kind] = {
     "live": Kind.RESTORE_VOLUME,

@@ -11,9 +11,9 @@ from panel.api import bodies
 from panel.api.problem import Problem, flat
 from panel.api.shapes import Json
 from panel.models import User
-from storage.forms import Group, groups_of
 from storage.models import Volume
-from storage.wish import BadWish, Wish
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.forms import Group, groups_of
 
 
 def make(values: Json, user: User, asker: Asker, *, dry_run: bool) -> Job:

@@ -18,14 +18,14 @@ from panel.api.shapes import (
     VolumeShape,
 )
 from storage.access import Person, is_staff
-from storage.caches import free_bytes
-from storage.difference import drift_of_row
-from storage.inventories import inventory_of
+from storage.health.drift import drift_of_row
+from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
-from storage.plan.cost import Cost
-from storage.rows import VolumeRow
-from storage.tuned_form import SETTINGS
-from storage.wish import Bcache, Wish
+from storage.planner.cost import Cost
+from storage.planner.wish import Bcache, Wish
+from storage.volumes.cache import free_bytes
+from storage.volumes.cache_settings_form import SETTINGS
+from storage.volumes.snapshot import VolumeRow
 
 CUSTOMER_ERROR = {
     "message": "The change did not end well.",

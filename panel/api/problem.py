@@ -19,7 +19,7 @@ from panel.api.nouns import job_url
 from panel.orders.refusal import OrderRefused
 from panel.outage import NO_DATABASE, RETRY_SECONDS, is_outage
 from storage.access import Person, is_staff
-from storage.plan import Refused
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from panel.api.resource import Resource, bad_parameter
 from panel.api.shapes import Json, Ref
 from panel.models import Proof, ProofState
 from panel.proof import words
-from storage.gain import Verdict
+from storage.analysis.before_after import Verdict
 
 FIGURES = (
     *("hit_rate_before", "hit_rate_after"),

@@ -18,9 +18,9 @@ from panel.api.resource import Resource, whole
 from panel.charts import definitions as chart_definitions
 from panel.charts.time_range import moment
 from storage.access import is_staff
+from storage.metrics.series import MAX_POINTS, UNITS, series
 from storage.models import Volume
-from storage.ownership import theirs_since
-from storage.series import MAX_POINTS, UNITS, series
+from storage.volumes.ownership import theirs_since
 
 DEFAULT_RANGE = timedelta(hours=1)
 DEFAULT_POINTS = 600

@@ -16,11 +16,11 @@ from panel.api import bodies, described, idempotency, waiting
 from panel.api.resource import Resource, truth
 from panel.api.shapes import JobShape, Json
 from storage.access import Right
-from storage.inventories import inventory_of
+from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.plan import Refused
-from storage.preparation import Preparation
-from storage.preparation_form import PreparationForm
+from storage.planner import Refused
+from storage.planner.ssd_wish import Preparation
+from storage.volumes.add_ssd_form import PreparationForm
 
 
 class SsdBody(bodies.Body):

@@ -16,7 +16,7 @@ from panel.api.nouns import job_json, job_url
 from panel.api.problem import Problem
 from panel.api.resource import Resource
 from storage.access import Right
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 class Steering(Resource):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.models import Kind
 from panel.api.wish import Change, allowed
-from storage.rows import VolumeRow
+from storage.volumes.snapshot import VolumeRow
 
 
 def change(row: VolumeRow) -> Change | None:

@@ -22,11 +22,11 @@ from panel.api.nouns import volume_json
 from panel.api.resource import Resource, bad_parameter, truth
 from panel.api.shapes import STATES, JobShape, VolumeShape
 from storage.access import Right, is_staff
-from storage.locks import hold_one
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
-from storage.ownership import refusal_to_give, refusal_to_take
-from storage.rows import VolumeRow, rows_of
+from storage.row_locks import hold_one
+from storage.volumes.ownership import refusal_to_give, refusal_to_take
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 UNLISTED = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""

@@ -18,10 +18,10 @@ from panel.api.resource import Resource, truth
 from panel.api.shapes import JobShape, Json, WishNow
 from panel.api.volumes import holder_of, row_of
 from storage.access import Right, is_staff
-from storage.locks import hold_one
 from storage.models import Volume
-from storage.rows import VolumeRow, rows_of
-from storage.wish import Wish
+from storage.planner.wish import Wish
+from storage.row_locks import hold_one
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None

@@ -11,16 +11,16 @@ from jobs.models import Kind
 from panel.api.nouns import wish_json
 from panel.api.problem import Problem
 from panel.api.shapes import Json
-from storage.forms import ModeForm
-from storage.loss import dropped, loss_of_row
-from storage.plan import Refused
-from storage.plan.bcache import with_flush
-from storage.plan.growth import uncached
-from storage.replacement_form import ReplacementForm
-from storage.rows import VolumeRow
-from storage.space import round_up
-from storage.tuned_form import SETTINGS, NewTunedForm, TunedForm
-from storage.wish import LvmCache, Wish
+from storage.health.lost_cache import dropped, loss_of_row
+from storage.planner import Refused
+from storage.planner.bcache import with_flush
+from storage.planner.growth import uncached
+from storage.planner.lvm_sizes import round_up
+from storage.planner.wish import LvmCache, Wish
+from storage.volumes.cache_settings_form import SETTINGS, NewTunedForm, TunedForm
+from storage.volumes.forms import ModeForm
+from storage.volumes.replace_cache_form import ReplacementForm
+from storage.volumes.snapshot import VolumeRow
 
 FIRST_MODE = "writethrough"
 """Of a first cache whose mode is not named: losing the SSD loses no data."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from storage.series import UNITS, Series, Values
+from storage.metrics.series import UNITS, Series, Values
 from storage.templatetags import units
 
 
@@ -47,8 +47,8 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series by its name of `storage.series.UNITS`. `colour` is one of Tabler's; `axis` the
-    number of its axis in the panel; `dash` is "", "dashed", "dotted" or "filled"."""
+    """A series by its name of `storage.metrics.series.UNITS`. `colour` is one of Tabler's; `axis`
+    the number of its axis in the panel; `dash` is "", "dashed", "dotted" or "filled"."""
 
     name: str
     label: str
@@ -165,7 +165,8 @@ CHURN: Final = Panel(
 
 
 def names(*, plain: bool) -> tuple[str, ...]:
-    """The series that the charts draw, each once, in the order of `storage.series.UNITS`."""
+    """The series that the charts draw, each once, in the order of
+    `storage.metrics.series.UNITS`."""
     drawn = {line.name for panel in panels(plain=plain) for line in panel.lines}
     return tuple(name for name in UNITS if name in drawn)
 

@@ -19,9 +19,9 @@ from django.views.decorators.http import require_safe
 from panel.charts import definitions as chart_definitions
 from panel.charts.time_range import POINTS, RANGES, Span, span_of
 from storage.access import is_staff
+from storage.metrics.series import UNITS, Series, series
 from storage.models import LatestSample, Volume
-from storage.ownership import theirs_since
-from storage.series import UNITS, Series, series
+from storage.volumes.ownership import theirs_since
 
 TABLE_ROWS: Final = 20
 

@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
+from storage.metrics.series import step_seconds
 from storage.models import Volume
-from storage.series import step_seconds
 from storage.templatetags.units import seconds
 
 RANGES: Final = {

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.hosts import enrolment
 from jobs.hosts.contact import fingerprint
-from storage.agent_build import build
-from storage.plan import Refused
+from storage.agent_zipapp import build
+from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""Row-level security on orders and what hangs on them (`storage.wall`)."""
+"""Row-level security on orders and what hangs on them (`storage.row_security`)."""
 
 from django.db import migrations
 
-from storage.wall import CUSTOMERS, enclose
+from storage.row_security import CUSTOMERS, enclose
 
 OF_ORDER = "EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)"
 """Within a policy the policies of other tables count."""

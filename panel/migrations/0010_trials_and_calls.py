@@ -1,9 +1,9 @@
-"""An index for the trials that are over, and the second wall (`storage.wall`) around the book of
+"""An index for the trials that are over, and the second wall (`storage.row_security`) around the book of
 signed calls: no key leads from it to a customer, but its bodies tell of them."""
 
 from django.db import migrations, models
 
-from storage.wall import STAFF_ONLY, enclose
+from storage.row_security import STAFF_ONLY, enclose
 
 
 class Migration(migrations.Migration):

@@ -6,7 +6,7 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
-from storage.wall import CUSTOMERS, enclose
+from storage.row_security import CUSTOMERS, enclose
 
 REVOKE = """
 DO $$ BEGIN

@@ -31,10 +31,10 @@ class ProofQuerySet(models.QuerySet["Proof"]):
 
 class Proof(models.Model):
     """The same length of time before and after an order. `before_start` to `before_end` is the
-    time before its job began, and `before` are its blocks (`storage.gain.Block`), kept because
-    samples are dropped; `after_start` (null while the cache warms up) to `after_end` the time after
-    it. `warm_by` is when the wait for a warm cache ends whatever it does, `was_warm` whether it
-    need not have (null while it lasts).
+    time before its job began, and `before` are its blocks (`storage.analysis.before_after.Block`),
+    kept because samples are dropped; `after_start` (null while the cache warms up) to `after_end`
+    the time after it. `warm_by` is when the wait for a warm cache ends whatever it does, `was_warm`
+    whether it need not have (null while it lasts).
 
     `result` is `{}` until the proof is ready, then `panel.proof.result`'s JSON; `verdict` is that
     of it, for lists. `reason_code` and `reason` say, in the customer's words, why it cannot be

@@ -9,7 +9,7 @@ from panel.models import Mandate, Order
 from panel.orders import mandates, trial
 from panel.orders.prices import Price, paid
 from panel.orders.refusal import OrderRefused
-from storage.rows import VolumeRow
+from storage.volumes.snapshot import VolumeRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import weigh
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
-from storage.offers import Offer, offers
-from storage.rows import VolumeRow
+from storage.volumes.plan_offers import Offer, offers
+from storage.volumes.snapshot import VolumeRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from typing import Any, Final
 from django.conf import settings
 
 from panel.models.proof import Proof, ProofState
+from storage.analysis.forecast import Choice, Expectation, Result, Use, forecast
+from storage.analysis.forecast import trial_offered as is_unknown_enough
+from storage.analysis.measured_use import use_of
 from storage.models import CachePlan, Volume
-from storage.offers import Offer, size_of
-from storage.outlook import Choice, Expectation, Result, Use, forecast
-from storage.outlook import trial_offered as is_unknown_enough
-from storage.rows import rows_of
-from storage.samples.use import use_of
-from storage.wall import beyond
+from storage.row_security import beyond
+from storage.volumes.plan_offers import Offer, size_of
+from storage.volumes.snapshot import rows_of
 
 MOST_RESULTS: Final = 500
 """Of the newest first caches: the page must not grow with the years."""
@@ -36,7 +36,7 @@ Measured = Callable[[], Sequence[Result]]
 @beyond()
 def measured() -> list[Result]:
     """What was measured of orders that gave a volume its first cache. One query. They are other
-    customers': only quartiles of them may be shown (`storage.outlook.similar`)."""
+    customers': only quartiles of them may be shown (`storage.analysis.forecast.similar`)."""
     ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
     found = ready.filter(order__to_plan__isnull=False).order_by("-id")
     rows = found.values_list("order__customer", *(f"result__{name}" for name in FIGURES))

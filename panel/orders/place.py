@@ -21,11 +21,11 @@ from panel.orders.outcome import settle
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed, no_offer, weigh
 from storage.database_clock import database_now
-from storage.locks import hold
 from storage.models import CachePlan, Customer, Volume
-from storage.offers import NOT_NOW, REASONS
-from storage.plan import Refused
-from storage.rows import rows_of
+from storage.planner import Refused
+from storage.row_locks import hold
+from storage.volumes.plan_offers import NOT_NOW, REASONS
+from storage.volumes.snapshot import rows_of
 
 AWAITS = "the billing system's answer"
 WAIT = "Wait a few minutes until that change has ended."
@@ -100,7 +100,8 @@ def take(ask: Ask) -> Order:
 def lock(asked: Volume) -> tuple[Customer, Volume]:
     """The customer and the volume as they are now, locked until the transaction ends. Raises
     `OrderRefused` where the volume is nobody's."""
-    # To the customer whose volume it was a moment ago, it is not there any more (`storage.wall`).
+    # To the customer whose volume it was a moment ago, it is not there any more
+    # (`storage.row_security`).
     volumes = Volume.objects.filter(pk=asked.pk)
     at_first = volumes.values_list("customer_id", flat=True).first()
     customers = Customer.objects.select_for_update(no_key=True)

@@ -17,7 +17,7 @@ from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import KINDS, Weighed, no_offer
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
-from storage.rows import rows_of
+from storage.volumes.snapshot import rows_of
 
 PATIENCE: Final = timedelta(days=1)
 """So long after its time an order is tried; then it has failed."""

@@ -15,7 +15,7 @@ from panel.orders.asking import Ask
 from panel.orders.prices import last_completed
 from panel.orders.refusal import OrderRefused
 from storage.models import Volume
-from storage.rows import VolumeRow
+from storage.volumes.snapshot import VolumeRow
 
 REST: Final = timedelta(minutes=10)
 """After a way back that failed, before it is tried again."""

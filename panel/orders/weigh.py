@@ -14,9 +14,9 @@ from panel.orders.asking import Ask
 from panel.orders.prices import Price, paid_before
 from panel.orders.quote import Quote, quote, quote_later
 from panel.orders.refusal import OrderRefused
-from storage.offers import REASONS, Change, Offer
-from storage.rows import VolumeRow
-from storage.wish import Wish
+from storage.planner.wish import Wish
+from storage.volumes.plan_offers import REASONS, Change, Offer
+from storage.volumes.snapshot import VolumeRow
 
 KINDS: Final[dict[Change, Kind]] = {
     "add": Kind.ADD_CACHE,

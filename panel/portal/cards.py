@@ -12,10 +12,10 @@ from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
 from panel.portal.glance import Glance, glance
 from panel.portal.hour import Hour, hours_of
-from storage.caches import Cache
 from storage.models import Volume
-from storage.rows import VolumeRow, rows_of
 from storage.templatetags.units import ms, percent
+from storage.volumes.cache import Cache
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 SMALL = (160, 32)
 LARGE = (300, 56)

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.models import Job
+from storage.metrics.rates import Figures
+from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.metrics.samples import Window, window
 from storage.models import Volume
-from storage.ownership import theirs_since
-from storage.rates import Figures
-from storage.rates.figures import MIN_ACCESSES
-from storage.samples import Window, window
+from storage.volumes.ownership import theirs_since
 
 HOUR: Final = timedelta(hours=1)
 SOON: Final = timedelta(minutes=10)

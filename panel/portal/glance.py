@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from panel.portal.hour import Hour
-from storage.caches import Cache
-from storage.rates.figures import MIN_ACCESSES
-from storage.samples import Latest
+from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.metrics.samples import Latest
 from storage.templatetags.units import ms, seconds
+from storage.volumes.cache import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from django.db import connection
 
+from storage.metrics.rates import Figures, Sums, figures
+from storage.metrics.samples.window import COLUMNS, summed
 from storage.models import Volume
-from storage.ownership import each_theirs_since
-from storage.rates import Figures, Sums, figures
-from storage.samples.window import COLUMNS, summed
+from storage.volumes.ownership import each_theirs_since
 
 LENGTH: Final = timedelta(hours=1)
 PARTS: Final = 24

@@ -34,11 +34,11 @@ from panel.portal import course
 from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
 from panel.portal.shelf import headroom, no_help, shelf, trial_words
 from panel.portal.standing import standing
+from storage.analysis.forecast import Expectation, today
+from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
-from storage.outlook import Expectation, today
-from storage.rows import VolumeRow
-from storage.samples.use import use_of
+from storage.volumes.snapshot import VolumeRow
 
 UNPROCESSABLE: Final = 422
 STATUS: Final = {"over_cap": 402, "too_soon": 402, "cap_unknown": 402, "order_running": 409}

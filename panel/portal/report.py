@@ -19,8 +19,8 @@ from panel.portal.rows import member_view, orders_of
 from panel.proof import words
 from panel.proof.measure import has_proof
 from storage.access import staff_view
+from storage.analysis.before_after import Verdict
 from storage.database_clock import database_now
-from storage.gain import Verdict
 
 POLLS: tuple[int, int] = (5, 60)
 """A report that is not ready is looked at again after so many seconds: short ones, long ones."""

@@ -20,7 +20,7 @@ from panel.models import Order, OrderState
 from panel.models.order import OrderQuerySet
 from storage.access import Person, member
 from storage.models import Member, Volume
-from storage.rows import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]

@@ -16,10 +16,10 @@ from panel.orders import mandates
 from panel.orders.choices import Choice
 from panel.orders.expected import trial_offered
 from panel.orders.quote import Quote
+from storage.analysis.forecast import Expectation
 from storage.models import Customer
-from storage.offers import Offer
-from storage.outlook import Expectation
 from storage.templatetags.money import amount
+from storage.volumes.plan_offers import Offer
 
 
 @dataclass(frozen=True, slots=True)

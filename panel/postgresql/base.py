@@ -10,7 +10,7 @@ from psycopg import Error
 from psycopg.pq import TransactionStatus
 from psycopg.types.datetime import TimestamptzLoader
 
-from storage import wall
+from storage import row_security
 
 STAND = "SELECT set_config('tiercel.wall', %s, false)"
 
@@ -31,7 +31,7 @@ class UtcLoader(TimestamptzLoader):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Reads moments by `UtcLoader` where the panel's zone is UTC, and tells the session before a
-    statement whose rows it may see, where that has changed (`storage.wall`)."""
+    statement whose rows it may see, where that has changed (`storage.row_security`)."""
 
     _told: str | None = None
     """What the session was told last; None where it may have forgotten."""
@@ -70,7 +70,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._told = None
 
     def _tell(self) -> None:
-        standing = wall.standing()
+        standing = row_security.standing()
         if standing == self._told:
             return
         # After an error nothing but a rollback is accepted, and nothing else is seen either.

@@ -13,7 +13,7 @@ from panel.models.proof import ProofQuerySet
 from panel.orders.words import Outcome
 from panel.proof import words
 from storage.access import Person
-from storage.gain import Verdict
+from storage.analysis.before_after import Verdict
 
 
 @dataclass(slots=True)

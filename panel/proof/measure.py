@@ -17,7 +17,7 @@ from panel.orders import events
 from panel.proof.moves import move
 from panel.proof.reasons import Reason
 from panel.proof.result import result
-from storage.gain import (
+from storage.analysis.before_after import (
     Block,
     before_window,
     block_seconds,
@@ -26,11 +26,11 @@ from storage.gain import (
     period_seconds,
     warm_from,
 )
-from storage.gain.change import LEAST
-from storage.gain.windows import DAY, HOUR, WEEK
+from storage.analysis.before_after.change import LEAST
+from storage.analysis.before_after.windows import DAY, HOUR, WEEK
+from storage.analysis.sample_blocks import blocks
 from storage.models import Volume
-from storage.ownership import theirs_since
-from storage.samples.blocks import blocks
+from storage.volumes.ownership import theirs_since
 
 LEAST_COVERAGE: Final = 0.5
 """Where less of a window has figures, it is their lack that is told, not a lack of use."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from storage.gain import Block, Judged, Pair, total
-from storage.rates.figures import percentile_ms
+from storage.analysis.before_after import Block, Judged, Pair, total
+from storage.metrics.rates.figures import percentile_ms
 
 
 def result(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.words import Outcome
 from panel.portal.glance import of_hundred
-from storage.gain import Verdict, notable
+from storage.analysis.before_after import Verdict, notable
 from storage.templatetags.units import iops, ms, percent
 
 OTHER_LOAD: Final = 1.5

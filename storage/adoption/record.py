@@ -9,11 +9,11 @@ from django.db import transaction
 
 from storage.access import Person
 from storage.adoption.judge import Ask, Buyer, Candidate, Judgement, judge
-from storage.facts import HostFacts, LogicalVolume
-from storage.inventories import inventory_of
+from storage.discovery.ingest import GUEST_KINDS
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.stored import inventory_of
 from storage.models import Customer, Placement, Volume
 from storage.models.host import Host
-from storage.records import GUEST_KINDS
 
 
 def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ...]:

@@ -1,4 +1,4 @@
-"""Row-level security on the tables of customers (`storage.wall`).
+"""Row-level security on the tables of customers (`storage.row_security`).
 
 The two functions run with their owner's rights, whom no policy binds: a policy on memberships that
 asked the memberships would ask itself.
@@ -6,7 +6,7 @@ asked the memberships would ask itself.
 
 from django.db import migrations
 
-from storage.wall import CUSTOMERS, VOLUMES, enclose
+from storage.row_security import CUSTOMERS, VOLUMES, enclose
 
 FUNCTIONS = """
 CREATE FUNCTION wall_customers() RETURNS bigint[]

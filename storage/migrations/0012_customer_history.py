@@ -7,7 +7,7 @@ import pgtrigger.migrations
 import storage.naming
 from django.db import migrations, models
 
-from storage.wall import CUSTOMERS, enclose
+from storage.row_security import CUSTOMERS, enclose
 
 REVOKE = """
 DO $$ BEGIN

@@ -1,4 +1,5 @@
-"""Records of customers, hosts and volumes. What the host says now is in `storage.facts`."""
+"""Records of customers, hosts and volumes. What the host says now is in
+`storage.inventory.facts`."""
 
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member

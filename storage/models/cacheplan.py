@@ -9,7 +9,7 @@ from django.db import models
 
 from storage.access import Person, is_staff
 from storage.naming import new_key
-from storage.wish import LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
+from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
 
 
 class CachePlanQuerySet(models.QuerySet["CachePlan"]):

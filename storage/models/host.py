@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from storage.access import Person, is_staff
-from storage.facts import HostFacts, decode
+from storage.inventory.facts import HostFacts, decode
 from storage.naming import new_key
 
 UNDO_HOURS = 24

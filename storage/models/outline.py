@@ -16,7 +16,8 @@ class HostOutline(models.Model):
     """What the last inventory of a host came to. `fast_*` is its space on SSD, `slow_*` that on
     slow disks, in bytes, over all volume groups and without missing disks. `cache_names` are the
     caches that exist, by the names their wishes gave them. `findings` is what the inventory shows
-    to be wrong, as `storage.findings.Finding.to_json`, each with the moment it was first seen."""
+    to be wrong, as `storage.health.inventory_findings.Finding.to_json`, each with the moment it was
+    first seen."""
 
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="outline"
@@ -34,8 +35,8 @@ class HostOutline(models.Model):
 
 class HostLoad(models.Model):
     """What all volumes of a host did in the rounds that ended in the five minutes from `bucket`
-    on: sums, as of `storage.rates.Sums`, but `dt_ms` is the time of the rounds and `busy_ms` that
-    of the busiest volume of each round."""
+    on: sums, as of `storage.metrics.rates.Sums`, but `dt_ms` is the time of the rounds and
+    `busy_ms` that of the busiest volume of each round."""
 
     pk = models.CompositePrimaryKey("bucket", "host_id")
     bucket = models.DateTimeField()

@@ -1,7 +1,7 @@
 """What volumes did: one row per volume and interval, and one row per volume with the last of it.
 
-The columns of an interval are those of `storage.rates.Delta`, `CacheDelta` and `Gauges`: sums,
-never rates, so that every figure over any time is one sum over another.
+The columns of an interval are those of `storage.metrics.rates.Delta`, `CacheDelta` and `Gauges`:
+sums, never rates, so that every figure over any time is one sum over another.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Sample(Interval):
 class LatestSample(Interval):
     """The last sample of a volume: its counters, from which the next difference is taken, and the
     interval that ended with it. `gap` says why that has no figures, `cache_gap` why only those
-    of the cache are missing (`storage.rates.GapReason`). `cache_state` is what is wrong with the
-    cache, `suspended` says that the device's I/O is frozen."""
+    of the cache are missing (`storage.metrics.rates.GapReason`). `cache_state` is what is wrong
+    with the cache, `suspended` says that the device's I/O is frozen."""
 
     volume = models.OneToOneField(
         Volume, on_delete=models.CASCADE, primary_key=True, related_name="latest_sample"

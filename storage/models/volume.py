@@ -13,7 +13,7 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
 from storage.naming import new_key
-from storage.wish import Wish
+from storage.planner.wish import Wish
 
 
 class VolumeQuerySet(models.QuerySet["Volume"]):
@@ -48,7 +48,7 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
 )
 class Volume(models.Model):
     """`managed` is True once the LV carries our tag; every public LV found on a host has a row,
-    managed or not. `wish` is what it should be (`storage.wish`), empty while nobody asked.
+    managed or not. `wish` is what it should be (`storage.planner.wish`), empty while nobody asked.
     `adopted_at` is when a person took a found volume into the books (null for one we made);
     `external_id` is the billing system's name for it, "" where it has none; `guest` is who the
     host said uses it (`web12 · vdb`); `cache_plan` is what the customer pays for, null for none.

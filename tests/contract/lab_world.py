@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from storage import agent_build
+from storage import agent_zipapp
 from tests.lab import guest
 from tests.lab.vm import Lab
 
@@ -322,7 +322,7 @@ class LabWorld:
             script = script.replace(f"@{name}@", shlex.quote(value))
         script += "\numask 022; install_account; install_sudoers; install_policy; install_boot\n}\n"
         self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
-        self.lab.shell.write(AGENT, agent_build.build(), 0o755)
+        self.lab.shell.write(AGENT, agent_zipapp.build(), 0o755)
         self.lab.run("sh -s", stdin=script)
         self.lab.run([AGENT, "hide-guests"])
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from storage.facts import decode
+from storage.inventory.facts import decode
 from storage.naming import new_key
-from storage.plan import Refused, Target, plan
-from storage.wish import Wish
+from storage.planner import Refused, Target, plan
+from storage.planner.wish import Wish
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.lab_world import LabWorld
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.facts import decode
+from storage.inventory.facts import decode
 from tests.contract.client import MIB, Agent
 from tests.contract.world import World
 from tests.lab import recipe

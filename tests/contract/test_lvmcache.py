@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.naming import new_key
-from storage.space import pool_bytes
+from storage.planner.lvm_sizes import pool_bytes
 from tests.contract.client import MIB, POOL_BYTES, Agent, argvs, pool_args
 from tests.contract.world import World
 

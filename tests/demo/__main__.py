@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from panel import embedded, processes
 from panel.billing.simulator import Simulator
-from storage import wall
+from storage import row_security
 from tests.demo import database, settings
 from tests.demo.furniture import TENANTS
 from tests.demo.stage import stage
@@ -145,7 +145,7 @@ def _settle() -> tuple[list[Login], str]:
     import django
 
     django.setup()
-    wall.open_process()
+    row_security.open_process()
     from tests.demo import people
 
     return people.settle()

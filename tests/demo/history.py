@@ -21,7 +21,7 @@ from panel.orders.quote import quote
 from panel.proof.measure import advance, begin
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests.demo.settings import SEEDED
 from tests.fleet import load
 from tests.fleet.machine import Invented

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from storage.metrics.samples import Window, window
 from storage.models import Volume
-from storage.samples import Window, window
 from tests.demo.settings import SAMPLE_SECONDS
 
 WINDOW = timedelta(seconds=12)

@@ -13,8 +13,8 @@ from pytest_django import DjangoDbBlocker
 
 from panel.models import User
 from panel.orders.quote import quote
+from storage.metrics.samples import window
 from storage.models import Host, LatestSample, Volume
-from storage.samples import window
 from tests import make
 from tests.demo import history, people
 from tests.demo.settings import SEEDED

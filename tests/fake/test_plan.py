@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.facts import HostFacts, decode
-from storage.plan import Target, plan
-from storage.plan.draft import Step
-from storage.wish import MIB, Bcache, LvmCache, Wish
+from storage.inventory.facts import HostFacts, decode
+from storage.planner import Target, plan
+from storage.planner.draft import Step
+from storage.planner.wish import MIB, Bcache, LvmCache, Wish
 from tests.fake import FakeHost
 
 KEY = "aaaaaaaa"

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.hosts import contact
 from jobs.transport.errors import TransportError
-from storage.facts import decode
+from storage.inventory.facts import decode
 from storage.models import Host
 from tests.fake.server import FakeServer
 

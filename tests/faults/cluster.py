@@ -14,7 +14,7 @@ from pathlib import Path
 from panel import secrets
 from panel.embedded import CHECKOUT, Place
 from panel.embedded.postgres import Postgres
-from storage import wall
+from storage import row_security
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def cluster() -> Iterator[tuple[Path, Postgres]]:
         import django
 
         django.setup()
-        wall.open_process()
+        row_security.open_process()
         yield folder, postgres
     finally:
         if postgres.is_running():

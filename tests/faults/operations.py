@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from jobs.models import Kind
 from storage.naming import cache_device_name, new_key, pool_name
-from storage.wish import MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import MIB, Bcache, LvmCache, Wish
 
 SIZE = 256 * MIB
 CACHE = 64 * MIB

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from jobs.hosts.read_inventory import target_of
 from jobs.models import AuditEntry, Job, Kind, Phase, State
-from storage.facts import HostFacts
+from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.naming import is_cache_device_name, is_pool_name
-from storage.plan import Refused, plan
-from storage.wish import Wish
+from storage.planner import Refused, plan
+from storage.planner.wish import Wish
 from tests.faults.host import Accepted, Ran
 
 

@@ -11,11 +11,11 @@ from jobs.engine import runner
 from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
-from storage.facts import HostFacts
+from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.naming import volume_name
-from storage.plan import Refused, plan
-from storage.wish import GIB, Wish
+from storage.planner import Refused, plan
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.faults.operations import Names, Operation
 from tests.faults.workers import Worker, Workers

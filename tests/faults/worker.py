@@ -19,7 +19,7 @@ from typing import Any
 import django
 from django.db import DatabaseError, InterfaceError, connection
 
-from storage import wall
+from storage import row_security
 
 POLL_SECONDS = (0.02, 0.1)
 REST_SECONDS = 0.2
@@ -28,7 +28,7 @@ UNFINISHED = 3
 
 def main() -> None:
     django.setup()
-    wall.open_process()
+    row_security.open_process()
     load()
     children: dict[int, str] = {}
     buffer = b""

@@ -16,12 +16,12 @@ from typing import Any, Final
 from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
-from storage.counters import LATENCY_BOUNDS_NS
-from storage.rates import Technology
-from storage.samples.columns import INTERVAL
-from storage.samples.hostload import BUCKET, SUMS
-from storage.samples.partitions import make_partition
-from storage.samples.record import COLUMNS, UPSERT, stage
+from storage.metrics.counters import LATENCY_BOUNDS_NS
+from storage.metrics.rates import Technology
+from storage.metrics.samples.columns import INTERVAL
+from storage.metrics.samples.host_load import BUCKET, SUMS
+from storage.metrics.samples.partitions import make_partition
+from storage.metrics.samples.record import COLUMNS, UPSERT, stage
 from tests.fleet.machine import Invented
 
 SECOND_NS: Final = 1_000_000_000

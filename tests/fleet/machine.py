@@ -13,10 +13,17 @@ from random import Random
 from typing import Any, Final, Literal
 
 from storage.agent import VERSION
-from storage.facts import Array, HostFacts, LogicalVolume, PhysicalVolume, VolumeGroup, VolumeUser
-from storage.facts import ArrayMember as Member
+from storage.inventory.facts import (
+    Array,
+    HostFacts,
+    LogicalVolume,
+    PhysicalVolume,
+    VolumeGroup,
+    VolumeUser,
+)
+from storage.inventory.facts import ArrayMember as Member
 from storage.naming import cache_device_name, pool_name, retired_name, volume_name
-from storage.wish import GIB, smallest_chunk_kib
+from storage.planner.wish import GIB, smallest_chunk_kib
 from tests import make
 
 Role = Literal["lvmcache", "bcache", "degraded", "silent", "observe", "maintenance"]

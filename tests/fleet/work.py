@@ -14,7 +14,7 @@ from jobs.models.step import StepState
 from panel.models import User
 from storage.models import Host, Volume
 from storage.naming import pool_name
-from storage.wish import GIB, LvmCache, Wish, smallest_chunk_kib
+from storage.planner.wish import GIB, LvmCache, Wish, smallest_chunk_kib
 from tests.fleet.machine import VG, Invented, Machine
 
 LONG_LOG_LINES = 1200

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.facts import decode
+from storage.inventory.facts import decode
 from tests.contract.client import Agent
 from tests.contract.lab_world import LabWorld
 from tests.hostile.ending import ends

@@ -18,7 +18,7 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from panel import people
-from storage.facts import HostFacts
+from storage.inventory.facts import HostFacts
 from storage.models import Host, Volume
 from tests.conftest import drop, this_run, url_of
 from tests.contract.lab_world import LabWorld

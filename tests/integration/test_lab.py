@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from storage.metrics.samples import latest
 from storage.models import Host, LatestSample, Volume
-from storage.samples import latest
 from tests.integration import by_hand
 from tests.integration.accidents import cut, kill_worker
 from tests.integration.confirmation import confirmed

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from jobs.models import State
+from storage.metrics.samples import latest, window
 from storage.models import Host, LatestSample, Sample, Volume
-from storage.samples import latest, window
 from tests.integration.fake_machine import FakeMachine
 from tests.integration.person import Person, words
 from tests.integration.running import SAMPLE_SECONDS

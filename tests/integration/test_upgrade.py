@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 
 from jobs.models import Door, State
 from panel.models import Order
+from storage.metrics.samples import window
 from storage.models import Host
-from storage.samples import window
 from tests.integration.buying import PASSWORD, Buyer, buyer
 from tests.integration.machine import Machine
 from tests.integration.person import ADD_CACHE_TRAIL, Person, trail

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from storage.facts import LogicalVolume
-from storage.wish import GIB, Wish
+from storage.inventory.facts import LogicalVolume
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.jobs.sshd import Refuse
 

@@ -18,11 +18,11 @@ from jobs.models import Job, Kind, State
 from jobs.queue.adoption import undo
 from jobs.requester import Asker
 from panel.models import User
-from storage.facts import VolumeUser
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import VolumeUser
 from storage.models import Customer, Volume
-from storage.plan import plan
-from storage.records import apply_facts
-from storage.wish import Wish
+from storage.planner import plan
+from storage.planner.wish import Wish
 from tests import make
 from tests.scene import HOSTILE, Scene, end, scene
 

@@ -16,7 +16,7 @@ from jobs.queue import submit as submission
 from panel.staff.jobs.headline import headline
 from panel.staff.jobs.waiting_reason import wait_of
 from storage.models import Volume
-from storage.wish import Wish
+from storage.planner.wish import Wish
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db

@@ -13,11 +13,11 @@ from django.urls import reverse
 from jobs.engine.remaining_steps import left
 from jobs.models import Job, Kind
 from jobs.queue.bulk import Deal, Item, carry_out
-from storage.bulk import Action
-from storage.facts import PhysicalVolume
+from storage.bulk_changes import Action
+from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
-from storage.plan.fingerprint import fingerprint
-from storage.wish import GIB
+from storage.planner.fingerprint import fingerprint
+from storage.planner.wish import GIB
 from tests import make
 from tests.scene import Scene, job, scene
 

@@ -12,10 +12,10 @@ from jobs.models import Job, Kind, State, Step, StepState
 from jobs.queue.submit import cancel
 from storage.models import Host
 from storage.naming import cache_device_name, new_key, pool_name
-from storage.plan.fingerprint import FLUSHES
-from storage.replacement_form import replaced
-from storage.rows import rows_of
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.fingerprint import FLUSHES
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.volumes.replace_cache_form import replaced
+from storage.volumes.snapshot import rows_of
 from tests.fake.host import FakeHost
 from tests.jobs.test_end_to_end import (
     commands,

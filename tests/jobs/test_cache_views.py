@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from jobs.models import Job
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.scene import Scene, job, scene, step
 

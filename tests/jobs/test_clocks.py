@@ -9,9 +9,9 @@ import pytest
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.database_clock import database_now
-from storage.life_form import life_refusal
 from storage.models import Host, Placement, Volume
-from storage.rows import rows_of
+from storage.volumes.lifecycle_forms import life_refusal
+from storage.volumes.snapshot import rows_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.jobs.test_end_to_end import done, enrolled, new_volume

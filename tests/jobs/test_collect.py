@@ -17,7 +17,7 @@ from jobs.transport.replies import Reply
 from storage.agent import VERSION
 from storage.database_clock import database_now
 from storage.models import Host, LatestSample, Volume
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -13,7 +13,7 @@ from jobs.queue import confirm as confirmation
 from jobs.queue.submit import submit
 from jobs.requester import Asker
 from storage.models import Volume
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import BARE, CACHED, FAILED, CachingAgent, managed

@@ -11,9 +11,9 @@ import pytest
 from jobs.hosts import read_inventory
 from jobs.hosts.read_inventory import read_facts
 from storage.database_clock import database_now
-from storage.facts import HostFacts
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
-from storage.records import apply_facts
 from tests import make
 from tests.jobs.agent import TaggingAgent
 from tests.jobs.sshd import Sshd

@@ -16,7 +16,7 @@ from jobs.failpoints import durable
 from jobs.models import Job, State
 from jobs.queue.submit import submit
 from storage.models import Customer, Placement, Volume
-from storage.wish import Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Sshd

@@ -12,7 +12,7 @@ from django.urls import reverse
 from jobs.engine import decisions
 from jobs.models import Job, State, StepState
 from jobs.requester import Asker
-from storage.plan import Refused
+from storage.planner import Refused
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job

@@ -20,10 +20,10 @@ from jobs import transport
 from jobs.hosts import enrolment
 from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.transport.key_encryption import unseal
-from storage.agent_build import build
+from storage.agent_zipapp import build
 from storage.models import Host
 from storage.models.host import HostState
-from storage.plan import Refused
+from storage.planner import Refused
 
 pytestmark = pytest.mark.django_db
 MACHINE_ID = "0123456789abcdef0123456789abcdef"

@@ -13,8 +13,8 @@ from jobs.hosts import contact
 from jobs.models import AuditEntry, Job, Phase, State, StepState
 from jobs.queue.submit import cancel
 from storage.models import Volume
-from storage.plan import Refused, Step, plan
-from storage.wish import Wish
+from storage.planner import Refused, Step, plan
+from storage.planner.wish import Wish
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
 from tests.jobs.cachingagent import BARE, CACHED, FAILED, POOL, CachingAgent

@@ -13,8 +13,8 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue.submit import cancel, submit
 from storage.models import Host
-from storage.plan import Refused
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner import Refused
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.parts import Process

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from jobs.models import Job, Kind
 from storage.naming import GROWN_TAG
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.jobs.test_verbs import page, preview_of, send, staff
 from tests.scene import end, job, scene

@@ -17,8 +17,8 @@ from jobs.queue.submit import cancel, submit
 from jobs.requester import Asker
 from jobs.transport.errors import Unreachable
 from storage.models import Host, Volume
-from storage.preparation import Preparation
-from storage.wish import GIB, Wish
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host

@@ -14,7 +14,7 @@ from django.utils import timezone
 from jobs.hosts import enrolment
 from jobs.hosts.contact import fingerprint
 from jobs.models import State
-from storage.facts import VolumeUser
+from storage.inventory.facts import VolumeUser
 from storage.models import Host
 from tests import make
 from tests.proven import sign_in

@@ -15,7 +15,7 @@ from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.transport.errors import HostKeyChanged, NotActive, Unreachable
 from storage.models import Host
 from storage.models.host import HostState
-from storage.plan import Refused
+from storage.planner import Refused
 from tests import make
 from tests.jobs.sshd import Sshd
 

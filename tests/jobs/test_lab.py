@@ -23,7 +23,7 @@ from jobs.queue.submit import submit
 from jobs.transport.errors import SudoTty, TotpDemanded
 from storage.models import Host, LatestSample, Placement, Volume
 from storage.naming import volume_name
-from storage.wish import MIB, Wish
+from storage.planner.wish import MIB, Wish
 from tests import make
 from tests.contract.lab_world import LabWorld
 from tests.lab.vm import Lab

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, Kind
-from storage.wish import GIB, Bcache, Wish
+from storage.planner.wish import GIB, Bcache, Wish
 from tests import make
 from tests.scene import Scene, scene
 

@@ -13,8 +13,8 @@ from jobs.engine import finish
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue.submit import cancel, submit
 from storage.naming import retired_name
-from storage.plan import Refused
-from storage.wish import GIB, Wish
+from storage.planner import Refused
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.jobs.agent import TaggingAgent
 from tests.jobs.sshd import Cut, Refuse, Sshd

@@ -15,8 +15,8 @@ from jobs.models import AuditEntry, Job, Kind, State, StepState
 from jobs.queue.submit import submit
 from jobs.requester import Asker
 from storage.models import Volume
-from storage.plan import Refused
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner import Refused
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import running
 from tests.jobs.cachingagent import CachingAgent, managed

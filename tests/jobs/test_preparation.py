@@ -13,7 +13,7 @@ from jobs.queue.add_ssd import ask
 from jobs.queue.submit import Busy
 from jobs.requester import Asker
 from storage.models import Host
-from storage.preparation import Preparation
+from storage.planner.ssd_wish import Preparation
 from tests import make
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host

@@ -22,8 +22,8 @@ from jobs.queue.submit import Busy, cancel, submit
 from jobs.requester import Asker
 from jobs.worker_identity import worker_name
 from storage.models import Host, Volume
-from storage.plan import Refused
-from storage.wish import GIB, Bcache, Wish
+from storage.planner import Refused
+from storage.planner.wish import GIB, Bcache, Wish
 from tests import make
 from tests.jobs.agent import WISH
 from tests.jobs.test_moves import at_once

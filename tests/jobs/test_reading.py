@@ -11,7 +11,7 @@ import pytest
 from jobs.hosts import single_flight
 from jobs.hosts.single_flight import Readings
 from jobs.transport.errors import NoAnswer
-from storage.facts import HostFacts
+from storage.inventory.facts import HostFacts
 from tests import make
 
 

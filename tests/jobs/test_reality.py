@@ -10,11 +10,11 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.agent import hiding
 from storage.agent.boot import boot
-from storage.difference import drift_of_row
+from storage.health.drift import drift_of_row
 from storage.models import Host, Volume
 from storage.naming import cache_device_name, pool_name
-from storage.rows import rows_of
-from storage.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.volumes.snapshot import rows_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.jobs.test_end_to_end import CSET, commands, done, enrolled, new_volume

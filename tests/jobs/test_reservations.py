@@ -10,8 +10,8 @@ from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
 from storage.models import Host, Volume
 from storage.naming import new_key, pool_name
-from storage.plan import Refused
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner import Refused
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.test_moves import at_once
 from tests.scene import end

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from jobs.engine.leftovers import residue_of, residue_of_preparation
-from storage.facts import LogicalVolume
+from storage.inventory.facts import LogicalVolume
 from storage.naming import new_key
-from storage.plan import Target
-from storage.preparation import Preparation
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner import Target
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 
 POOL = "c-aaaaaaaaaaaaaaaa"

@@ -19,8 +19,8 @@ from jobs.models import Job, State, StepState
 from jobs.queue.reaper import due
 from jobs.queue.submit import cancel, submit
 from storage.models import Placement, Volume
-from storage.plan import plan
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner import plan
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent, running
 from tests.jobs.sshd import Cut, Raw, Refuse, Sshd

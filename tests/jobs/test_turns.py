@@ -20,8 +20,8 @@ from jobs.queue.submit import cancel, submit
 from jobs.requester import Asker
 from jobs.transport.operation_reply import Outcome
 from storage.models import Host
-from storage.plan import Step as Planned
-from storage.preparation import Preparation
+from storage.planner import Step as Planned
+from storage.planner.ssd_wish import Preparation
 from tests import make
 from tests.jobs.agent import running
 from tests.jobs.caching import agent as agent

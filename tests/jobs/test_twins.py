@@ -15,8 +15,8 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from jobs.queue.submit import submit
 from storage.models import Host, Placement, Volume
-from storage.plan import Refused
-from storage.wish import MIB, Wish
+from storage.planner import Refused
+from storage.planner.wish import MIB, Wish
 from tests import make
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -11,7 +11,7 @@ from django.urls import reverse
 from jobs.hosts.contact import fingerprint
 from jobs.models import Job, State
 from storage.models import Customer, Volume
-from storage.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.proven import sign_in
 from tests.scene import HOST_KEY, Scene, end, job, scene, step

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from panel import secrets
-from storage import wall
+from storage import row_security
 
 SAMPLE_SECONDS = 60
 DATABASE = "tiercel_pages"
@@ -26,7 +26,7 @@ def main() -> int:
     import django
 
     django.setup()
-    wall.open_process()
+    row_security.open_process()
     from django.db import connection
     from django.utils import timezone
 

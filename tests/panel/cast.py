@@ -22,7 +22,7 @@ from panel import invitation, loginlinks, tokens
 from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
 from panel.notices import wishes
 from panel.notices.wishes import Wish
-from storage import wall
+from storage import row_security
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
 from tests import make
@@ -143,7 +143,7 @@ class Cast:
     def ask(self, role: str, row: Row, method: str = "") -> Any:
         """Send what the row says as that role, by its session or its token; then undo it."""
         # As in the web server, which sees nothing of customers by itself.
-        with transaction.atomic(), wall.inside(wall.NOBODY):
+        with transaction.atomic(), row_security.inside(row_security.NOBODY):
             response = self._ask(role, row, method)
             transaction.set_rollback(True)
         return response

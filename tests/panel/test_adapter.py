@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from panel import mailcode, mailing, people
 from panel.models import User
-from storage.plan import Refused
+from storage.planner import Refused
 from tests.proven import sign_in
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, expect
 
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.panel.chromium import browser, served, signed_in, too_wide
 from tests.scene import LONG, scene

@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, expect
 
 from jobs.models import Line
-from storage.records import apply_facts
+from storage.discovery.ingest import apply_facts
 from tests import make
 from tests.panel.chromium import WIDE, signed_in, too_wide
 from tests.panel.chromium import browser as browser

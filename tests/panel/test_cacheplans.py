@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from storage.models import CachePlan, Volume
-from storage.wish import GIB, MIB
+from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in

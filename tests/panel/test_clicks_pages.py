@@ -18,7 +18,7 @@ from jobs.models import Job
 from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
 from storage.models import Host, Volume
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.server import FakeServer

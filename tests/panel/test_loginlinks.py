@@ -16,7 +16,7 @@ from django.urls import reverse
 from panel import loginlinks, people
 from panel.masking import TokenFilter
 from panel.models import LoginLink, User
-from storage.plan import Refused
+from storage.planner import Refused
 from tests import make
 from tests.panel.portal.shop import shop
 from tests.proven import prove

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from panel import mailcode
 from panel.models import StepUpCode, User
-from storage.plan import Refused
+from storage.planner import Refused
 from tests import make
 
 pytestmark = pytest.mark.django_db

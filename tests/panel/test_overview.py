@@ -17,9 +17,9 @@ from jobs.models import State
 from jobs.queue.reservations import reserved
 from panel.models import User
 from panel.staff.dashboard.overview import Overview, overview
+from storage.discovery.ingest import apply_facts
 from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume
-from storage.records import apply_facts
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.scene import Scene, end, job, scene
 

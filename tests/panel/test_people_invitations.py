@@ -19,7 +19,7 @@ from panel import invitation, people
 from panel.masking import TokenFilter
 from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
-from storage.plan import Refused
+from storage.planner import Refused
 from tests import make
 
 pytestmark = pytest.mark.django_db

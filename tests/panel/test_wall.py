@@ -16,7 +16,7 @@ from django.urls import reverse
 from jobs.models import JobQuerySet
 from panel.celery import see_all
 from panel.wall import stand_as
-from storage import wall
+from storage import row_security
 from storage.models import Volume
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
@@ -53,7 +53,9 @@ def no_first_wall(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_second_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wall, "stand", lambda value: wall._standing.set(wall.ALL))
+    monkeypatch.setattr(
+        row_security, "stand", lambda value: row_security._standing.set(row_security.ALL)
+    )
 
 
 def traces_in(people: Cast, row: Row, response: Any) -> list[str]:
@@ -129,7 +131,7 @@ def test_a_token_counts_and_not_the_session_it_came_with(people: Cast, no_first_
 def test_after_a_view_that_broke_nothing_is_left_open(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wall, "_process", wall.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
 
     def breaks(request: HttpRequest, user: Any, **given: Any) -> None:
         assert Volume.objects.exists()
@@ -146,7 +148,7 @@ def test_after_a_view_that_broke_nothing_is_left_open(
 def test_what_is_streamed_is_read_within_the_wall(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wall, "_process", wall.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
     path = reverse("job-log", args=[people.acme.job.key])
     response = people.clients["admin"].get(path)
     assert not Volume.objects.exists()
@@ -155,23 +157,23 @@ def test_what_is_streamed_is_read_within_the_wall(
 
 def test_whoever_is_deactivated_sees_nothing(people: Cast, no_first_wall: None) -> None:
     people.acme.owner.is_active = False
-    with wall.inside(wall.NOBODY):
+    with row_security.inside(row_security.NOBODY):
         stand_as(people.acme.owner)
         assert not Volume.objects.exists()
     people.acme.owner.is_active = True
 
 
 def test_who_asked_is_looked_at_after_the_answer_without_a_trace(people: Cast) -> None:
-    before = wall.standing()
+    before = row_security.standing()
     response: Any = people.clients["owner"].get(reverse("health"))
     assert response.wsgi_request.user == people.acme.owner
-    assert wall.standing() == before
+    assert row_security.standing() == before
 
 
 def test_a_process_that_says_nothing_sees_nothing_and_a_worker_sees_all(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wall, "_process", wall.NOBODY)
+    monkeypatch.setattr(row_security, "_process", row_security.NOBODY)
     assert not Volume.objects.exists()
     see_all()
     assert Volume.objects.exists()

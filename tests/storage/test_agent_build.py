@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from storage.agent.handle import handle
-from storage.agent_build import build
+from storage.agent_zipapp import build
 from tests.storage.agent.replay import ReplayHost
 
 

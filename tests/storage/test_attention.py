@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.attention import problems_of, unsampled_since
+from storage.health.host_problems import problems_of, unsampled_since
+from storage.metrics.samples.host_now import due_since
 from storage.models import Host
-from storage.samples.hostnow import due_since
 from tests import make
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

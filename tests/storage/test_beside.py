@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from storage.acceptance import accept_refusal
-from storage.difference import drift_of_row
-from storage.facts import LogicalVolume
+from storage.health.accept_drift import accept_refusal
+from storage.health.drift import drift_of_row
+from storage.inventory.facts import LogicalVolume
 from storage.naming import GROWN_TAG
-from storage.plan import plan
-from storage.rows import VolumeRow
-from storage.wish import GIB, Wish
+from storage.planner import plan
+from storage.planner.wish import GIB, Wish
+from storage.volumes.snapshot import VolumeRow
 from tests import make
 from tests.storage.test_difference import CACHED, DEVICE, KEY, POOL, READY, bcached, cached, row
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from storage.models import LatestSample, Placement
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests.scene import Scene, scene
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
 from storage.models import CachePlan
-from storage.wish import GIB, LVMCACHE_MIN_BYTES
+from storage.planner.wish import GIB, LVMCACHE_MIN_BYTES
 from tests.conftest import url_of
 
 pytestmark = pytest.mark.django_db

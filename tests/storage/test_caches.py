@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from storage.caches import cache_of, sizes_for, wish_now, writeback_refusal
-from storage.changes import Change, changes
-from storage.plan import plan
-from storage.wish import GIB, MIB, BadWish, Bcache, LvmCache, Wish
+from storage.planner import plan
+from storage.planner.wish import GIB, MIB, BadWish, Bcache, LvmCache, Wish
+from storage.volumes.cache import cache_of, sizes_for, wish_now, writeback_refusal
+from storage.volumes.wish_diff import Change, changes
 from tests import make
 
 KEY = "aaaaaaaaaaaaaaaa"

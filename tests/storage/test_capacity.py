@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage.caches import needed_bytes
-from storage.capacity import cache_exists, capacities, less_reserved, wanted_bytes
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.volumes.cache import needed_bytes
+from storage.volumes.ssd_capacity import cache_exists, capacities, less_reserved, wanted_bytes
 from tests import make
 
 FAST = make.fast_pv(size_bytes=100 * GIB, free_bytes=90 * GIB)

@@ -20,9 +20,9 @@ from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
 from panel.staff.volumes.volume_list import listed
 from storage.adoption.record import taken_ids
+from storage.discovery.ingest import apply_facts
 from storage.models import Customer, Host, LatestSample, Placement, Volume
-from storage.records import apply_facts
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import fleet, make
 from tests.scene import Scene, scene
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from storage.comparison import Compared, compared, is_enough
-from storage.samples.window import Window
+from storage.metrics.compare import Compared, compared, is_enough
+from storage.metrics.samples.window import Window
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

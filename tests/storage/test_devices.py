@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from storage.devices import Device, devices_of
-from storage.facts import ArrayMember, BareBacking
+from storage.inventory.disk_list import Device, devices_of
+from storage.inventory.facts import ArrayMember, BareBacking
 from tests import make
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from storage.caches import cache_of
-from storage.difference import drift_of_row, repaired
-from storage.facts import HostFacts, LogicalVolume
+from storage.health.drift import drift_of_row, repaired
+from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, ZEROING_TAG
-from storage.rows import VolumeRow
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.volumes.cache import cache_of
+from storage.volumes.snapshot import VolumeRow
 from tests import make
 
 KEY = "aaaaaaaaaaaaaaaa"

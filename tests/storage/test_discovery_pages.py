@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.facts import Array, ArrayMember, VolumeUser
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import Array, ArrayMember, VolumeUser
 from storage.models import Placement, Volume
-from storage.records import apply_facts
 from tests import make
 from tests.scene import HOSTILE, Scene, job, scene
 

@@ -6,11 +6,11 @@ import datetime as dt
 
 import pytest
 
-from storage.attention import problems_of
-from storage.drift import drift_of
-from storage.facts import LogicalVolume, VolumeUser
+from storage.discovery.ingest import apply_facts
+from storage.health.host_problems import problems_of
+from storage.health.missing_volumes import drift_of
+from storage.inventory.facts import LogicalVolume, VolumeUser
 from storage.models import Host, Placement, Volume
-from storage.records import apply_facts
 from tests import make
 
 NOW = dt.datetime(2026, 11, 21, 4, 0, tzinfo=dt.UTC)

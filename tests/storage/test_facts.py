@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.facts import BadFacts, HostFacts, Orphan, decode, encode
+from storage.inventory.facts import BadFacts, HostFacts, Orphan, decode, encode
 from storage.naming import MANAGED_TAG
 from tests import make
 

@@ -11,13 +11,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from storage.facts import HostFacts, VolumeUser
-from storage.findings import findings_of
+from storage.discovery.host_summary import cache_names, space_of
+from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
+from storage.health.inventory_findings import findings_of
+from storage.inventory.facts import HostFacts, VolumeUser
 from storage.models import HostOutline, Volume
-from storage.outline import cache_names, space_of
-from storage.records import apply_facts, apply_hello, dated_problems
-from storage.rows import rows_of
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.scene import scene
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from panel.staff.hosts.stack_folding import Folded, Rest, fold
 from panel.staff.hosts.storage_stack import stack_of
-from storage.facts import LogicalVolume, VolumeUser
-from storage.wish import GIB
+from storage.inventory.facts import LogicalVolume, VolumeUser
+from storage.planner.wish import GIB
 from tests import make
 
 GUEST = (VolumeUser("qemu", "web12", "vda", 7),)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from storage.advice import outlook
-from storage.inventories import inventory_of
+from storage.analysis.advice import outlook
+from storage.discovery.ingest import apply_facts
+from storage.inventory.stored import inventory_of
+from storage.metrics.samples import latest, record
 from storage.models import Host, Volume
-from storage.records import apply_facts
-from storage.rows import rows_of
-from storage.samples import latest, record
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.fake.host import FakeHost
 from tests.storage.samples.rounds import NOON

@@ -10,9 +10,9 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from panel.staff.audit.change_log import Edit, edits
+from storage.discovery.ingest import apply_facts
 from storage.models import Host, Volume
-from storage.records import apply_facts
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.scene import scene
 

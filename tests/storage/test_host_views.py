@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.facts import Array, ArrayMember, VolumeUser
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import Array, ArrayMember, VolumeUser
 from storage.models import Host, HostOutline, LatestSample, Placement
-from storage.records import apply_facts
 from tests import make
 from tests.scene import scene
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.models import HostOutline, LatestSample
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.scene import scene
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from storage import inventories
-from storage.inventories import inventory_of
+from storage.discovery.ingest import apply_facts
+from storage.inventory import stored as inventory_stored
+from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.records import apply_facts
 from tests import make
 from tests.storage.test_records import LATER, NOW
 
@@ -36,10 +36,10 @@ def test_what_an_older_version_stored_is_none() -> None:
 
 
 def test_only_some_hosts_are_kept_in_mind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inventories, "HOSTS_LIMIT", 2)
-    inventories._known.clear()
+    monkeypatch.setattr(inventory_stored, "HOSTS_LIMIT", 2)
+    inventory_stored._known.clear()
     hosts = [make.host() for _ in range(3)]
     for host in hosts:
         apply_facts(host, make.inventory(make.facts(make.lv())), NOW)
         inventory_of(stored(host))
-    assert list(inventories._known) == [host.pk for host in hosts[1:]]
+    assert list(inventory_stored._known) == [host.pk for host in hosts[1:]]

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from panel.staff.hosts.storage_stack import stack_of
-from storage import life
 from storage.adoption import candidates_of
-from storage.changes import changes
-from storage.facts import LogicalVolume
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import retired_name
-from storage.records import apply_facts
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
+from storage.volumes import lifecycle
+from storage.volumes.wish_diff import changes
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_a_destroyed_volume_lies_nowhere_keeps_its_record_and_costs_nothing() ->
     host, lv = make.host(), off()
     apply(host, lv)
     placement = Placement.objects.get()
-    life.follow(placement, Wish(8 * GIB, life="gone"), LATER)
+    lifecycle.follow(placement, Wish(8 * GIB, life="gone"), LATER)
     volume = Volume.objects.get()
     assert (volume.destroyed_at, volume.placed, volume.cache_plan) == (LATER, None, None)
     assert not Volume.objects.existing().exists()

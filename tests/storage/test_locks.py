@@ -7,8 +7,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from storage.locks import Gone, hold, hold_one
 from storage.models import Host, Placement, Volume
+from storage.row_locks import Gone, hold, hold_one
 from tests import make
 
 pytestmark = pytest.mark.django_db

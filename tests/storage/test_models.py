@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from storage.models import Customer, Host, Placement, Volume
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from storage.models import CachePlan, Volume
-from storage.offers import Offer, offers, size_of
-from storage.rows import rows_of
-from storage.wish import GIB, MIB, Bcache, LvmCache
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache
+from storage.volumes.plan_offers import Offer, offers, size_of
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.scene import Scene, scene
 

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from storage.models import Customer, Volume
-from storage.ownership import (
+from storage.volumes.ownership import (
     each_theirs_since,
     give,
     refusal_to_give,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage.facts import ArrayMember, Disk
-from storage.preparation import Preparation, spares_of
-from storage.wish import BadWish
+from storage.inventory.facts import ArrayMember, Disk
+from storage.planner.ssd_wish import Preparation, spares_of
+from storage.planner.wish import BadWish
 from tests import make
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from panel.staff.volumes.raw_counters import Group, groups
-from storage.counters import decode_volume, encode
+from storage.metrics.counters import decode_volume, encode
 from tests.storage import wire
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
+from storage.health.restart_checks import Point, after_restart, before_restart
+from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
 from storage.models import Volume
-from storage.reboot import Point, after_restart, before_restart
-from storage.rows import VolumeRow
-from storage.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.volumes.snapshot import VolumeRow
 from tests import make
 
 POOL = "c-aaaaaaaaaaaaaaaa"

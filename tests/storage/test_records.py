@@ -11,10 +11,10 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.facts import BadFacts, HostFacts
+from storage.discovery.ingest import apply_facts, apply_hello
+from storage.inventory.facts import BadFacts, HostFacts
 from storage.models import Host, Placement, Volume
-from storage.records import apply_facts, apply_hello
-from storage.wish import GIB, MIB
+from storage.planner.wish import GIB, MIB
 from tests import make
 
 NOW = dt.datetime(2026, 11, 21, 4, 0, tzinfo=dt.UTC)

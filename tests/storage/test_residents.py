@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from panel.staff.hosts.host_volumes import figures_of, residents_of, untagged
+from storage.metrics.rates import Technology
 from storage.models import Host, LatestSample, Volume
-from storage.rates import Technology
 from tests import make
 from tests.scene import scene
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from storage.metrics.samples import window
+from storage.metrics.series import MAX_POINTS, MAX_RANGE, UNITS, series, step_seconds
 from storage.models import Host
-from storage.samples import window
-from storage.series import MAX_POINTS, MAX_RANGE, UNITS, series, step_seconds
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, placed, reading, take

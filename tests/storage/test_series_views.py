@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.charts.pages import chart_context
+from storage.metrics.series import UNITS
 from storage.models import Member, Volume
-from storage.series import UNITS
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire

@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.agent.room import pool_overhead
-from storage.space import choose, keep, pool_bytes, pool_metadata_bytes, round_up, volume_bytes
-from storage.wish import GIB, MIB
+from storage.planner.lvm_sizes import (
+    choose,
+    keep,
+    pool_bytes,
+    pool_metadata_bytes,
+    round_up,
+    volume_bytes,
+)
+from storage.planner.wish import GIB, MIB
 from tests import make
 
 EXTENT = 4 * MIB

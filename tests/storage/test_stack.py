@@ -10,9 +10,9 @@ from django.template.loader import render_to_string
 from panel.staff.hosts.storage_stack import Group, Pillar, kind_of, stack_of
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
-from storage.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode
-from storage.footing import Chain, is_part_of
-from storage.records import guest_of
+from storage.discovery.ingest import guest_of
+from storage.inventory.device_tree import Chain, is_part_of
+from storage.inventory.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode
 from tests import make
 from tests.storage.agent.replay import ReplayHost
 

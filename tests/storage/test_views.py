@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts.contact import fingerprint
-from storage.facts import VolumeUser
-from storage.rates import GapReason, Technology
-from storage.records import apply_facts
-from storage.rows import rows_of
-from storage.samples import Latest
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import VolumeUser
+from storage.metrics.rates import GapReason, Technology
+from storage.metrics.samples import Latest
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.scene import HOST_KEY, HOSTILE, LONG, OTHER_HOST_KEY, RTL, scene
 
@@ -164,7 +164,7 @@ def test_hostile_names_are_shown_as_text(staff: Client, name: str) -> None:
 
 def test_volumes_show_figures_with_units(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
-    with mock.patch("storage.samples.latest_of", return_value={there.volume.pk: latest()}):
+    with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: latest()}):
         text = page(staff, "volumes")
     for shown in ("1,240 read", "0.18 ms", "97.6 %", "of 12,404 reads", "2 GiB"):
         assert shown in text
@@ -175,7 +175,7 @@ def test_what_is_unknown_is_a_dash_and_never_zero(staff: Client) -> None:
     unknown = latest(
         read_iops=None, write_iops=None, read_ms=None, hit_rate=None, gap=GapReason.FIRST
     )
-    with mock.patch("storage.samples.latest_of", return_value={there.volume.pk: unknown}):
+    with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: unknown}):
         text = page(staff, "volume-figures", there.volume.key)
     assert ">-</div>" in text
     assert ">0</div>" not in text
@@ -185,7 +185,7 @@ def test_what_is_unknown_is_a_dash_and_never_zero(staff: Client) -> None:
 def test_old_figures_are_marked(staff: Client) -> None:
     there = scene()
     old = latest(age_seconds=7200.0)
-    with mock.patch("storage.samples.latest_of", return_value={there.volume.pk: old}):
+    with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: old}):
         text = page(staff, "volume", there.volume.key)
     assert "is-stale" in text
     assert "2 h 0 min ago" in text
@@ -197,7 +197,7 @@ def test_a_volume_that_was_never_sampled_says_so(staff: Client) -> None:
 
 def test_a_bcache_volume_says_that_it_has_no_percentiles(staff: Client) -> None:
     there = scene(make.lv(bcache=make.bcache()), layout="bcache")
-    with mock.patch("storage.samples.latest_of", return_value={there.volume.pk: latest()}):
+    with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: latest()}):
         text = page(staff, "volume", there.volume.key)
     assert "Percentiles are not available for bcache" in text
     assert "Latency" not in text

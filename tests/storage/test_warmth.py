@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.series import UNKNOWN, Series, Values
-from storage.warmth import State, Warmth, warmth
-from storage.wish import GIB, MIB
+from storage.metrics.cache_warmth import State, Warmth, warmth
+from storage.metrics.series import UNKNOWN, Series, Values
+from storage.planner.wish import GIB, MIB
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

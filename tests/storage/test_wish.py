@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.naming import cache_device_name, new_key, pool_name
-from storage.wish import (
+from storage.planner.wish import (
     BCACHE_MIN_BYTES,
     GIB,
     LVMCACHE_MIN_BYTES,

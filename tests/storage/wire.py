@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.counters import LATENCY_BOUNDS_NS, DiskCounters, decode_volume
-from storage.rates import Reading
+from storage.metrics.counters import LATENCY_BOUNDS_NS, DiskCounters, decode_volume
+from storage.metrics.rates import Reading
 
 LV_UUID = "aaaaaa-bbbb-cccc-dddd-eeee-ffff-000001"
 BUCKETS = len(LATENCY_BOUNDS_NS) + 1
@@ -93,7 +93,7 @@ def stamp(seconds: float, boot_id: str = "boot-1") -> dict[str, Any]:
 
 
 def reading(seconds: float, **fields: Any) -> Reading:
-    """What `storage.rates` compares: a volume read that many seconds after the boot."""
+    """What `storage.metrics.rates` compares: a volume read that many seconds after the boot."""
     host_id, boot_id = fields.pop("host_id", 1), fields.pop("boot_id", "boot-1")
     counters = decode_volume(volume(**fields))
     return Reading(host_id, boot_id, round(seconds * 1_000_000_000), counters)

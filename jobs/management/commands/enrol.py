@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from jobs.hosts import enrolment
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 class Command(BaseCommand):

@@ -15,11 +15,11 @@ from panel.billing.calls.found import customer_of, volume_of
 from panel.models import Order, OrderState
 from panel.orders import decide
 from storage.database_clock import database_now
-from storage.life_form import life_refusal, life_wish
-from storage.locks import hold, hold_one
 from storage.models import Customer, Volume
-from storage.ownership import give, refusal_to_give
-from storage.rows import rows_of
+from storage.row_locks import hold, hold_one
+from storage.volumes.lifecycle_forms import life_refusal, life_wish
+from storage.volumes.ownership import give, refusal_to_give
+from storage.volumes.snapshot import rows_of
 
 NOT_BEGUN = (OrderState.SCHEDULED, *decide.ASKED)
 
@@ -59,7 +59,7 @@ def terminate(said: Json, caller: Caller) -> Result:
         volumes = [volume_of(said)]
     else:
         customer = customer_of(said)
-        # The customer's row before the volumes', as `storage.locks` wants it.
+        # The customer's row before the volumes', as `storage.row_locks` wants it.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
         volumes = list(Volume.objects.existing().filter(customer=customer))
         ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panel import invitation
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from panel import invitation
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 class Command(BaseCommand):

@@ -15,7 +15,7 @@ from panel.staff.audit.change_log import LAST, Edit, edits
 from panel.staff.customers.customer_form import CustomerForm
 from storage.access import Right, staff_view
 from storage.models import Customer, Member, Volume
-from storage.rows import rows_of
+from storage.volumes.snapshot import rows_of
 
 PAGE_ROWS = 50
 ORDER_ROWS = 20

@@ -21,7 +21,7 @@ from jobs.queue.reservations import capacities_of
 from storage.access import Right, staff_view
 from storage.models import CachePlan, Host
 from storage.money import BadAmount, major_of, minor_of
-from storage.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
+from storage.planner.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
 
 UNITS = {"GiB": GIB, "MiB": MIB}
 MODES = (

@@ -13,7 +13,7 @@ from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.staff.dashboard.attention import Concern, Subject
 from panel.staff.hosts.fleet import HostLine
 from storage.access import Person
-from storage.findings import MADE_FROM_INVENTORY, Finding
+from storage.health.inventory_findings import MADE_FROM_INVENTORY, Finding
 from storage.models import Volume
 from storage.templatetags.units import size
 

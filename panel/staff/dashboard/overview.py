@@ -19,8 +19,8 @@ from panel.staff.hosts.fleet import Course, HitRate, HostLine, Lying, Space
 from storage.access import Person
 from storage.models import Placement, Volume
 from storage.models.host import HostState
+from storage.planner.wish import Wish
 from storage.templatetags.units import counted
-from storage.wish import Wish
 
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 6

@@ -11,10 +11,10 @@ from jobs.queue.add_ssd import ask
 from jobs.requester import Asker
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
-from storage.inventories import inventory_of
+from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.plan import Refused
-from storage.preparation_form import PreparationForm
+from storage.planner import Refused
+from storage.volumes.add_ssd_form import PreparationForm
 
 UNREAD = Refused(
     "not_read",

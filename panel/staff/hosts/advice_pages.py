@@ -8,10 +8,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from storage.access import staff_view
-from storage.advice import Outlook, outlook
-from storage.inventories import inventory_of
+from storage.analysis.advice import Outlook, outlook
+from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
-from storage.rows import rows_of
+from storage.volumes.snapshot import rows_of
 
 LISTED = 20
 

@@ -16,11 +16,11 @@ from panel.staff.hosts.enrolment_progress import arrival
 from panel.staff.hosts.storage_stack import stack_of
 from panel.staff.volumes.actions import UNPROCESSABLE
 from storage.access import Right, is_proven, staff_view
-from storage.attention import Problem, reported_problems
-from storage.caches import cache_of
-from storage.facts import HostFacts
-from storage.inventories import inventory_of
+from storage.health.host_problems import Problem, reported_problems
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
 from storage.models import Host
+from storage.volumes.cache import cache_of
 
 LAST_JOBS = 6
 

@@ -11,7 +11,8 @@ from django.db.models import Sum
 
 from panel.charts.sparkline import Spark, spark
 from storage.access import Person
-from storage.attention import (
+from storage.discovery.host_summary import FIELDS as OUTLINE_FIELDS
+from storage.health.host_problems import (
     Problem,
     is_silent,
     owes_figures,
@@ -19,17 +20,16 @@ from storage.attention import (
     silent_seconds,
     unsampled_since,
 )
-from storage.capacity import left_bytes
-from storage.drift import Drift, drift_of
-from storage.findings import Finding
+from storage.health.inventory_findings import Finding
+from storage.health.missing_volumes import Drift, drift_of
+from storage.metrics.rates import Figures, Sums, figures, read_hit_rate
+from storage.metrics.samples.host_load import BUCKET, bucket_of, courses, fleet_sums
+from storage.metrics.samples.host_now import HostNow, due_since, hosts_now
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
-from storage.outline import FIELDS as OUTLINE_FIELDS
-from storage.rates import Figures, Sums, figures, read_hit_rate
-from storage.samples.hostload import BUCKET, bucket_of, courses, fleet_sums
-from storage.samples.hostnow import HostNow, due_since, hosts_now
+from storage.planner.wish import Wish
 from storage.templatetags.units import percent
-from storage.wish import Wish
+from storage.volumes.ssd_capacity import left_bytes
 
 FIELDS: Final = (
     *("key", "name", "address", "state", "problems", "error", "last_seen_at", "created_at"),
@@ -156,8 +156,9 @@ class Lying:
 
 
 def promised_bytes(wish: Wish, volume: Lying, outline: HostOutline | None) -> int:
-    """SSD space that a job with this wish will still take, by the rule of `storage.capacity`, but
-    without an inventory: without what LVM adds in metadata and whole extents."""
+    """SSD space that a job with this wish will still take, by the rule of
+    `storage.volumes.ssd_capacity`, but without an inventory: without what LVM adds in metadata and
+    whole extents."""
     there = outline.cache_names if outline is not None else ()
     cache = wish.cache
     return left_bytes(

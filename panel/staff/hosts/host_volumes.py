@@ -9,12 +9,12 @@ from typing import Final
 
 from django.db import connection
 
-from storage.attention import silent_seconds
-from storage.caches import wish_now
-from storage.facts import HostFacts
+from storage.health.host_problems import silent_seconds
+from storage.inventory.facts import HostFacts
+from storage.metrics.rates import Sums, Technology, figures
 from storage.models import Host, Placement
-from storage.rates import Sums, Technology, figures
-from storage.wish import BadWish
+from storage.planner.wish import BadWish
+from storage.volumes.cache import wish_now
 
 COLUMNS = (
     *("volume_id", "lv_uuid", "volume__key", "volume__label", "volume__layout"),
@@ -37,7 +37,7 @@ SUMS: Final = {
     "bcache_read_sectors": ("read_sectors", BCACHE),
     "backing_read_sectors": ("slow_read_sectors", BCACHE),
 }
-"""Of `storage.rates.Sums`: what is added up, and of which intervals."""
+"""Of `storage.metrics.rates.Sums`: what is added up, and of which intervals."""
 TOGETHER: Final = (
     "WITH here AS (SELECT * FROM storage_latestsample WHERE volume_id IN"  # noqa: S608 (constants)
     " (SELECT volume_id FROM storage_placement WHERE host_id = %s AND until IS NULL))"

@@ -18,7 +18,7 @@ from panel.staff.hosts.refresh_progress import reading_of
 from panel.staff.hosts.stack_folding import DRAWN, fold
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import staff_view
-from storage.attention import (
+from storage.health.host_problems import (
     ORDER,
     Problem,
     is_silent,
@@ -26,14 +26,14 @@ from storage.attention import (
     reported_problems,
     unsampled_since,
 )
-from storage.devices import devices_of
-from storage.drift import drift_of
-from storage.facts import HostFacts, VolumeGroup
-from storage.findings import MADE_FROM_INVENTORY, Finding
-from storage.inventories import inventory_of
+from storage.health.inventory_findings import MADE_FROM_INVENTORY, Finding
+from storage.health.missing_volumes import drift_of
+from storage.inventory.disk_list import devices_of
+from storage.inventory.facts import HostFacts, VolumeGroup
+from storage.inventory.stored import inventory_of
+from storage.metrics.samples.host_now import due_since
 from storage.models import Host, HostOutline, Placement, Volume
-from storage.rows import VolumeRow, rows_of
-from storage.samples.hostnow import due_since
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 PAGE_ROWS = 50
 LISTED = 12

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.agent.retirement import retired
-from storage.caches import cache_of
-from storage.facts import CacheSet, HostFacts, LogicalVolume, VolumeGroup
-from storage.footing import (
+from storage.inventory.device_tree import (
     Box,
     Chain,
     Stage,
@@ -25,6 +23,8 @@ from storage.footing import (
     disk_box,
     is_part_of,
 )
+from storage.inventory.facts import CacheSet, HostFacts, LogicalVolume, VolumeGroup
+from storage.volumes.cache import cache_of
 
 TierName = Literal["fast", "slow"]
 TIERS: tuple[TierName, ...] = ("fast", "slow")

@@ -14,7 +14,7 @@ from jobs.requester import Asker
 from panel.staff.jobs.forms import ResolveForm
 from panel.staff.volumes.actions import CONFLICT, asker_of, show_refusal
 from storage.access import Right, staff_view
-from storage.plan import Refused
+from storage.planner import Refused
 
 
 @staff_view(Right.OPERATE)

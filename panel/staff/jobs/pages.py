@@ -21,12 +21,12 @@ from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.time_left import remaining_seconds
 from panel.staff.jobs.waiting_reason import Wait, wait_of
 from storage.access import Right, staff_view
-from storage.changes import Change, changes, gains
-from storage.inventories import inventory_of
+from storage.inventory.stored import inventory_of
 from storage.models import Volume
-from storage.preparation import Preparation
-from storage.rows import VolumeRow, rows_of
-from storage.wish import Wish
+from storage.planner.ssd_wish import Preparation
+from storage.planner.wish import Wish
+from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.wish_diff import Change, changes, gains
 
 PAGE_ROWS = 50
 LAST_JOBS = 5

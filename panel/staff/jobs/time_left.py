@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobs.models import Step, StepState
-from storage.plan.fingerprint import FLUSHES
+from storage.planner.fingerprint import FLUSHES
 
 SOON_SECONDS = 3
 """Before that, a rate is a guess."""

@@ -29,13 +29,13 @@ from panel.http.fragments import form_again, is_in_place, to_job
 from panel.staff.jobs.forms import AcceptForm, ConfirmForm
 from storage.access import Right, may, require_proof, staff_view
 from storage.database_clock import database_now
-from storage.forms import CacheForm, VolumeForm
 from storage.models import Customer, Host, Volume
-from storage.plan import Refused
-from storage.plan.growth import uncached
-from storage.rows import VolumeRow, rows_of
-from storage.tuned_form import TunedForm
-from storage.wish import Wish
+from storage.planner import Refused
+from storage.planner.growth import uncached
+from storage.planner.wish import Wish
+from storage.volumes.cache_settings_form import TunedForm
+from storage.volumes.forms import CacheForm, VolumeForm
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 UNPROCESSABLE, CONFLICT = 422, 409
 

@@ -19,9 +19,9 @@ from panel.http.client_address import address_of
 from panel.staff.volumes.actions import show_refusal
 from storage.access import Right, staff_view
 from storage.models import Volume
-from storage.plan import Refused
-from storage.rows import rows_of
-from storage.wish import Wish
+from storage.planner import Refused
+from storage.planner.wish import Wish
+from storage.volumes.snapshot import rows_of
 
 TEMPLATE = "jobs/_bulk_commands.html"
 TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")

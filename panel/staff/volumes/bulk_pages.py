@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST
 from jobs.queue.bulk import busy_in, carry_out, held_in, seal, unseal
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
-from storage.bulk import MOST, Action, BulkForm, drafts
+from storage.bulk_changes import MOST, Action, BulkForm, drafts
 from storage.models import Customer, Volume
-from storage.rows import rows_of
+from storage.volumes.snapshot import rows_of
 
 UNPROCESSABLE = 422
 

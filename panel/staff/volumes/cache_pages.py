@@ -12,9 +12,9 @@ from jobs.models import Job, Kind
 from panel.http.fragments import form_again, is_in_place
 from panel.staff.volumes.actions import UNPROCESSABLE, asker_of, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.plan import Refused
-from storage.plan.bcache import with_flush
-from storage.replacement_form import ResizeForm
+from storage.planner import Refused
+from storage.planner.bcache import with_flush
+from storage.volumes.replace_cache_form import ResizeForm
 
 
 @staff_view(Right.OPERATE)

@@ -9,8 +9,8 @@ from typing import Final
 from django.utils import timezone
 
 from jobs.models import Job
-from storage.comparison import Compared, compared, is_enough
-from storage.samples.window import Window, window
+from storage.metrics.compare import Compared, compared, is_enough
+from storage.metrics.samples.window import Window, window
 
 LENGTHS: Final = {
     "5m": ("5 min", timedelta(minutes=5)),

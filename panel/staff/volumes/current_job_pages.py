@@ -12,10 +12,10 @@ from jobs.models import Job, State
 from jobs.queue.cost_estimate import estimate
 from panel.http.fragments import page_url
 from storage.access import staff_view
-from storage.changes import changes
 from storage.models import Volume
-from storage.rows import rows_of
-from storage.wish import Wish
+from storage.planner.wish import Wish
+from storage.volumes.snapshot import rows_of
+from storage.volumes.wish_diff import changes
 
 CHANGED = json.dumps({"volumechanged": {"target": "body"}})
 """The event that makes the parts of the page that show the volume ask for themselves anew."""

@@ -11,17 +11,17 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.models import Job, Kind
 from panel.http.fragments import part_or_page
 from panel.staff.volumes.actions import preview_of, row_of, show_refusal
-from storage.acceptance import accept_refusal
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
-from storage.difference import differences_of, drift_of_row, repair_refusal, repaired
-from storage.drift import settle
-from storage.inventories import inventory_of
-from storage.locks import hold
+from storage.health.accept_drift import accept_refusal
+from storage.health.drift import differences_of, drift_of_row, repair_refusal, repaired
+from storage.health.missing_volumes import settle
+from storage.health.restart_checks import after_restart, before_restart
+from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
-from storage.plan import Refused
-from storage.reboot import after_restart, before_restart
-from storage.rows import VolumeRow, rows_of
+from storage.planner import Refused
+from storage.row_locks import hold
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 LISTED = 12
 """So many volumes that differ from their records stand on the host's page."""

@@ -24,10 +24,10 @@ from django.db.models.functions import Cast, Greatest, Lower, NullIf
 
 from panel.search.words import every_word
 from storage.access import Person
-from storage.attention import silent_seconds
+from storage.health.host_problems import silent_seconds
+from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.models import Customer, Host, Volume
 from storage.naming import KEY_PATTERN
-from storage.rates.figures import MIN_ACCESSES
 
 SLOW_MS: Final = 20
 """A read that takes longer waits not only for a slow disk, but for others before it."""

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.models import Kind
 from panel.staff.volumes.actions import UNPROCESSABLE, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.life_form import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
 
 
 @staff_view(Right.OPERATE)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from panel.staff.volumes.filters import SORTS, VolumeFilter
 from panel.staff.volumes.volume_list import listed
 from storage.access import staff_view
-from storage.bulk import ACTIONS
+from storage.bulk_changes import ACTIONS
 from storage.models import Volume
 
 PAGE_ROWS = 50

@@ -9,8 +9,8 @@ from jobs.models import Kind
 from panel.http.fragments import part_or_page
 from panel.staff.volumes.actions import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.loss import dropped, loss_of_row
-from storage.plan import Refused
+from storage.health.lost_cache import dropped, loss_of_row
+from storage.planner import Refused
 
 
 @staff_view()

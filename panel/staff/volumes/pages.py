@@ -17,17 +17,17 @@ from panel.staff.volumes import raw_counters
 from panel.staff.volumes.guest_config import guest_lines, stable_path
 from panel.staff.volumes.resize_form import growth_offers
 from panel.staff.volumes.volume_list import Chip, chips_of
-from storage import warmth
 from storage.access import Right, may, staff_view
-from storage.attention import silent_seconds
-from storage.forms import CacheForm, ModeForm
-from storage.life_form import life_offers
+from storage.health.host_problems import silent_seconds
+from storage.metrics import cache_warmth
+from storage.metrics.series import series
 from storage.models import LatestSample, Volume
-from storage.plan import Refused
-from storage.replacement_form import ResizeForm
-from storage.rows import VolumeRow, rows_of
-from storage.series import series
-from storage.tuned_form import TunedForm
+from storage.planner import Refused
+from storage.volumes.cache_settings_form import TunedForm
+from storage.volumes.forms import CacheForm, ModeForm
+from storage.volumes.lifecycle_forms import life_offers
+from storage.volumes.replace_cache_form import ResizeForm
+from storage.volumes.snapshot import VolumeRow, rows_of
 
 READ_ONLY = Refused(
     "not_allowed",
@@ -117,9 +117,9 @@ def _state(row: VolumeRow) -> dict[str, object]:
     if row.cache is not None:
         now = timezone.now()
         end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        found = series(row.volume, end - warmth.LOOKED_AT, end, warmth.POINTS)
+        found = series(row.volume, end - cache_warmth.LOOKED_AT, end, cache_warmth.POINTS)
         silent = timedelta(seconds=silent_seconds())
-        context["warmth"] = warmth.warmth(found, now, silent)
+        context["warmth"] = cache_warmth.warmth(found, now, silent)
     return context
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from storage.counters import (
+from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     BadSample,
     BcacheCounters,

@@ -8,12 +8,12 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from storage.caches import free_bytes
-from storage.plan import Refused
-from storage.plan.growth import TIERS
-from storage.rows import VolumeRow
+from storage.planner import Refused
+from storage.planner.growth import TIERS
+from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
 from storage.templatetags.units import size
-from storage.wish import GIB, MIB, BadWish, Tier, Wish
+from storage.volumes.cache import free_bytes
+from storage.volumes.snapshot import VolumeRow
 
 UNITS = {"GiB": GIB, "MiB": MIB}
 

@@ -18,8 +18,8 @@ from panel.staff.volumes.resize_form import (
     on_tier,
 )
 from storage.access import Right, staff_view
-from storage.plan import Refused
-from storage.wish import Tier
+from storage.planner import Refused
+from storage.planner.wish import Tier
 
 
 @staff_view(Right.OPERATE)

@@ -10,12 +10,12 @@ from typing import Final, Literal
 
 from panel.charts.sparkline import Spark, spark
 from panel.staff.volumes.filters import SLOW_MS
-from storage import samples
-from storage.attention import silent_seconds
+from storage.health.host_problems import silent_seconds
+from storage.metrics import samples
+from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.metrics.samples import Latest
+from storage.metrics.samples.iops_history import iops_courses
 from storage.models import Host, Placement, Volume
-from storage.rates.figures import MIN_ACCESSES
-from storage.samples import Latest
-from storage.samples.course import iops_courses
 from storage.templatetags.units import iops
 
 COURSE_STEP: Final = timedelta(minutes=5)

@@ -1,4 +1,4 @@
-// The server's answer (storage/series.py) as charts draw it.
+// The server's answer (storage/metrics/series.py) as charts draw it.
 import { unitOf } from "./format.js";
 
 // Bucket n lasts from `start + n * step` to `start + (n + 1) * step`, in milliseconds.

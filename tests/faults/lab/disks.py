@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from jobs.models import State
-from storage.findings import findings_of
-from storage.loss import LostCache, loss_of_row
-from storage.plan import Refused
-from storage.rows import VolumeRow, rows_of
+from storage.health.inventory_findings import findings_of
+from storage.health.lost_cache import LostCache, loss_of_row
+from storage.planner import Refused
+from storage.volumes.snapshot import VolumeRow, rows_of
 from tests.faults import oracle
 from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.host import REACH_SECONDS

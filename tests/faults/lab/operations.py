@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.models import Kind
-from storage.wish import MIB, LvmCache, Wish
+from storage.planner.wish import MIB, LvmCache, Wish
 from tests.faults.operations import CACHE, Names, Operation
 
 SIZE = 64 * MIB

@@ -14,7 +14,7 @@ from jobs.hosts import enrolment
 from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.hosts.refresh import refresh
 from storage.agent import ops
-from storage.facts import HostFacts, decode
+from storage.inventory.facts import HostFacts, decode
 from storage.models import Host
 from storage.models.host import HostState
 from tests.contract.lab_world import LabWorld

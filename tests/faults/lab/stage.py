@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from jobs.models import Job
-from storage.facts import HostFacts, LogicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume
 from tests.faults import oracle
 from tests.faults.fault import RECOVERY_SECONDS, Played
 from tests.faults.lab.site import Journal, Site

@@ -174,9 +174,9 @@ import sys, time
 from jobs.engine import holds, runner
 from jobs.models import Job, Kind
 from jobs.queue.submit import submit
-from storage import wall
+from storage import row_security as wall
 from storage.models import Volume
-from storage.wish import Wish
+from storage.planner.wish import Wish
 def drive(job):
     end = time.monotonic() + 60
     while not job.is_over and job.state != "needs_attention" and time.monotonic() < end:

@@ -14,7 +14,7 @@ from jobs.queue.confirm import confirm
 from jobs.queue.submit import submit
 from jobs.requester import Asker
 from panel import tokens
-from storage.wish import Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.faults.fault import Fault, Played
 from tests.faults.operations import BY_NAME, PLAIN

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job
-from storage.wish import GIB, MIB, LvmCache, Wish
+from storage.planner.wish import GIB, MIB, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, staff
 from tests.scene import Scene, job, scene

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.models import Line, State
 from storage.models import CachePlan, Customer, Volume
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, program, staff
 from tests.scene import Scene, end, job, scene, step

@@ -12,7 +12,7 @@ from django.utils import timezone
 from jobs.models import Job
 from storage.models import Volume
 from storage.naming import new_key, retired_name
-from storage.wish import Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, staff
 from tests.scene import Scene, job, scene

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from storage.models import Sample
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, scene

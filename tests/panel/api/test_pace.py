@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from jobs.models import Door, Job, Kind, State, StepState
-from storage.wish import GIB, MIGRATION_THRESHOLD_SECTORS, LvmCache, Wish
+from storage.planner.wish import GIB, MIGRATION_THRESHOLD_SECTORS, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, job, scene, step

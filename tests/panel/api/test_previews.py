@@ -9,7 +9,7 @@ import pytest
 
 from jobs.models import Job, State
 from storage.models import Volume
-from storage.wish import GIB, Wish
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.panel.api.asking import Program, member, problem, staff
 from tests.scene import Scene, end, job, scene

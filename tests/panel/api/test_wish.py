@@ -8,7 +8,7 @@ import pytest
 
 from jobs.models import Job, State
 from panel.api.nouns import wish_json
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, end, job, scene, step

@@ -16,8 +16,9 @@ from panel.orders.prices import paid
 from panel.orders.quote import period
 from panel.orders.refusal import OrderRefused
 from panel.orders.revert import revert
-from storage import ownership, wall
+from storage import row_security
 from storage.models import Volume
+from storage.volumes import ownership
 from tests import make
 from tests.panel.billing.desk import SECRET, call, ok
 from tests.panel.orders.till import buy, finish, has_cache, mandate
@@ -86,7 +87,7 @@ def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
     acme, fast = shop(), plan()
     asked = acme.volume
     ownership.take(acme.volume)
-    with wall.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
+    with row_security.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
         place(volume=asked, plan=fast, actor=acme.owner)
     assert refused.value.code == "not_allowed"
     assert not Order.objects.exists()

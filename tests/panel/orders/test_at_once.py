@@ -18,8 +18,8 @@ from panel.orders import decide, events, place, settle
 from panel.orders.quote import period
 from panel.orders.refusal import OrderRefused
 from panel.orders.weigh import Weighed
+from storage.discovery.ingest import apply_facts
 from storage.models import Volume
-from storage.records import apply_facts
 from tests import make
 from tests.jobs.test_moves import at_once
 from tests.panel.orders.till import buy, mandate

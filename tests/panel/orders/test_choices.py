@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from panel.models import Intent
 from panel.orders.choices import Choice, choices
-from storage.rows import rows_of
+from storage.volumes.snapshot import rows_of
 from tests.panel.orders.till import buy, finish, has_cache, mandate
 from tests.panel.portal.shop import Shop, plan, shop
 

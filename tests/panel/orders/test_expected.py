@@ -12,12 +12,12 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from panel.models import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
 from panel.orders.expected import expectations, expected_of, measured, trial_offered
-from storage import wall
+from storage import row_security
+from storage.analysis.forecast import Result
 from storage.models import CachePlan, Volume
-from storage.offers import Offer, offers
-from storage.outlook import Result
-from storage.rows import VolumeRow, rows_of
-from storage.wish import GIB
+from storage.planner.wish import GIB
+from storage.volumes.plan_offers import Offer, offers
+from storage.volumes.snapshot import VolumeRow, rows_of
 from tests import make
 from tests.panel.orders.till import buy, mandate
 from tests.panel.portal.shop import plan, shop
@@ -114,7 +114,7 @@ def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
 
 def test_results_are_those_of_other_customers_too_and_the_wall_stands_afterwards() -> None:
     proven(make.volume(customer=make.customer("Other")))
-    with wall.inside(wall.NOBODY):
+    with row_security.inside(row_security.NOBODY):
         assert len(measured()) == 1
         assert not Proof.objects.exists()
 

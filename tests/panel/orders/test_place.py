@@ -17,7 +17,7 @@ from panel.orders.place import preview
 from panel.orders.quote import quote
 from panel.orders.refusal import OrderRefused
 from storage.models import Customer, Volume
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.panel.orders.month import priced_at
 from tests.panel.orders.till import buy, finish, has_cache, mandate, refusal

@@ -15,7 +15,7 @@ from panel.models import Order, User
 from panel.orders import place as placing
 from panel.orders.place import place
 from panel.orders.refusal import OrderRefused
-from storage import wall
+from storage import row_security
 from storage.models import CachePlan, Volume
 from tests import make
 from tests.panel.orders.till import mandate
@@ -31,7 +31,7 @@ def at_once(acts: Sequence[tuple[User, Callable[[User], Order]]]) -> list[str]:
 
     def act(person: User, ask: Callable[[User], Order]) -> str:
         try:
-            with wall.inside(str(person.pk)):
+            with row_security.inside(str(person.pk)):
                 together.wait(30)
                 ask(person)
         except OrderRefused as refused:

@@ -14,7 +14,7 @@ from panel.models import Intent, Order, OrderState
 from panel.orders import decide, events, settle
 from panel.orders.quote import period
 from storage.models import CachePlan, Customer, Host, Volume
-from storage.offers import NOT_NOW
+from storage.volumes.plan_offers import NOT_NOW
 from tests.panel.orders.till import buy, finish, has_cache, refusal
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import job

@@ -1,4 +1,4 @@
-"""An order's whole way, seen through the wall of the person who asks (`storage.wall`)."""
+"""An order's whole way, seen through the wall of the person who asks (`storage.row_security`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from panel.models import Notice, Order, OrderState
 from panel.orders import decide
 from panel.orders.choices import choices
 from panel.orders.revert import revert
-from storage import wall
-from storage.rows import rows_of
+from storage import row_security
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.panel.orders.till import buy, finish, has_cache, mandate
 from tests.panel.portal.shop import plan, shop
@@ -29,22 +29,22 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
     acme, fast = shop(), plan()
     acme.customer.members.create(user=make.user(), role="viewer")
     mandate(acme.customer)
-    with wall.inside(str(acme.owner.pk)):
+    with row_security.inside(str(acme.owner.pk)):
         assert choices(rows_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
         decide.cancel(asked, Asker(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
-    with wall.inside(str(acme.owner.pk)):
+    with row_security.inside(str(acme.owner.pk)):
         first = buy(acme, fast)
     end(Job.objects.get(pk=first.job_id), State.FAILED)
-    with wall.inside(str(acme.owner.pk)):
+    with row_security.inside(str(acme.owner.pk)):
         second = buy(acme, fast)  # and the first one, whose job is over, ends here
     first.refresh_from_db()
     assert first.state == OrderState.FAILED
     assert Notice.objects.filter(order=first).count() == 2
     finish(second)
     has_cache(acme)
-    with wall.inside(str(acme.owner.pk)):
+    with row_security.inside(str(acme.owner.pk)):
         back = revert(second, actor=acme.owner)
     assert Order.objects.get(pk=back.pk).state == OrderState.RUNNING

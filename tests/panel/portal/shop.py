@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from panel.models import User
 from storage.models import CachePlan, Customer, Host, Volume
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.proven import prove
 from tests.scene import Scene, scene

@@ -12,7 +12,7 @@ from jobs.models.step import StepState
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.portal.course import course, outcome, plans_of, poll_seconds, title, told
 from storage.models import CachePlan
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner.wish import GIB, LvmCache, Wish
 
 SMALL, BIG = CachePlan(name="Small"), CachePlan(name="Big")
 AT = datetime(2026, 12, 1, tzinfo=UTC)

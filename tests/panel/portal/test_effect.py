@@ -10,10 +10,10 @@ import pytest
 
 from jobs.models import Door, Job
 from panel.portal.effect import Effect, effect
+from storage.metrics.rates import Sums, figures
 from storage.models import Volume
-from storage.ownership import give
-from storage.ownership import take as take_away
-from storage.rates import Sums, figures
+from storage.volumes.ownership import give
+from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import plan, shop
 from tests.scene import end, job

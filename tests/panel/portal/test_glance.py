@@ -10,10 +10,10 @@ import pytest
 
 from panel.portal.glance import Glance, glance, of_hundred
 from panel.portal.hour import PARTS, Hour
-from storage.caches import Cache
-from storage.rates import Sums, Technology, figures
-from storage.samples import Latest
-from storage.wish import GIB
+from storage.metrics.rates import Sums, Technology, figures
+from storage.metrics.samples import Latest
+from storage.planner.wish import GIB
+from storage.volumes.cache import Cache
 from tests.panel.portal.shop import clean
 
 FULL = Cache("lvmcache", "c-x", "writethrough", 2 * GIB, 2 * GIB, 0, "")

@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from panel.portal.hour import PARTS, hours_of
 from storage.models import Host
-from storage.ownership import give
-from storage.ownership import take as take_away
+from storage.volumes.ownership import give
+from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, noon_gone, placed, reading, take

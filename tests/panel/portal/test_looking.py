@@ -15,8 +15,8 @@ from jobs.models import Door, Job, State
 from panel.models import Order
 from panel.orders.words import phases, sentence
 from panel.portal.past import ROWS
+from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, Volume
-from storage.samples.partitions import make_partition
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step

@@ -18,7 +18,7 @@ from jobs.models import Door, Job, Kind, State
 from panel.models import Order, OrderState
 from panel.orders.settle import sweep
 from storage.models import CachePlan, Volume
-from storage.wish import GIB, LvmCache, Wish
+from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make
 from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host

@@ -13,8 +13,8 @@ from jobs import notify_workers
 from panel.models import Mandate, Order
 from panel.portal import ordering
 from panel.portal.shelf import trial_words
+from storage.analysis.forecast import Expectation
 from storage.models import Customer, Volume
-from storage.outlook import Expectation
 from tests import make
 from tests.panel.portal.shop import buyer, plan, seen, shop
 

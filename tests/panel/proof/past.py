@@ -8,10 +8,10 @@ from typing import Any
 
 from jobs.models import Door
 from panel.models import Intent, Order, OrderState
+from storage.metrics.rates import Technology
+from storage.metrics.samples.partitions import make_partition
 from storage.models import CachePlan, Sample, Volume
-from storage.rates import Technology
-from storage.samples.partitions import make_partition
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job
 

@@ -11,10 +11,10 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.orders import events
 from panel.proof.measure import advance, begin
 from panel.proof.sweep import sweep
+from storage.metrics.rates import Technology
 from storage.models import Sample
-from storage.ownership import give
-from storage.ownership import take as take_away
-from storage.rates import Technology
+from storage.volumes.ownership import give
+from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.proof.past import NOON, Past, at, ordered, sampled
 from tests.scene import end, job

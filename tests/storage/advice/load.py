@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from storage.facts import HostFacts, LogicalVolume
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, Sample, Volume
 from storage.models.sample import Interval
-from storage.records import apply_facts
-from storage.samples.partitions import make_partition
 from tests import make
 
 NOW = timezone.now().replace(microsecond=0)

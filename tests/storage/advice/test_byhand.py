@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from storage.advice.byhand import by_hand
+from storage.analysis.advice.byhand import by_hand
 from storage.models import Host, Placement
-from storage.plan import Refused
-from storage.rows import VolumeRow, rows_of
-from storage.wish import GIB
+from storage.planner import Refused
+from storage.planner.wish import GIB
+from storage.volumes.snapshot import VolumeRow, rows_of
 from tests import make
 from tests.storage.advice.load import known
 

@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from storage.advice import Outlook, outlook
-from storage.facts import VolumeUser
-from storage.inventories import inventory_of
+from storage.analysis.advice import Outlook, outlook
+from storage.inventory.facts import VolumeUser
+from storage.inventory.stored import inventory_of
+from storage.metrics.samples.load import loads
 from storage.models import Host, Volume
-from storage.rows import rows_of
-from storage.samples.load import loads
-from storage.wish import GIB
+from storage.planner.wish import GIB
+from storage.volumes.snapshot import rows_of
 from tests import make
 from tests.storage.advice.load import NOW, known, sampled
 

@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.facts import VolumeUser
+from storage.inventory.facts import VolumeUser
 from storage.models import Sample
-from storage.wish import GIB
+from storage.planner.wish import GIB
 from tests import make
 from tests.scene import HOSTILE
 from tests.storage.advice.load import NOW, known, sampled

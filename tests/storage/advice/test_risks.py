@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.advice.risks import risks_of
-from storage.attention import Problem
-from storage.facts import LogicalVolume
+from storage.analysis.advice.risks import risks_of
+from storage.health.host_problems import Problem
+from storage.inventory.facts import LogicalVolume
 from storage.models import Host
 from tests import make
 

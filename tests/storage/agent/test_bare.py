@@ -11,7 +11,7 @@ from panel.staff.hosts.storage_stack import stack_of
 from storage.agent.hello import hello
 from storage.agent.inventory import inventory
 from storage.agent.policy import Policy
-from storage.facts import BareBacking, decode, encode
+from storage.inventory.facts import BareBacking, decode, encode
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

@@ -11,7 +11,7 @@ from storage.agent.hello import hello
 from storage.agent.inventory import inventory
 from storage.agent.orphans import orphans
 from storage.agent.policy import Policy
-from storage.facts import Orphan, decode
+from storage.inventory.facts import Orphan, decode
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.fake.hands import Hands

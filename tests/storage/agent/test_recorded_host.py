@@ -17,7 +17,7 @@ from storage.agent.ops import accept, get
 from storage.agent.policy import Policy
 from storage.agent.protocol import Call
 from storage.agent.sample import sample
-from storage.facts import decode
+from storage.inventory.facts import decode
 
 from .replay import ReplayHost
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.agent.hello import hello
-from storage.findings import out_of_writeback
+from storage.health.inventory_findings import out_of_writeback
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

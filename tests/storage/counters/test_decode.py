@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.agent.stats import BOUNDS_NS
-from storage.counters import (
+from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     BadSample,
     DiskCounters,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from storage.gain import Block
+from storage.analysis.before_after import Block
 
 HOUR = 3600
 WEEK_HOURS = 168

@@ -7,8 +7,8 @@ from statistics import mean, stdev
 
 import pytest
 
-from storage.gain import change
-from storage.gain.student import cdf, quantile
+from storage.analysis.before_after import change
+from storage.analysis.before_after.student import cdf, quantile
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from storage.gain import pairs, period_seconds
-from storage.gain.windows import DAY, WEEK
+from storage.analysis.before_after import pairs, period_seconds
+from storage.analysis.before_after.windows import DAY, WEEK
 from tests.storage.gain.load import HOUR, block
 
 

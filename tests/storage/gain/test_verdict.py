@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from storage.gain import Block, Verdict, judge, notable, pairs
-from storage.gain.windows import DAY, WEEK
+from storage.analysis.before_after import Block, Verdict, judge, notable, pairs
+from storage.analysis.before_after.windows import DAY, WEEK
 from tests.storage.gain.load import HOUR, WEEK_HOURS, block, hours
 
 

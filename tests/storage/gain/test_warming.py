@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.gain import is_flat, warm_from
+from storage.analysis.before_after import is_flat, warm_from
 from tests.storage.gain.load import block
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.outlook import Choice, Expectation, Use, forecast, trial_offered
-from storage.wish import GIB
+from storage.analysis.forecast import Choice, Expectation, Use, forecast, trial_offered
+from storage.planner.wish import GIB
 from tests.storage.outlook.uses import cached, result, uncached
 
 NO_CACHE = Choice(0)

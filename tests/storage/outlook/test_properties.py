@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.outlook import Choice, Result, Use, forecast, today
-from storage.outlook.words import DAY
+from storage.analysis.forecast import Choice, Result, Use, forecast, today
+from storage.analysis.forecast.words import DAY
 
 RATES = st.floats(0, 1)
 BYTES = st.integers(1, 2**45)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from storage.outlook import Choice, Stretch, Use, forecast, today, use
-from storage.rates import Sums, Technology
-from storage.wish import GIB
+from storage.analysis.forecast import Choice, Stretch, Use, forecast, today, use
+from storage.metrics.rates import Sums, Technology
+from storage.planner.wish import GIB
 
 PUBLISHED = Path(__file__).parents[2] / "data" / "published-benchmarks.json"
 RUNS = {run["id"]: run for run in json.loads(PUBLISHED.read_text())["runs"]}

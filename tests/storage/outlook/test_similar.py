@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from storage.outlook.similar import alike, quartiles_of
-from storage.wish import GIB
+from storage.analysis.forecast.similar import alike, quartiles_of
+from storage.planner.wish import GIB
 from tests.storage.outlook.uses import result
 
 LIKE: dict[str, Any] = {"volume_bytes": 100 * GIB, "cache_bytes": 10 * GIB, "read_iops": 2.0}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from storage.outlook import Use, today
+from storage.analysis.forecast import Use, today
 from tests.storage.outlook.uses import cached, uncached
 
 

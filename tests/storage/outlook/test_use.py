@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.outlook import Stretch, use
-from storage.rates import Sums, Technology
-from storage.wish import GIB
+from storage.analysis.forecast import Stretch, use
+from storage.metrics.rates import Sums, Technology
+from storage.planner.wish import GIB
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)

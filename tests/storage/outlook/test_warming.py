@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from storage.outlook.warming import warming
-from storage.wish import GIB
+from storage.analysis.forecast.warming import warming
+from storage.planner.wish import GIB
 
 
 def test_it_cannot_be_full_before_as_much_was_missed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.outlook.words import a_day, share, shares, span, spans
+from storage.analysis.forecast.words import a_day, share, shares, span, spans
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from storage.outlook import Result, Use
-from storage.wish import GIB
+from storage.analysis.forecast import Result, Use
+from storage.planner.wish import GIB
 
 WEEK = Use(
     volume_bytes=100 * GIB,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume
-from storage.plan import Refused, Step, Target, plan
-from storage.wish import GIB, Bcache, LvmCache, Wish
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner import Refused, Step, Target, plan
+from storage.planner.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.storage.plan import model
 

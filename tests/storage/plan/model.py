@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from storage.agent import protocol
-from storage.facts import HostFacts, LogicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import (
     FORMAT_TAG,
     GROWN_TAG,
@@ -26,9 +26,9 @@ from storage.naming import (
     tagged_volume_key,
     volume_tag,
 )
-from storage.plan import Step, Target, plan
-from storage.plan.lvmcache import is_half_removed
-from storage.wish import MIB, Wish
+from storage.planner import Step, Target, plan
+from storage.planner.lvmcache import is_half_removed
+from storage.planner.wish import MIB, Wish
 from tests import make
 
 LIMIT_STEPS = 12

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from storage.facts import LogicalVolume, Work
-from storage.wish import GIB, Wish
+from storage.inventory.facts import LogicalVolume, Work
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.storage.plan.case import (
     KEY,

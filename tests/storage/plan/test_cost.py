@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from storage.agent import schema
-from storage.facts import HostFacts, LogicalVolume
-from storage.plan import Step
-from storage.plan.cost import SECONDS, Cost, cost
-from storage.wish import GIB, MIB, Wish
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner import Step
+from storage.planner.cost import SECONDS, Cost, cost
+from storage.planner.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import PLAIN, POOL, aim, bcached, lvmcache, ours, steps
 

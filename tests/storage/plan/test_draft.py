@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from storage.facts import VolumeGroup
-from storage.plan.draft import begin
+from storage.inventory.facts import VolumeGroup
+from storage.planner.draft import begin
 from tests import make
 from tests.storage.plan.case import (
     KEY,

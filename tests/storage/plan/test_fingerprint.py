@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from storage.plan import Step
-from storage.plan.fingerprint import fingerprint
+from storage.planner import Step
+from storage.planner.fingerprint import fingerprint
 
 ATTACH = Step("cache.attach", {"vg": "vg0", "pool": "c-a"}, {"lv_uuid": "u"}, "Attach")
 FLUSH = Step("cache.flush", {"vg": "vg0", "lv": "web12"}, {"lv_uuid": "u"}, "Flush", polled=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume
-from storage.plan import plan
-from storage.plan.bcache import with_flush
-from storage.wish import GIB, MIB
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner import plan
+from storage.planner.bcache import with_flush
+from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.storage.plan.case import DEVICE, OURS, POOL, aim, bcached, lvmcache, ours, steps, verbs
 from tests.storage.plan.model import finish

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from storage.capacity import capacities
-from storage.facts import WriteCache
-from storage.plan.growth import tier_of
-from storage.wish import GIB, Wish
+from storage.inventory.facts import WriteCache
+from storage.planner.growth import tier_of
+from storage.planner.wish import GIB, Wish
+from storage.volumes.ssd_capacity import capacities
 from tests import make
 from tests.storage.plan.case import KEY, PLAIN, lvmcache, ours, refusal, refused, steps, verbs
 

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import pytest
 
-from storage.caches import wish_now
-from storage.facts import HostFacts, LogicalVolume, VolumeUser, Work
+from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import GROWN_TAG, MOVING_TAG, room_name
-from storage.plan import Refused, plan
-from storage.plan.growth import tier_of, uncached
-from storage.wish import GIB, MIB, Wish
+from storage.planner import Refused, plan
+from storage.planner.growth import tier_of, uncached
+from storage.planner.wish import GIB, MIB, Wish
+from storage.volumes.cache import wish_now
 from tests import make
 from tests.storage.plan.case import (
     KEY,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from storage.facts import LogicalVolume, VolumeUser
+from storage.inventory.facts import LogicalVolume, VolumeUser
 from storage.naming import FORMAT_TAG, WIPING_TAG, room_name
-from storage.plan import plan
-from storage.wish import BadWish, Wish
+from storage.planner import plan
+from storage.planner.wish import BadWish, Wish
 from tests import make
 from tests.storage.plan.case import (
     KEY,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume
-from storage.plan.lost import loss_of
-from storage.wish import Wish
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner.lost import loss_of
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.plan.case import PLAIN, POOL, lvmcache, ours, refused, steps, verbs
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from storage.facts import LogicalVolume
-from storage.plan import Refused, plan
-from storage.wish import GIB, MIB, Wish
+from storage.inventory.facts import LogicalVolume
+from storage.planner import Refused, plan
+from storage.planner.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import (
     KEY,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.facts import VolumeUser
-from storage.wish import GIB, Wish
+from storage.inventory.facts import VolumeUser
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.storage.plan.case import KEY, PLAIN, lvmcache, ours, refused, verbs
 

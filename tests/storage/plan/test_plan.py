@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.facts import HostFacts, LogicalVolume, decode
+from storage.inventory.facts import HostFacts, LogicalVolume, decode
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, volume_tag
-from storage.plan import Refused, Target, plan
-from storage.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner import Refused, Target, plan
+from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.storage.plan import model
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from storage.facts import HostFacts, LogicalVolume, PhysicalVolume
+from storage.inventory.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.naming import room_name
-from storage.plan import Step, plan
-from storage.plan.fingerprint import disks_of, fingerprint
-from storage.wish import GIB, Wish
+from storage.planner import Step, plan
+from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.wish import GIB, Wish
 from tests import make
 from tests.storage.plan import model
 from tests.storage.plan.case import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage.plan import Refused
-from storage.plan.preparation import prepare
-from storage.preparation import Preparation
+from storage.planner import Refused
+from storage.planner.preparation import prepare
+from storage.planner.ssd_wish import Preparation
 from tests import make
 
 WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")

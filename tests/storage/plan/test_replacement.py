@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.facts import BcacheBacking, HostFacts, LogicalVolume
-from storage.plan import plan
-from storage.wish import GIB, MIB, Wish
+from storage.inventory.facts import BcacheBacking, HostFacts, LogicalVolume
+from storage.planner import plan
+from storage.planner.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan import model
 from tests.storage.plan.case import (

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage.facts import PhysicalVolume
+from storage.inventory.facts import PhysicalVolume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG
-from storage.wish import GIB, MIB, Wish
+from storage.planner.wish import GIB, MIB, Wish
 from tests import make
 from tests.storage.plan.case import (
     KEY,

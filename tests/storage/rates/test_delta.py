@@ -6,8 +6,17 @@ from typing import Any
 
 import pytest
 
-from storage.counters import DiskCounters
-from storage.rates import CacheDelta, Delta, Gap, GapReason, Reading, Technology, delta, gauges
+from storage.metrics.counters import DiskCounters
+from storage.metrics.rates import (
+    CacheDelta,
+    Delta,
+    Gap,
+    GapReason,
+    Reading,
+    Technology,
+    delta,
+    gauges,
+)
 from tests.storage import wire
 
 U32 = 2**32

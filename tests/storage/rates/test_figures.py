@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.counters import LATENCY_BOUNDS_NS
-from storage.rates import Sums, figures, percentile_ms
+from storage.metrics.counters import LATENCY_BOUNDS_NS
+from storage.metrics.rates import Sums, figures, percentile_ms
 from tests.storage import wire
 
 BUCKETS = wire.BUCKETS

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.rates import CacheDelta, Delta, Gap, GapReason, Reading, Sums, delta
+from storage.metrics.rates import CacheDelta, Delta, Gap, GapReason, Reading, Sums, delta
 from tests.storage import wire
 
 U32, U64 = 2**32, 2**64

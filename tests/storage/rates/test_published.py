@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from storage.rates import Delta, Figures, Reading, Sums, delta, figures
+from storage.metrics.rates import Delta, Figures, Reading, Sums, delta, figures
 from tests.storage import wire
 
 PUBLISHED = Path(__file__).parents[2] / "data" / "published-benchmarks.json"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from storage.metrics.samples import Recorded, record
+from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, Volume
-from storage.samples import Recorded, record
-from storage.samples.partitions import make_partition
 from tests import make
 from tests.storage import wire
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from storage.metrics.rates import GapReason, Technology
+from storage.metrics.samples import latest, record, window
 from storage.models import Host, Volume
-from storage.rates import GapReason, Technology
-from storage.samples import latest, record, window
 from tests import make
 from tests.fake.host import FakeHost
 from tests.storage.samples.rounds import NOON

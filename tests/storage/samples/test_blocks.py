@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from storage.rates import Technology
-from storage.samples.blocks import blocks
+from storage.analysis.sample_blocks import blocks
+from storage.metrics.rates import Technology
 from tests import make
 from tests.panel.proof.past import at, sampled
 

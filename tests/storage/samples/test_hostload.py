@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from storage.metrics.rates import figures
+from storage.metrics.samples import ensure_partitions
+from storage.metrics.samples.host_load import bucket_of, courses, fleet_sums
+from storage.metrics.samples.host_now import hosts_now
 from storage.models import Host, HostLoad
-from storage.rates import figures
-from storage.samples import ensure_partitions
-from storage.samples.hostload import bucket_of, courses, fleet_sums
-from storage.samples.hostnow import hosts_now
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, placed, reading, take

@@ -9,9 +9,9 @@ import pytest
 import time_machine
 from pytest_django import DjangoAssertNumQueries
 
+from storage.metrics.rates import GapReason, Technology
+from storage.metrics.samples import latest, latest_of
 from storage.models import Host
-from storage.rates import GapReason, Technology
-from storage.samples import latest, latest_of
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, placed, reading, take

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from storage.samples import ensure_partitions
-from storage.samples.partitions import make_partition
+from storage.metrics.samples import ensure_partitions
+from storage.metrics.samples.partitions import make_partition
 
 pytestmark = pytest.mark.django_db
 

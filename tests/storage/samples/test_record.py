@@ -8,11 +8,11 @@ from threading import Thread
 import pytest
 from django.db import connection
 
-from storage.counters import BadSample
+from storage.metrics.counters import BadSample
+from storage.metrics.samples import record
+from storage.metrics.samples.columns import INTERVAL
+from storage.metrics.samples.record import COLUMNS
 from storage.models import Host, LatestSample, Placement, Sample
-from storage.samples import record
-from storage.samples.columns import INTERVAL
-from storage.samples.record import COLUMNS
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, placed, reading, take

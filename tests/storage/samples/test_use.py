@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from storage.analysis.forecast import today
+from storage.analysis.measured_use import use_of
 from storage.models import Host, Volume
-from storage.outlook import today
-from storage.ownership import give
-from storage.ownership import take as take_away
-from storage.rows import VolumeRow, rows_of
-from storage.samples.use import use_of
-from storage.wish import GIB
+from storage.planner.wish import GIB
+from storage.volumes.ownership import give
+from storage.volumes.ownership import take as take_away
+from storage.volumes.snapshot import VolumeRow, rows_of
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, noon_gone, placed, take

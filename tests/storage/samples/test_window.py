@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.metrics.rates import Delta, Figures, Sums, delta, figures
+from storage.metrics.samples import window
 from storage.models import Host
-from storage.rates import Delta, Figures, Sums, delta, figures
-from storage.samples import window
 from tests import make
 from tests.storage import wire
 from tests.storage.samples.rounds import NOON, placed, reading, take

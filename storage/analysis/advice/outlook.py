@@ -1,0 +1,99 @@
+"""Everything there is to say of one host, from its last inventory and its samples of an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from storage.analysis.advice.risks import risks_of
+from storage.analysis.advice.suggestion import (
+    ENOUGH_SECONDS,
+    LEAST_SECONDS,
+    Suggestion,
+    suggestions,
+)
+from storage.analysis.advice.usage import GuestUse, Use, by_guest, uses
+from storage.health.host_problems import Problem
+from storage.inventory.facts import HostFacts
+from storage.metrics.rates import Figures, Sums, figures
+from storage.metrics.samples.load import loads
+from storage.models import Host
+from storage.volumes.snapshot import VolumeRow
+
+SHORT: Final = timedelta(minutes=15)
+LONG: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """A volume with a cache and what the cache did in the last 15 minutes and the last hour."""
+
+    row: VolumeRow
+    short: Figures
+    long: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """`recent` are the uses of the last 15 minutes, `uses` those of the last hour. `seconds` is how
+    much of the hour has figures."""
+
+    seconds: float
+    recent: tuple[Use, ...]
+    uses: tuple[Use, ...]
+    guests: tuple[GuestUse, ...]
+    caches: tuple[CacheUse, ...]
+    suggestions: tuple[Suggestion, ...]
+    risks: tuple[Problem, ...]
+
+    @property
+    def is_enough(self) -> bool:
+        """True once there are enough figures to spend money by."""
+        return self.seconds >= ENOUGH_SECONDS
+
+    @property
+    def early_seconds(self) -> float | None:
+        """How much is known of the volumes to cache, where that is too little to name one; None
+        where it is enough."""
+        waited = [
+            use.sums.dt_ms / 1000 for use in self.uses if use.row.cache is None and use.sums.read_ms
+        ]
+        seconds = max(waited, default=self.seconds)
+        return seconds if seconds < LEAST_SECONDS else None
+
+    @property
+    def minutes(self) -> int:
+        return int(self.seconds // 60)
+
+    @property
+    def enough_minutes(self) -> int:
+        return ENOUGH_SECONDS // 60
+
+
+def outlook(
+    host: Host, facts: HostFacts | None, rows: Sequence[VolumeRow], now: datetime
+) -> Outlook:
+    """`facts` are the host's inventory, `rows` its volumes. One query, whatever their number."""
+    sums = loads((row.volume for row in rows), (now - SHORT, now - LONG), now)
+    short = {volume_id: each[0] for volume_id, each in sums.items()}
+    long = {volume_id: each[1] for volume_id, each in sums.items()}
+    recent, used = uses(rows, short), uses(rows, long)
+    return Outlook(
+        seconds=max((each.dt_ms / 1000 for each in long.values()), default=0.0),
+        recent=recent,
+        uses=used,
+        guests=by_guest(recent),
+        caches=tuple(
+            CacheUse(
+                row,
+                figures(short.get(row.volume.pk, Sums())),
+                figures(long.get(row.volume.pk, Sums())),
+            )
+            for row in rows
+            if row.cache is not None
+        ),
+        suggestions=suggestions(used),
+        risks=risks_of(host, facts),
+    )

@@ -1,0 +1,86 @@
+"""Which volume to cache first: time waited on the slow disk per GiB of SSD it would take. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from storage.analysis.advice.byhand import ByHand, by_hand
+from storage.analysis.advice.usage import Use
+from storage.planner import Refused
+from storage.planner.wish import GIB
+from storage.templatetags.units import seconds, size
+from storage.volumes.cache import SIZES_BYTES, sizes_for
+
+ENOUGH_SECONDS: Final = 15 * 60
+"""Less than this much of figures is a first look, no advice to spend money on."""
+LEAST_SECONDS: Final = 60
+PLANNED: Final = 20
+"""For so many volumes, those with the longest waits, the commands are worked out."""
+CACHE_RATIO: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A volume without a cache. `waited_seconds` is what its reads took in the time that has
+    figures (`covered_seconds`), those at once counted each; writes are left out, because a
+    writethrough cache does not speed them up. `obstacle` is why the cache cannot be had now."""
+
+    use: Use
+    size_bytes: int
+    waited_seconds: float
+    covered_seconds: float
+    obstacle: Refused | None
+    commands: ByHand | None
+
+    @property
+    def seconds_per_gib(self) -> float:
+        return self.waited_seconds / (self.size_bytes / GIB)
+
+    @property
+    def arithmetic(self) -> str:
+        """The sum as a person would write it."""
+        return (
+            f"{self.waited_seconds:,.0f} s waited for reads in {seconds(self.covered_seconds)} / "
+            f"{size(self.size_bytes)} = {self.seconds_per_gib:,.1f} s per GiB"
+        )
+
+
+def suggestions(found: Sequence[Use]) -> tuple[Suggestion, ...]:
+    """Volumes on slow disks without a cache whose reads waited, the best use of SSD first."""
+    waiting = sorted(
+        (use for use in found if use.row.cache is None and use.sums.dt_ms >= LEAST_SECONDS * 1000),
+        key=lambda use: -use.sums.read_ms / use.row.volume.size_bytes,
+    )
+    listed = [each for use in waiting[:PLANNED] if (each := _suggestion(use)) is not None]
+    return tuple(
+        sorted(
+            listed,
+            key=lambda each: (each.obstacle is not None, -each.seconds_per_gib),
+        )
+    )
+
+
+def cache_size(sizes: Sequence[int], volume_bytes: int) -> int:
+    """The largest of `sizes` that is at most a quarter of the volume, else the smallest."""
+    fitting = [size_bytes for size_bytes in sizes if size_bytes * CACHE_RATIO <= volume_bytes]
+    return max(fitting) if fitting else min(sizes)
+
+
+def _suggestion(use: Use) -> Suggestion | None:
+    row = use.row
+    if row.facts is None or row.placement is None or not use.sums.read_ms:
+        return None
+    if row.lv is not None and row.lv.hosts_own:
+        return None
+    offered = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
+    size_bytes = cache_size(offered or SIZES_BYTES, row.volume.size_bytes)
+    commands, obstacle = None, None
+    try:
+        commands = by_hand(row, size_bytes)
+    except Refused as refused:
+        obstacle = refused
+    return Suggestion(
+        use, size_bytes, use.sums.read_ms / 1000, use.sums.dt_ms / 1000, obstacle, commands
+    )

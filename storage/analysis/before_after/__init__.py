@@ -1,0 +1,30 @@
+"""What a change did to a volume: two windows of measured blocks compared like with like.
+
+Pure statistics: blocks in, verdict out. `storage.analysis.sample_blocks` reads the blocks.
+"""
+
+from storage.analysis.before_after.block import LEAST_ACCESSES, Block, total
+from storage.analysis.before_after.change import Change, change
+from storage.analysis.before_after.pairs import Pair, pairs, period_seconds
+from storage.analysis.before_after.verdict import Judged, Verdict, judge, notable
+from storage.analysis.before_after.warming import is_flat, warm_from
+from storage.analysis.before_after.windows import before_window, block_seconds
+
+__all__ = [
+    "LEAST_ACCESSES",
+    "Block",
+    "Change",
+    "Judged",
+    "Pair",
+    "Verdict",
+    "before_window",
+    "block_seconds",
+    "change",
+    "is_flat",
+    "judge",
+    "notable",
+    "pairs",
+    "period_seconds",
+    "total",
+    "warm_from",
+]

@@ -1,0 +1,126 @@
+"""Did it help? The verdict on a change, from the hit rates of paired blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log
+from typing import Final
+
+from storage.analysis.before_after.change import LEAST, Change, capped, change
+from storage.analysis.before_after.pairs import Pair
+
+NOTABLE: Final = 0.05
+"""Five reads in a hundred more from SSD are worth a word, ..."""
+NOTABLE_OF_MISSES: Final = 0.2
+"""... and where few are left to win, a fifth of those, ..."""
+LEAST_NOTABLE: Final = 0.01
+"""... but never less than one in a hundred."""
+LEAST_ERROR: Final = 0.003
+"""Samples cut off the ends of a window, and reads in flight are counted twice or not at all."""
+LEAST_ERROR_LOG: Final = 0.02
+SHORT_ALIKE: Final = 0.5
+"""What neighbouring parts of a short window have in common at least: what drifts within an hour or
+a day looks calm within a minute. Without it one in five gains claimed of minutes would be noise."""
+SUREST: Final = 0.999
+
+
+class Verdict(StrEnum):
+    """`NONE`: a notable gain can be ruled out. `UNCLEAR`: too few or too different figures to tell;
+    neither gain nor loss is claimed."""
+
+    GAIN = "gain"
+    LOSS = "loss"
+    NONE = "none"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`hit_rate` is the change of the share of reads from SSD (0.1 = ten points), which was
+    `before` and is `after`, both weighed alike; `read_time` is the change of the average read time
+    as a factor's logarithm, None where too few pairs have read times. `confidence` is how sure the
+    verdict is, 0 to 1, 0.5 being a coin."""
+
+    verdict: Verdict
+    confidence: float
+    before: float
+    after: float
+    hit_rate: Change
+    read_time: Change | None
+
+    @property
+    def times_as_long(self) -> tuple[float, float, float] | None:
+        """A read takes so many times as long as before: best estimate, least, most."""
+        if self.read_time is None:
+            return None
+        return exp(self.read_time.mean), exp(self.read_time.low), exp(self.read_time.high)
+
+
+def notable(before: float) -> float:
+    """What change of a hit rate of `before` a customer would notice."""
+    return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - before)))
+
+
+def judge(found: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
+    """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
+    two numbers of reads, so that an hour that is busy in one window alone cannot decide. In windows
+    that are short, of less than a week, more has to be seen before anything is claimed."""
+    if len(found) < LEAST:
+        return None
+    weights = capped([_weight(before.accesses, after.accesses) for before, after in found])
+    alike = SHORT_ALIKE if is_short else 0.0
+    shift = change(
+        [after.hit_rate - before.hit_rate for before, after in found],
+        weights,
+        least_error=LEAST_ERROR,
+        least_alike=alike,
+    )
+    if shift is None:
+        return None
+    weighed = zip(found, weights, strict=True)
+    before = sum(pair[0].hit_rate * weight for pair, weight in weighed) / sum(weights)
+    verdict, confidence = _decide(shift, notable(before))
+    return Judged(
+        verdict=verdict,
+        confidence=round(min(SUREST, confidence), 3),
+        before=before,
+        after=min(1.0, max(0.0, before + shift.mean)),
+        hit_rate=shift,
+        read_time=_read_time(found, alike),
+    )
+
+
+def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
+    if shift.low > 0 and shift.mean >= worth:
+        return Verdict.GAIN, 1 - shift.chance_below(0)
+    if shift.high < 0 and shift.mean <= -worth:
+        return Verdict.LOSS, shift.chance_below(0)
+    if shift.high < worth:
+        return Verdict.NONE, shift.chance_below(worth)
+    chance = shift.chance_below(0)
+    return Verdict.UNCLEAR, max(chance, 1 - chance)
+
+
+def _read_time(found: Sequence[Pair], alike: float) -> Change | None:
+    timed = [
+        (before, after)
+        for before, after in found
+        if min(before.reads, after.reads, before.read_ms, after.read_ms) > 0
+    ]
+    if len(timed) < LEAST:
+        return None
+    return change(
+        [
+            log(after.read_ms / after.reads * before.reads / before.read_ms)
+            for before, after in timed
+        ],
+        [_weight(before.reads, after.reads) for before, after in timed],
+        least_error=LEAST_ERROR_LOG,
+        least_alike=alike,
+    )
+
+
+def _weight(a: float, b: float) -> float:
+    return 2 * a * b / (a + b)

@@ -1,0 +1,87 @@
+"""What to expect of a plan: the shape of the answer. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from storage.analysis.forecast.use import Use
+from storage.analysis.forecast.warming import warming
+
+Kind = Literal["own_misses", "similar", "unknown", "no_help"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A plan as far as it matters here: `size_bytes` of cache, 0 for none."""
+
+    size_bytes: int
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """`text` is what to expect, `basis` what that rests on, `warming` how long it takes ("" where
+    there is nothing to warm up). Hit rates (0 to 1) are those after the change; seconds saved a day
+    are of waiting for the slow disk, below zero where there would be more of it. None = unknown.
+    `curve` is a predicted course, (cache size in bytes, lowest, highest hit rate) each; it is empty
+    until something predicts one.
+    """
+
+    kind: Kind
+    text: str
+    basis: str
+    warming: str = ""
+    hit_rate_low: float | None = None
+    hit_rate_high: float | None = None
+    saved_seconds_per_day_low: float | None = None
+    saved_seconds_per_day_high: float | None = None
+    warming_seconds_low: float | None = None
+    warming_seconds_high: float | None = None
+    curve: tuple[tuple[int, float, float], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What is kept with an order, to be held against what is measured later."""
+        return asdict(self)
+
+
+def unknown(
+    use: Use,
+    choice: Choice,
+    text: str,
+    basis: str,
+    *,
+    saved: tuple[float, float] | None = None,
+) -> Expectation:
+    """Nobody knows; `saved` are the bounds of the seconds saved a day, where there are any."""
+    return Expectation(
+        kind="unknown",
+        text=text,
+        basis=basis,
+        **savings(saved),
+        **warm_up(use, choice.size_bytes),
+    )
+
+
+def rates(low: float, high: float) -> dict[str, Any]:
+    """The fields of an `Expectation` that hold the hit rate."""
+    return {"hit_rate_low": low, "hit_rate_high": high}
+
+
+def savings(saved: tuple[float, float] | None) -> dict[str, Any]:
+    """Those that hold the seconds saved a day."""
+    if saved is None:
+        return {}
+    return {"saved_seconds_per_day_low": saved[0], "saved_seconds_per_day_high": saved[1]}
+
+
+def warm_up(use: Use, size_bytes: int) -> dict[str, Any]:
+    """Those that say how long a cache of that size takes to warm up; none for no cache."""
+    if not size_bytes:
+        return {}
+    found = warming(size_bytes, use.missed_bytes_per_second)
+    return {
+        "warming": found.text,
+        "warming_seconds_low": found.low_seconds,
+        "warming_seconds_high": found.high_seconds,
+    }

@@ -1,0 +1,99 @@
+"""What a first cache would bring a volume that has none. Pure.
+
+A read that hits no longer waits for the slow disk, so a cache saves at most the time spent waiting.
+How much of it, nobody can tell from a volume that has no cache: similar volumes that were measured
+before and after say it, and where there are too few of them it is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.analysis.forecast.expectation import (
+    Choice,
+    Expectation,
+    rates,
+    savings,
+    unknown,
+    warm_up,
+)
+from storage.analysis.forecast.similar import LEAST_ALIKE, Quartiles, Result, alike, quartiles_of
+from storage.analysis.forecast.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
+from storage.analysis.forecast.use import Use
+from storage.analysis.forecast.words import a_day, counted, shares, spans
+
+
+def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectation:
+    """A cache for a volume without one."""
+    if use.on_ssd:
+        return Expectation(
+            kind="no_help",
+            text="A cache would not help: your volume is on SSD.",
+            basis="The location of your volume.",
+        )
+    waited = use.waited_seconds_per_day
+    if waited < HARDLY_SECONDS and use.days >= SHORT_DAYS:
+        return _hardly_waits(use)
+    if waited < HARDLY_SECONDS:
+        return unknown(
+            use,
+            choice,
+            f"No forecast yet: your volume hardly waited for the slow disk {when(use)}.",
+            "A forecast is available after a day of data.",
+            saved=(0.0, waited),
+        )
+    found = alike(
+        results,
+        volume_bytes=use.volume_bytes,
+        cache_bytes=choice.size_bytes,
+        read_iops=use.read_iops,
+    )
+    middle = quartiles_of(found)
+    if middle is not None:
+        return _similar(use, choice, middle)
+    so_far = counted(len(found), "result") if found else "No result"
+    return unknown(
+        use,
+        choice,
+        f"Your volume waits {a_day(waited)} for the slow disk. A cache saves at most that time; "
+        "the exact saving cannot be forecast.",
+        f"Based on your wait time {reckoned(use)}. {so_far} of similar volumes so far; a "
+        f"comparison needs {LEAST_ALIKE}.",
+        saved=(0.0, waited),
+    )
+
+
+def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
+    waited = use.waited_seconds_per_day
+    saved = waited * middle.saved_low, waited * middle.saved_high
+    low, high = middle.hit_rate_low, middle.hit_rate_high
+    return Expectation(
+        kind="similar",
+        text=(
+            f"With a cache, similar volumes had {shares(low, high)} of their reads from SSD. "
+            f"For your volume, that would save {_saved(*saved)} of waiting a day."
+        ),
+        basis=(
+            f"The middle half of {counted(middle.count, 'similar volume')}, each of another "
+            f"customer, measured before and after, and your wait time {reckoned(use)}."
+        ),
+        **rates(low, high),
+        **savings(saved),
+        **warm_up(use, choice.size_bytes),
+    )
+
+
+def _hardly_waits(use: Use) -> Expectation:
+    waited = use.waited_seconds_per_day
+    return Expectation(
+        kind="no_help",
+        text=(
+            "A cache would not help: your volume waits for the slow disk less than a minute a day."
+        ),
+        basis=f"Based on your wait time {reckoned(use)}.",
+        **savings((0.0, waited)),
+    )
+
+
+def _saved(low: float, high: float) -> str:
+    return "hardly any" if high < HARDLY_SECONDS else spans(low, high)

@@ -1,0 +1,63 @@
+"""What each choice would bring a volume, as far as anybody can honestly say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.analysis.forecast.expectation import Choice, Expectation, unknown
+from storage.analysis.forecast.firstcache import first_cache
+from storage.analysis.forecast.othercache import no_cache, other_cache
+from storage.analysis.forecast.similar import Result
+from storage.analysis.forecast.today import SHORT_DAYS, when
+from storage.analysis.forecast.use import ENOUGH_SECONDS, Use
+from storage.analysis.forecast.words import counted, span
+
+
+def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expectation | None:
+    """What `choice` would bring; None for what the volume has already. `results` are measured
+    first caches of other volumes."""
+    if choice.is_current or (not use.has_cache and not choice.size_bytes):
+        return None
+    if use.seconds < ENOUGH_SECONDS:
+        return _too_short(use, choice)
+    if use.is_hardly_used:
+        if use.days >= SHORT_DAYS and choice.size_bytes > (use.cache_size_bytes or 0):
+            what = "An upgrade" if use.has_cache else "A cache"
+            return Expectation(
+                kind="no_help",
+                text=f"{what} would not help: your volume had hardly any reads.",
+                basis=f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
+            )
+        return unknown(
+            use,
+            choice,
+            "No forecast: your volume was hardly used.",
+            f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
+        )
+    if not use.has_cache:
+        return first_cache(use, choice, results)
+    if use.hit_rate is None:
+        return unknown(
+            use,
+            choice,
+            "No forecast: your cache has served too few reads.",
+            f"Based on your volume's data {when(use)}.",
+        )
+    if not choice.size_bytes:
+        return no_cache(use, use.hit_rate)
+    return other_cache(use, use.hit_rate, choice)
+
+
+def trial_offered(found: Expectation | None, choice: Choice, trial_days: float) -> bool:
+    """Whether a free trial is offered: the provider gives one of `trial_days` (0 = none), and what
+    the plan would bring is unknown."""
+    return (
+        trial_days > 0 and choice.size_bytes > 0 and found is not None and found.kind == "unknown"
+    )
+
+
+def _too_short(use: Use, choice: Choice) -> Expectation:
+    since = " since your cache was changed" if use.is_since_change else ""
+    why = f"only {span(use.seconds)} of data{since}." if use.seconds else "no data of your volume."
+    basis = f"A forecast is available after {span(ENOUGH_SECONDS)} of data."
+    return unknown(use, choice, f"No forecast yet: {why}", basis)

@@ -1,0 +1,217 @@
+"""One change for many volumes: what would be done to each, and why not where it cannot be.
+
+Pure but for the forms' choices: judged by the last inventories, as every preview begins. What a
+person confirms are these steps, kept by their fingerprint; the host is read again before them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, cast
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from storage.access import Person
+from storage.models import CachePlan, Customer
+from storage.planner import Disks, Refused, Target, plan
+from storage.planner.cost import Cost, cost
+from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.growth import uncached
+from storage.planner.wish import Wish
+from storage.volumes.forms import MODES, ModeForm, NewCacheForm
+from storage.volumes.lifecycle_forms import life_refusal, life_wish
+from storage.volumes.ownership import refusal_to_give, refusal_to_take
+from storage.volumes.plan_offers import size_of
+from storage.volumes.snapshot import VolumeRow
+from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
+
+MOST = 50
+"""Volumes of one request: each job reads its host's inventory, and a page must answer."""
+
+
+class Action(StrEnum):
+    MANAGE = "manage"
+    CUSTOMER = "customer"
+    NOBODY = "nobody"
+    ADD_CACHE = "add-cache"
+    SET_MODE = "set-mode"
+    REMOVE_CACHE = "remove-cache"
+    RETIRE = "retire"
+
+
+ACTIONS = (
+    (Action.MANAGE.value, "Take under management"),
+    (Action.CUSTOMER.value, "Assign to a customer"),
+    (Action.NOBODY.value, "Remove customer"),
+    (Action.ADD_CACHE.value, "Add a cache from a plan"),
+    (Action.SET_MODE.value, "Change the cache mode"),
+    (Action.REMOVE_CACHE.value, "Remove the cache"),
+    (Action.RETIRE.value, "Retire"),
+)
+OPTIONS = {
+    Action.CUSTOMER: "customer",
+    Action.ADD_CACHE: "cache_plan",
+    Action.SET_MODE: "mode",
+}
+"""What must be chosen beside the action."""
+
+
+class BulkForm(forms.Form):
+    """The action and, where it needs one, its option."""
+
+    action = forms.ChoiceField(choices=ACTIONS)
+    customer = forms.ModelChoiceField(
+        Customer.objects.none(), required=False, to_field_name="key", empty_label="Choose"
+    )
+    cache_plan = forms.ModelChoiceField(
+        CachePlan.objects.none(), required=False, to_field_name="key", empty_label="Choose"
+    )
+    mode = forms.ChoiceField(
+        required=False, choices=[("", "Choose"), *((mode, mode) for mode in MODES)]
+    )
+
+    def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers.queryset = Customer.objects.visible_to(user)
+        plans = cast("forms.ModelChoiceField[CachePlan]", self.fields["cache_plan"])
+        plans.queryset = CachePlan.objects.visible_to(user).filter(on_offer=True)
+
+    @property
+    def option(self) -> str:
+        """The name of the field that the action needs, "" for none."""
+        return OPTIONS.get(cast("Action", self.data.get("action", "")), "")
+
+    def clean(self) -> dict[str, Any]:
+        if self.option and not self.errors and not self.cleaned_data.get(self.option):
+            raise ValidationError("Choose a value.", code="no_option")
+        return self.cleaned_data
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What would become of one volume. `titles` are the steps, `disks` where they allocate;
+    `refused` says why there are none. `wish` and `cost` are None for what touches no host."""
+
+    row: VolumeRow
+    wish: Wish | None
+    titles: tuple[str, ...]
+    fingerprint: str
+    refused: Refused | None
+    cost: Cost | None = None
+    disks: Disks = field(default_factory=dict)
+
+
+def drafts(
+    rows: Iterable[VolumeRow],
+    asked: dict[str, Any],
+    held: dict[str, int],
+    now: datetime,
+    busy: Collection[int] = (),
+) -> list[Draft]:
+    """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
+    promised to others, by group; each draft promises its own before the next is judged. `busy` are
+    the volumes, by primary key, that a job changes."""
+    held, found = dict(held), []
+    for row in rows:
+        if asked["action"] in (Action.CUSTOMER, Action.NOBODY):
+            customer = asked["customer"] if asked["action"] == Action.CUSTOMER else None
+            found.append(_owned(row, customer, is_busy=row.volume.pk in busy))
+            continue
+        found.append(draft := _draft(row, asked, held, now))
+        if draft.wish is not None and row.facts is not None and row.placement is not None:
+            group, uuid = row.placement.vg_uuid, row.placement.lv_uuid
+            held[group] = held.get(group, 0) + wanted_bytes(row.facts, group, draft.wish, uuid)
+    return found
+
+
+def _owned(row: VolumeRow, customer: Customer | None, *, is_busy: bool) -> Draft:
+    """Given to the customer, or taken from the one it has."""
+    if customer is None:
+        refused = refusal_to_take(row.volume, is_busy=is_busy)
+        return Draft(row, None, (f"Remove the customer {row.volume.customer}",), "", refused)
+    title = f"Assign to {customer}, who will see the volume's name and its future orders and charts"
+    refused = refusal_to_give(row.volume, customer, is_busy=is_busy)
+    return Draft(row, None, (title,), "", refused)
+
+
+def _draft(row: VolumeRow, asked: dict[str, Any], held: dict[str, int], now: datetime) -> Draft:
+    action = Action(asked["action"])
+    if row.facts is not None and row.placement is not None:
+        group = row.placement.vg_uuid
+        row = dataclasses.replace(row, facts=less_reserved(row.facts, group, held.get(group, 0)))
+    wish, refused = _wish(row, action, asked, now)
+    if refused is None and wish is not None:
+        return _planned(row, wish, action)
+    return Draft(row, None, (), "", refused or _refused("Nothing to do."))
+
+
+def _wish(
+    row: VolumeRow, action: Action, asked: dict[str, Any], now: datetime
+) -> tuple[Wish | None, Refused | None]:
+    """What the volume is to become, or why not."""
+    is_now = row.wish
+    if refused := _unfit(row, action) or row.refusal(is_now):
+        return None, refused
+    if is_now is None or action is Action.MANAGE:
+        return is_now, None
+    if action is Action.RETIRE:
+        return life_wish(row, "retired"), life_refusal(row, "retired", now)
+    if action is Action.REMOVE_CACHE:
+        wish: Wish | None = uncached(row.facts, row.lv, is_now)
+        return wish, row.refusal(wish)
+    form = _form(row, action, asked)
+    if not form.is_valid() or form.wish is None:
+        return None, _refused(" ".join(str(text) for each in form.errors.values() for text in each))
+    return form.wish, row.refusal(form.wish)
+
+
+def _form(row: VolumeRow, action: Action, asked: dict[str, Any]) -> ModeForm:
+    if action is Action.SET_MODE:
+        return ModeForm(row, {"mode": asked["mode"]})
+    cache_plan: CachePlan = asked["cache_plan"]
+    size_bytes = size_of(cache_plan, row.volume.size_bytes, row.technology)
+    return NewCacheForm(row, {"size_bytes": size_bytes, "mode": cache_plan.mode})
+
+
+def _unfit(row: VolumeRow, action: Action) -> Refused | None:
+    """What needs no planner to see."""
+    if action is Action.MANAGE and row.volume.managed:
+        return _refused("The volume is already managed.")
+    if action in (Action.SET_MODE, Action.REMOVE_CACHE) and row.cache is None:
+        return _refused("The volume has no cache.")
+    if action is Action.ADD_CACHE and row.cache is not None:
+        return _refused(
+            "The volume already has a cache.", ("Change the cache size on the volume's page.")
+        )
+    return None
+
+
+def _planned(row: VolumeRow, wish: Wish, action: Action) -> Draft:
+    """The steps to the wish, which nothing refuses."""
+    facts, placement = row.facts, row.placement
+    if facts is None or placement is None:
+        return Draft(row, None, (), "", _refused("The volume is missing on the host."))
+    target = Target(
+        row.volume.key, placement.vg_uuid, placement.vg_name, placement.lv_name, placement.lv_uuid
+    )
+    steps = plan(facts, target, wish)
+    titles = tuple(step.title for step in steps)
+    if not steps:
+        return Draft(row, None, (), "", _refused("No changes needed."))
+    if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
+        refused = _refused(
+            ("Tagging the volume would also change its settings."), "Manage the volume on its page."
+        )
+        return Draft(row, None, titles, "", refused)
+    spent = cost(facts, target, steps)
+    return Draft(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
+
+
+def _refused(message: str, correction: str = "") -> Refused:
+    return Refused("unsupported", message, correction)

@@ -1,0 +1,182 @@
+"""The only writer of what hosts said: inventories and hellos become rows here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from storage.agent.retirement import is_retired, retired
+from storage.discovery.host_summary import outline
+from storage.discovery.placement_cache import keep_caches, note_of
+from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode, storable
+from storage.models import Host, Placement, Volume
+from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
+
+GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
+GUEST_LIMIT = 200
+
+
+@transaction.atomic
+def apply_hello(
+    host: Host, data: dict[str, Any], problems: list[dict[str, str]], at: datetime
+) -> None:
+    """Store the agent's `hello` and the preflight problems (its own and those the panel saw)."""
+    host.problems = dated_problems(storable(problems), host.problems, at)
+    host.hello, host.hello_at = storable(data), at
+    host.last_seen_at, host.error = at, {}
+    host.save(update_fields=["hello", "hello_at", "problems", "last_seen_at", "error"])
+
+
+@transaction.atomic
+def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
+    """Store an inventory and give every public LV on it a volume and a placement.
+
+    1. An LV whose uuid we know keeps its row; names and size follow the host.
+    2. An LV with the name and the tag of a volume that we make and that had no uuid yet gets its
+       row; a second such LV does not.
+    3. Any other public LV becomes a found volume: no customer, a row for its samples.
+
+    Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
+    judge; a consistent inventory, read under LVM's locks, marks what it lacks (`missing_since`).
+    Raises `storage.inventory.facts.BadFacts` when the reply has the wrong shape; then nothing is
+    stored.
+    """
+    facts = decode(data)
+    # The row lock puts two inventories of one host in order; the later one wins whole.
+    host = Host.objects.without_inventory().select_for_update(no_key=True).get(pk=host.pk)
+    if host.facts_at is not None and host.facts_at > at:
+        return facts
+    # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
+    host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
+    host.save(update_fields=["facts", "facts_at", "last_seen_at"])
+    placements = Placement.objects.filter(host=host, until=None).select_related("volume")
+    by_uuid = {placement.lv_uuid: placement for placement in placements if placement.lv_uuid}
+    awaited = {
+        (placement.vg_uuid, placement.lv_name, placement.volume.key): placement
+        for placement in placements
+        if placement.lv_uuid is None
+    }
+    for lv in facts.public_lvs():
+        key = tagged_volume_key(lv.tags)
+        placement = by_uuid.get(lv.uuid) or (
+            awaited.pop((lv.vg_uuid, lv.name, key), None) if key else None
+        )
+        if placement is None:
+            _found(host, facts, lv, key, at)
+        else:
+            _follow(placement, lv, key, at)
+    _mark(placements, facts, at)
+    keep_caches(placements, facts)
+    outline(host, facts, placements, at)
+    return facts
+
+
+def dated_problems(
+    now: list[dict[str, str]], before: Iterable[dict[str, Any]], at: datetime
+) -> list[dict[str, str]]:
+    """Each problem with `since` when it is known. Where its words changed (a clock that goes on
+    going wrong) it is the same as long as it is the only one of its code."""
+    earlier, later = list(before), Counter(problem["code"] for problem in now)
+    by_words = {(each.get("code"), each.get("message")): each.get("since") for each in earlier}
+    codes = Counter(each.get("code") for each in earlier)
+    by_code = {each.get("code"): each.get("since") for each in earlier}
+    dated = []
+    for problem in now:
+        code = problem["code"]
+        since = by_words.get((code, problem["message"]))
+        if since is None and later[code] == codes[code] == 1:
+            since = by_code[code]
+        dated.append(problem | {"since": since or at.isoformat()})
+    return dated
+
+
+def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> None:
+    """Note which volumes the inventory lacks, and which are back."""
+    there = {lv.uuid for lv in facts.lvs}
+    known = [placement for placement in placements if placement.lv_uuid is not None]
+    back = [each.pk for each in known if each.missing_since and each.lv_uuid in there]
+    Placement.objects.filter(pk__in=back).update(missing_since=None)
+    if facts.consistent and not facts.stale:
+        gone = [each.pk for each in known if not each.missing_since and each.lv_uuid not in there]
+        Placement.objects.filter(pk__in=gone).update(missing_since=at)
+
+
+def guest_of(lv: LogicalVolume) -> str:
+    """The guests that use a volume, "web12 · vdb"; "" where none does. A mount or a process of
+    the host itself is no guest."""
+    guests = (str(user) for user in lv.users if user.kind in GUEST_KINDS)
+    return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
+
+
+def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at: datetime) -> None:
+    marks = retired(lv.tags)
+    if marks is not None and _was_destroyed(host, lv):
+        # The inventory was read just before the end.
+        return
+    label = marks.name if marks is not None else lv.name
+    fields: dict[str, Any] = {"label": label[:200], "size_bytes": lv.guest_size_bytes}
+    fields |= {"guest": guest_of(lv), "retired_at": _retired_at(lv)}
+    if key is not None and not Volume.objects.filter(key=key).exists():
+        # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
+        fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
+    volume = Volume.objects.create(**fields, layout=_layout(lv))
+    Placement.objects.create(
+        volume=volume,
+        host=host,
+        vg_name=lv.vg_name,
+        vg_uuid=lv.vg_uuid,
+        lv_name=lv.name,
+        lv_uuid=lv.uuid,
+        retired_seen_at=at if is_retired(lv.tags) else None,
+        **note_of(facts, lv),
+    )
+
+
+def _follow(placement: Placement, lv: LogicalVolume, key: str | None, at: datetime) -> None:
+    if is_retired(lv.tags) != (placement.retired_seen_at is not None):
+        placement.retired_seen_at = at if is_retired(lv.tags) else None
+        placement.save(update_fields=["retired_seen_at"])
+    seen = (lv.vg_name, lv.vg_uuid, lv.name, lv.uuid)
+    known = (placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid)
+    if seen != known:
+        placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid = seen
+        placement.save(update_fields=["vg_name", "vg_uuid", "lv_name", "lv_uuid"])
+    volume = placement.volume
+    layout, size_bytes = _layout(lv), lv.guest_size_bytes
+    if volume.layout == "bcache" and layout == "plain":
+        # Its backing device is not registered now; the layout stays what it was at birth.
+        layout, size_bytes = volume.layout, volume.size_bytes
+    now: dict[str, Any] = {
+        "managed": MANAGED_TAG in lv.tags and key == volume.key,
+        "size_bytes": size_bytes,
+        "layout": layout,
+        "guest": guest_of(lv),
+        "retired_at": _retired_at(lv),
+    }
+    if any(getattr(volume, name) != value for name, value in now.items()):
+        for name, value in now.items():
+            setattr(volume, name, value)
+        volume.save(update_fields=list(now))
+
+
+def _retired_at(lv: LogicalVolume) -> datetime | None:
+    """Since when the volume is retired, by the host's clock; a mark beyond all calendars is none
+    of ours."""
+    marks = retired(lv.tags)
+    try:
+        return None if marks is None else datetime.fromtimestamp(marks.at, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _was_destroyed(host: Host, lv: LogicalVolume) -> bool:
+    ended = Placement.objects.filter(host=host, lv_uuid=lv.uuid, until__isnull=False)
+    return ended.filter(volume__destroyed_at__isnull=False).exists()
+
+
+def _layout(lv: LogicalVolume) -> str:
+    return "bcache" if lv.bcache is not None or FORMAT_TAG in lv.tags else "plain"

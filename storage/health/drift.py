@@ -1,0 +1,220 @@
+"""Where a volume on its host differs from what is recorded of it. Pure, from a row to words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from storage.agent.retirement import is_retired
+from storage.health.leftovers import leftovers_of
+from storage.inventory.facts import LogicalVolume
+from storage.naming import (
+    FORMAT_TAG,
+    LEFT_TAG_PREFIX,
+    MANAGED_TAG,
+    ZEROING_TAG,
+    grown_tags,
+    tagged_volume_key,
+)
+from storage.planner import Refused, Target, plan
+from storage.planner.lvm_sizes import guest_bytes
+from storage.planner.wish import BUCKET_KIB, Bcache, LvmCache, Wish
+from storage.templatetags.units import size
+from storage.volumes.snapshot import VolumeRow
+
+KIB = 1024
+CLEANER = "cleaner"
+LEFT_OVER = "Left over"
+LEAST_THRESHOLD_CHUNKS = 8
+"""The kernel raises a lower migration_threshold to so many chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    what: str
+    recorded: str
+    found: str
+
+
+UNFINISHED = {
+    ZEROING_TAG: Difference("Creation", "zeroed", "not fully zeroed, so old data may be readable"),
+    FORMAT_TAG: Difference("Creation", "formatted for bcache", "not formatted yet"),
+}
+"""By the tag of a creation that was not carried to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The differences of one volume. `refusal` is why no job could bring the record back, None
+    where one can; `lasting` are the differences that accepting would leave; `is_unfinished`: the
+    volume's creation ended half-way."""
+
+    differences: tuple[Difference, ...]
+    refusal: Refused | None
+    lasting: tuple[Difference, ...]
+    is_unfinished: bool
+
+    @property
+    def can_accept(self) -> bool:
+        """False where no record could say all of what is there."""
+        return not self.lasting
+
+
+def drift_of_row(row: VolumeRow) -> Drift | None:
+    """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
+    where there is nothing to compare with."""
+    found = differences_of(row)
+    if not found:
+        return None
+    return Drift(found, repair_refusal(row), lasting_differences(row), is_unfinished(found))
+
+
+def differences_of(row: VolumeRow) -> tuple[Difference, ...]:
+    """The differences alone: whether they can be undone is a plan's work."""
+    return _differences_from(row.volume.current_wish, row)
+
+
+def lasting_differences(row: VolumeRow) -> tuple[Difference, ...]:
+    """The differences that would be left with what is there as the record: a record has no words
+    for them, and may say of what is only away that it never was."""
+    return _differences_from(row.wish, row) if row.wish is not None else differences_of(row)
+
+
+def is_unfinished(differences: tuple[Difference, ...]) -> bool:
+    """Whether these say that the volume's creation ended half-way."""
+    return differences[0] in UNFINISHED.values()
+
+
+def repaired(row: VolumeRow) -> Wish | None:
+    """What a job would make of the volume: what is recorded, or else, where its creation ended
+    half-way, what was ordered. None where neither is known."""
+    recorded = row.volume.current_wish
+    if recorded is not None:
+        return recorded.lasting
+    if row.lv is None or row.wish is None or not _unfinished(row, row.lv):
+        return None
+    layout: Literal["plain", "bcache"] = "bcache" if row.volume.layout == "bcache" else "plain"
+    return Wish(guest_bytes(row.lv.size_bytes, layout), row.wish.tier, layout)
+
+
+def repair_refusal(row: VolumeRow) -> Refused | None:
+    """Why the volume cannot become what is recorded, as far as the last inventory tells."""
+    wish, placement = repaired(row), row.placement
+    if wish is None or placement is None or row.facts is None:
+        return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")
+    target = Target(
+        row.volume.key,
+        placement.vg_uuid,
+        placement.vg_name,
+        placement.lv_name,
+        placement.lv_uuid,
+    )
+    try:
+        steps = plan(row.facts, target, wish)
+    except Refused as refused:
+        return refused
+    if steps:
+        return None
+    return Refused(
+        "unsupported",
+        "No job can undo this: volumes and caches cannot be shrunk in place.",
+        "Accept the current state, or change it on the host.",
+    )
+
+
+def _differences_from(recorded: Wish | None, row: VolumeRow) -> tuple[Difference, ...]:
+    if row.lv is not None and (unfinished := _unfinished(row, row.lv)):
+        return unfinished
+    if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
+        return ()
+    return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
+
+
+def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
+    is_ours = MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == row.volume.key
+    if not is_ours or is_retired(lv.tags):
+        return ()
+    return tuple(UNFINISHED[tag] for tag in UNFINISHED if tag in lv.tags)
+
+
+def _differences(
+    recorded: Wish, row: VolumeRow, lv: LogicalVolume, extent_bytes: int
+) -> Iterator[Difference]:
+    if is_retired(lv.tags):
+        yield Difference("State", "in use", "retired on the host")
+        return
+    if not row.volume.managed:
+        yield Difference("Management", "tagged as this volume", "the tag is gone")
+    if recorded.layout == "bcache" and (lv.bcache is None or lv.bcache.device is None):
+        why = "not registered" if lv.bcache is None else "waiting for its cache set"
+        yield Difference("bcache", "running", f"{why}: it has no device")
+        return
+    if not 0 <= lv.guest_size_bytes - recorded.size_bytes < extent_bytes:
+        yield Difference("Size", size(recorded.size_bytes), size(lv.guest_size_bytes))
+    now = row.wish
+    if now is None:
+        yield Difference("Cache", _named(recorded.cache), "one that Tiercel did not make")
+        return
+    if row.cache is not None and row.cache.size_bytes is None:
+        yield Difference("Cache", _named(recorded.cache), "one whose SSD is not registered")
+        return
+    if recorded.tier != now.tier:
+        yield Difference("Location", recorded.tier.upper(), now.tier.upper())
+    yield from _of_cache(recorded, now, extent_bytes)
+    if lv.cache is not None and lv.cache.policy == CLEANER:
+        yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
+    if any(tag.startswith(LEFT_TAG_PREFIX) for tag in lv.tags):
+        yield Difference(LEFT_OVER, "nothing", "disk space that is still to be cleared")
+    if grown_tags(lv.tags) and lv.bcache is None:
+        yield Difference("Guest", "knows its size", "does not know that the volume has grown")
+    for left in leftovers_of(row, recorded):
+        yield Difference(LEFT_OVER, "nothing", left)
+
+
+def _of_cache(recorded: Wish, now: Wish, extent_bytes: int) -> Iterator[Difference]:
+    wanted, there = recorded.cache, now.cache
+    if wanted is None or there is None or wanted.name != there.name:
+        if wanted is not there:
+            yield Difference("Cache", _named(wanted), _named(there))
+        return
+    if isinstance(wanted, LvmCache) and isinstance(there, LvmCache):
+        whole = math.lcm(extent_bytes, there.chunk_kib * KIB)
+        if not 0 <= there.size_bytes - wanted.size_bytes < whole:
+            yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
+        if wanted.mode != there.mode:
+            yield Difference("Cache mode", wanted.mode, there.mode)
+        least = LEAST_THRESHOLD_CHUNKS * there.chunk_kib * 2
+        thresholds = wanted.migration_threshold_sectors, there.migration_threshold_sectors
+        if max(thresholds[0], least) != max(thresholds[1], least):
+            yield Difference("Data on the move", *(size(each * 512) for each in thresholds))
+    elif isinstance(wanted, Bcache) and isinstance(there, Bcache):
+        yield from _of_bcache(wanted, there, extent_bytes)
+
+
+def _of_bcache(wanted: Bcache, there: Bcache, extent_bytes: int) -> Iterator[Difference]:
+    bucket = BUCKET_KIB * KIB
+    if not -bucket <= there.size_bytes - wanted.size_bytes < extent_bytes:
+        yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
+    if wanted.cset_uuid != there.cset_uuid:
+        yield Difference("Cache set", wanted.cset_uuid, there.cset_uuid)
+    if wanted.cache_mode != there.cache_mode:
+        yield Difference("Cache mode", wanted.cache_mode, there.cache_mode)
+    if wanted.sequential_cutoff_bytes != there.sequential_cutoff_bytes:
+        yield Difference(
+            "Sequential cutoff",
+            size(wanted.sequential_cutoff_bytes),
+            size(there.sequential_cutoff_bytes),
+        )
+    if wanted.writeback_percent != there.writeback_percent:
+        yield Difference(
+            "Writeback percent", f"{wanted.writeback_percent} %", f"{there.writeback_percent} %"
+        )
+
+
+def _named(cache: LvmCache | Bcache | None) -> str:
+    if cache is None:
+        return "none"
+    technology = "lvmcache" if isinstance(cache, LvmCache) else "bcache"
+    return f"{technology} {cache.name}, {size(cache.size_bytes)}"

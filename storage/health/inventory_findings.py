@@ -1,0 +1,201 @@
+"""What an inventory shows to be wrong on a host, for the list of what needs a person. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from storage.health.drift import differences_of, is_unfinished, lasting_differences
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner.lost import loss_of
+from storage.templatetags.units import counted, size
+from storage.volumes.cache import Cache
+from storage.volumes.snapshot import VolumeRow
+
+MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
+"""Preflight problems of the agent that findings tell too, and of a younger inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`code` says what kind of trouble, `subject` what has it (an array, a group, a volume by
+    `group/name`), `volume` is the key of the volume concerned, "" for none. `since` is when an
+    inventory first showed it, as ISO 8601."""
+
+    code: str
+    severity: Literal["error", "warning"]
+    subject: str
+    message: str
+    correction: str
+    volume: str = ""
+    since: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(**data)
+
+    @property
+    def began(self) -> datetime | None:
+        return datetime.fromisoformat(self.since) if self.since else None
+
+
+def findings_of(facts: HostFacts, rows: Iterable[VolumeRow]) -> tuple[Finding, ...]:
+    """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
+    return (*_of_arrays(facts), *_of_groups(facts), *_of_volumes(facts, rows))
+
+
+def _of_arrays(facts: HostFacts) -> Iterator[Finding]:
+    for array in facts.arrays:
+        if array.degraded_count:
+            recovers = array.sync_action in ("recover", "resync")
+            yield Finding(
+                "array_recovering" if recovers else "array_degraded",
+                "warning" if recovers else "error",
+                array.name,
+                f"{array.name} ({array.level}) misses {counted(array.degraded_count, 'disk')}"
+                f"{' and is being rebuilt' if recovers else ''}.",
+                "Wait until the array has recovered: cat /proc/mdstat"
+                if recovers
+                else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
+            )
+
+
+def _of_groups(facts: HostFacts) -> Iterator[Finding]:
+    for vg in facts.vgs:
+        if vg.missing_pv_count:
+            yield Finding(
+                "pv_missing",
+                "error",
+                vg.name,
+                f"{vg.name} misses {counted(vg.missing_pv_count, 'disk')}.",
+                "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
+                "volume whose cache was on that disk.",
+            )
+
+
+def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding]:
+    unsafe = {pv.name for pv in facts.pvs if pv.redundant and not pv.healthy}
+    for row in rows:
+        lv = row.lv
+        if lv is None:
+            continue
+        name, key = f"{lv.vg_name}/{lv.name}", row.volume.key
+        if row.cache is not None and row.cache.trouble:
+            code = _code_of(row, row.cache)
+            severity: Literal["error", "warning"] = (
+                "warning" if code == "cache_needs_check" else "error"
+            )
+            how = "Open the volume's page for the next steps."
+            yield Finding(code, severity, name, row.cache.trouble, how, key)
+        if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
+            # A failed cache tells no figures: its 0 is none.
+            is_known = lv.cache is None or not lv.cache.failed
+            held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
+            yield Finding(
+                "writeback_degraded",
+                "error",
+                name,
+                f"{name} uses writeback on a degraded SSD mirror: {held} of data is on one SSD "
+                "only.",
+                _end_writeback(row, lv, name),
+                key,
+            )
+        if loss_of(facts, lv) is not None:
+            yield Finding(
+                "ssd_lost",
+                "error",
+                name,
+                f"The SSD under the cache of {name} is missing.",
+                "Open the volume's page. It shows what the cache held and what you can do.",
+                key,
+            )
+        is_off = not lv.active and not lv.rests and row.volume.retired_at is None
+        if row.volume.managed and is_off:
+            yield Finding(
+                "volume_inactive",
+                "error",
+                name,
+                f"{name} is not active: its guest cannot start.",
+                f"On the host: lvchange -ay {shlex.quote(name)}",
+                key,
+            )
+        yield from _of_record(row, name)
+
+
+def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
+    differences = differences_of(row)
+    if not differences:
+        return
+    if is_unfinished(differences):
+        found = " and ".join(each.found for each in differences)
+        code, said = "unfinished", f"{name} is not finished: it is {found}."
+        how = "Open the volume's page. Finish the volume there, or retire and destroy it."
+    else:
+        parts = "; ".join(
+            f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
+        )
+        code, said = "drift", f"{name} differs from the record ({parts})."
+        how = "Repair the volume, or accept the current state, on the volume's page."
+        if lasting_differences(row):
+            how = "Open the volume's page for a solution."
+    yield Finding(code, "warning", name, said, how, row.volume.key)
+
+
+def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
+    """The physical volumes that the cache of an LV lies on."""
+    if lv.cache is not None:
+        return set(lv.cache.pvs)
+    cset_uuid = lv.bcache.cset_uuid if lv.bcache is not None else None
+    cset = facts.cset(cset_uuid) if cset_uuid is not None else None
+    device = facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
+    return set(device.pvs) if device is not None else set()
+
+
+def _end_writeback(row: VolumeRow, lv: LogicalVolume, name: str) -> str:
+    """What a person does about a cache of one copy; a bcache that is not running has no switch."""
+    if lv.cache is not None:
+        return out_of_writeback(name, on_page=row.volume.managed and row.wish is not None)
+    device = lv.bcache.device if lv.bcache is not None else None
+    if device is None:
+        return "Replace the failed SSD."
+    switch = f"echo writethrough > /sys/block/{device}/bcache/cache_mode"
+    return f"Replace the failed SSD, or: {switch}"
+
+
+def out_of_writeback(name: str, *, on_page: bool) -> str:
+    """How an LVM cache that has lost a disk of its mirror gets to writethrough. Never its mode at
+    once: LVM then flushes all that is dirty under the group's lock, and no guest of the group can
+    start for hours."""
+    name = shlex.quote(name)
+    if on_page:
+        return (
+            "Replace the failed SSD, or set its mode to writethrough on the volume's page: it is "
+            "flushed first, without the lock of the group."
+        )
+    return (
+        f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are dirty: "
+        f"lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
+    )
+
+
+def _code_of(row: VolumeRow, cache: Cache) -> str:
+    if row.lv is not None and row.lv.cache is not None:
+        return "cache_failed" if row.lv.cache.failed else "cache_needs_check"
+    return "cache_lost" if cache.size_bytes is not None else "cache_unregistered"
+
+
+def dated(
+    found: Iterable[Finding], before: Iterable[dict[str, Any]], at: datetime
+) -> list[dict[str, str]]:
+    """Findings as they are stored: what was there `before` keeps the moment it was first seen."""
+    known = {(each.get("code"), each.get("subject")): each.get("since") for each in before}
+    return [
+        each.to_json() | {"since": known.get((each.code, each.subject)) or at.isoformat()}
+        for each in found
+    ]

@@ -1,0 +1,131 @@
+"""What a physical volume lies on: disks, arrays, and bcache that was made by hand. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from storage.inventory.facts import Array, BareBacking, HostFacts, PhysicalVolume
+
+Kind = Literal["disk", "array", "pv", "volume", "cache", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One thing. `trouble` is what is wrong with it, "" when nothing is; `lv_uuid` is set on a
+    volume, so that a page can link it; `is_fast` is True for an SSD. Of a cache, `used_bytes` are
+    filled (None where the host cannot tell) and `dirty_bytes` not on the slow disks yet."""
+
+    kind: Kind
+    name: str
+    detail: str
+    size_bytes: int | None = None
+    trouble: str = ""
+    lv_uuid: str = ""
+    is_fast: bool = False
+    used_bytes: int | None = None
+    dirty_bytes: int = 0
+
+
+Stage = tuple[Box, ...]
+Chain = tuple[Stage, ...]
+"""Each stage stands on the one before."""
+
+
+def is_part_of(name: str, disk: str) -> bool:
+    """True for the disk itself and for its partitions (sda3, nvme0n1p3)."""
+    if not name.startswith(disk):
+        return False
+    partition = r"(p\d+)?" if disk[-1:].isdigit() else r"\d*"
+    return re.fullmatch(partition, name[len(disk) :]) is not None
+
+
+def boxes_of(chain: Chain) -> Iterable[Box]:
+    return (box for stage in chain for box in stage)
+
+
+def below(facts: HostFacts, pv: PhysicalVolume) -> Chain:
+    """What a physical volume lies on, and then itself, unless it is the whole of that."""
+    trouble = ""
+    if pv.missing:
+        trouble = "missing"
+    elif pv.duplicate:
+        trouble = "seen twice"
+    elif pv.redundant and not pv.healthy:
+        trouble = "degraded"
+    safety = "redundant" if pv.redundant else "single device"
+    box = Box("pv", pv.name, safety, pv.size_bytes, trouble, is_fast=pv.tier == "fast")
+    made = next((each for each in facts.backings if is_part_of(pv.name, each.name)), None)
+    if made is not None:
+        return _standing(bcache_of(facts, made), box)
+    array = next((each for each in facts.arrays if is_part_of(pv.name, each.name)), None)
+    if array is not None:
+        return _standing(array_of(facts, array), box)
+    disk = next((each for each in facts.disks if is_part_of(pv.name, each.name)), None)
+    return _standing(((disk_box(facts, disk.name),),), box) if disk is not None else ((box,),)
+
+
+def _standing(below: Chain, pv: Box) -> Chain:
+    """A physical volume that is a whole disk or array is the same box."""
+    top = below[-1][0]
+    if top.name != pv.name:
+        return (*below, (pv,))
+    detail = ", ".join(word for word in (top.detail, pv.detail) if word)
+    trouble = ", ".join(dict.fromkeys(word for word in (top.trouble, pv.trouble) if word))
+    size_bytes = pv.size_bytes if top.size_bytes is None else top.size_bytes
+    return (*below[:-1], (replace(top, detail=detail, trouble=trouble, size_bytes=size_bytes),))
+
+
+def array_of(facts: HostFacts, array: Array) -> Chain:
+    trouble = f"{array.degraded_count} missing" if array.degraded_count else ""
+    action = f", {array.sync_action}" if array.sync_action not in ("", "idle") else ""
+    members = tuple(disk_box(facts, member.name, member.state) for member in array.members)
+    box = Box(
+        "array",
+        array.name,
+        f"{array.level}, {array.state}{action}",
+        array.size_bytes,
+        trouble,
+        is_fast=bool(members) and all(member.is_fast for member in members),
+    )
+    return (members, (box,)) if members else ((box,),)
+
+
+def bcache_of(facts: HostFacts, backing: BareBacking) -> Chain:
+    """The disks of a bcache made by hand, its cache's device beside them, and then itself."""
+    *lower, top = _device(facts, backing.device)
+    cset = facts.cset(backing.cset_uuid) if backing.cset_uuid is not None else None
+    if cset is not None:
+        lv = facts.lv(cset.lv_uuid) if cset.lv_uuid is not None else None
+        top = (*top, *_device(facts, f"{lv.vg_name}/{lv.name}" if lv else cset.device)[-1])
+    words = ["bcache", backing.mode if cset is not None else "no cache"]
+    if backing.users:
+        words.append(f"used by {', '.join(str(user) for user in backing.users)}")
+    trouble = "inconsistent" if backing.state == "inconsistent" else ""
+    if backing.kname is None:
+        trouble = "is stopped: its cache is missing"
+    box = Box(
+        "pv", backing.name, ", ".join(words), trouble=trouble, dirty_bytes=backing.dirty_bytes
+    )
+    return (*lower, top, (box,))
+
+
+def _device(facts: HostFacts, name: str) -> Chain:
+    """An array with its members, or a disk or partition alone."""
+    array = next((each for each in facts.arrays if each.name == name), None)
+    return array_of(facts, array) if array is not None else ((disk_box(facts, name),),)
+
+
+def disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
+    """A disk by its own name or a partition's; `state` is that of an array's member."""
+    trouble = state if "faulty" in state else ""
+    disk = next((each for each in facts.disks if is_part_of(name, each.name)), None)
+    if disk is None:
+        return Box("disk", name, "", None, trouble)
+    words = ["slow disk" if disk.rotational else "SSD", disk.model]
+    if disk.read_only:
+        words.append("read-only")
+    detail = ", ".join(word for word in words if word)
+    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=not disk.rotational)

@@ -1,0 +1,312 @@
+"""The nouns of an inventory: disks, arrays, groups, volumes, caches, and who uses what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from storage.agent.hostown import is_own
+from storage.inventory.facts.device import Array, Disk, PhysicalVolume
+from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
+
+UUID_LIMIT = 38
+"""LVM writes its uuids as 32 letters in 7 groups."""
+NAME_LIMIT = 127
+
+
+class BadFacts(ValueError):
+    """The host's inventory does not have the agreed shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeGroup:
+    """`allowed` says whether root on the host lets Tiercel change this group. `sharing` says why
+    other machines may use it too, None where an older agent does not know, and `alone` that root
+    says none does. LVM's text about the group may take `metadata_bytes` in all, of which
+    `metadata_free_bytes` are left; None where an older agent does not say.
+    `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot."""
+
+    uuid: str
+    name: str
+    size_bytes: int
+    free_bytes: int
+    extent_bytes: int
+    seqno: int
+    tags: tuple[str, ...]
+    missing_pv_count: int
+    allowed: bool
+    sharing: tuple[str, ...] | None = None
+    alone: bool = False
+    lock_type: str = ""
+    system_id: str = ""
+    exported: bool = False
+    clustered: bool = False
+    partial: bool = False
+    metadata_bytes: int | None = None
+    metadata_free_bytes: int | None = None
+    clears_freed: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.extent_bytes:
+            raise BadFacts(f"not a volume group: {self.name!r:.60} has no extent size")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    type: str
+    start_bytes: int
+    size_bytes: int
+    pvs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DmCache:
+    """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
+    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say."""
+
+    pool: str
+    pool_uuid: str
+    mode: str
+    policy: str
+    chunk_bytes: int
+    size_bytes: int
+    used_bytes: int
+    dirty_bytes: int
+    needs_check: bool
+    failed: bool
+    migration_threshold_sectors: int
+    pvs: tuple[str, ...]
+    lvm_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BcacheBacking:
+    """A bcache superblock on a logical volume; `device` is the name the guest uses (bcacheN)."""
+
+    uuid: str
+    device: str | None
+    cset_uuid: str | None
+    state: str
+    cache_mode: str
+    sequential_cutoff_bytes: int
+    writeback_percent: int
+    dirty_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeUser:
+    """Who holds a volume: a guest by name and disk, a mount, swap, a holder device, a process.
+    `format` is how a guest's image is written on it, "" where nobody says so; `domain` and `path`
+    are the guest's UUID and the disk's path as libvirt has them. An older agent says none."""
+
+    kind: str
+    name: str
+    disk: str
+    pid: int | None
+    format: str = ""
+    domain: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} · {self.disk}" if self.disk else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCache:
+    """A dm-writecache in front of a volume, made by hand. Unless `dirty_known`, 0 `dirty_bytes` do
+    not mean that all is on the slow disk."""
+
+    name: str
+    size_bytes: int
+    dirty_bytes: int
+    dirty_known: bool
+    pvs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
+    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
+    tell; `ours` is a move that Tiercel began, of this volume alone."""
+
+    kind: Literal["pvmove", "merge", "convert", "sync"]
+    source: str
+    percent: int | None
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalVolume:
+    """What has a default, an older agent does not say. `snapshots` are names of classic ones.
+    `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing."""
+
+    uuid: str
+    name: str
+    vg_uuid: str
+    vg_name: str
+    size_bytes: int
+    layout: tuple[str, ...]
+    role: tuple[str, ...]
+    tags: tuple[str, ...]
+    active: bool
+    suspended: bool
+    open_count: int
+    dev: str | None
+    kname: str | None
+    health: str
+    segments: tuple[Segment, ...]
+    cache: DmCache | None
+    bcache: BcacheBacking | None
+    users: tuple[VolumeUser, ...]
+    work: Work | None = None
+    snapshots: tuple[str, ...] = ()
+    host_use: str | None = None
+    writecache: WriteCache | None = None
+
+    def __post_init__(self) -> None:
+        fit = all(0 < len(uuid) <= UUID_LIMIT for uuid in (self.uuid, self.vg_uuid)) and all(
+            0 < len(name) <= NAME_LIMIT for name in (self.name, self.vg_name)
+        )
+        if not self.size_bytes or not fit:
+            raise BadFacts(f"not a logical volume: {self.name!r:.60}")
+
+    @property
+    def hosts_own(self) -> str:
+        """What of the host itself lies on it: nothing may be done to it. An older agent tells it
+        only of what stands on the volume directly."""
+        if self.host_use is not None:
+            return self.host_use
+        mounts = (user.name for user in self.users if user.kind == "mount" and is_own(user.name))
+        mounted = next((f"mounted at {point}" for point in mounts), "")
+        return mounted or ("swap" if any(user.kind == "swap" for user in self.users) else "")
+
+    @property
+    def is_public(self) -> bool:
+        return "public" in self.role
+
+    @property
+    def rests(self) -> bool:
+        """Switched off by Proxmox VE with its guest, and on again when that starts."""
+        return not self.active and any(user.kind == "proxmox" for user in self.users)
+
+    @property
+    def guest_size_bytes(self) -> int:
+        """What the guest sees: bcache keeps its superblock and padding in front."""
+        if self.bcache is not None and self.bcache.size_bytes:
+            return self.bcache.size_bytes
+        return self.size_bytes
+
+    @property
+    def pvs(self) -> tuple[str, ...]:
+        """Physical volumes below, each once, in order of first use."""
+        return tuple(dict.fromkeys(pv for segment in self.segments for pv in segment.pvs))
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSet:
+    """A registered bcache cache set and the LV it lies on (None when it is not an LV)."""
+
+    uuid: str
+    lv_uuid: str | None
+    device: str
+    size_bytes: int
+    bucket_bytes: int
+    available_percent: int | None
+    backing_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BareBacking:
+    """A bcache that somebody made by hand on a `device` that is no LV: a disk, partition or array.
+    `kname` is its bcacheN, None while it waits for its cache set."""
+
+    device: str
+    kname: str | None
+    cset_uuid: str | None
+    mode: str
+    state: str
+    dirty_bytes: int
+    users: tuple[VolumeUser, ...]
+
+    @property
+    def name(self) -> str:
+        return self.kname or f"bcache on {self.device}"
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A device in the kernel that LVM made and has no volume for; `uuid` is the volume's that it
+    was."""
+
+    name: str
+    device: str
+    uuid: str
+    why: str
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """One inventory. `consistent` is False when the reports did not agree with each other,
+    `stale` when a busy volume group forced a read without its lock. What has a default, an older
+    agent does not say."""
+
+    consistent: bool
+    stale: bool
+    disks: tuple[Disk, ...]
+    arrays: tuple[Array, ...]
+    pvs: tuple[PhysicalVolume, ...]
+    vgs: tuple[VolumeGroup, ...]
+    lvs: tuple[LogicalVolume, ...]
+    csets: tuple[CacheSet, ...]
+    orphans: tuple[Orphan, ...] = ()
+    backings: tuple[BareBacking, ...] = ()
+    lvm_version: str = ""
+
+    def __post_init__(self) -> None:
+        if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
+            raise BadFacts("two logical volumes have one uuid")
+
+    @cached_property
+    def _lvs(self) -> dict[str, LogicalVolume]:
+        return {lv.uuid: lv for lv in self.lvs}
+
+    @cached_property
+    def _lvs_by_name(self) -> dict[tuple[str, str], LogicalVolume]:
+        # The first of two with one name, as a search would find.
+        return {(lv.vg_uuid, lv.name): lv for lv in reversed(self.lvs)}
+
+    @cached_property
+    def _csets(self) -> dict[str, CacheSet]:
+        return {cset.uuid: cset for cset in reversed(self.csets)}
+
+    def vg(self, uuid: str) -> VolumeGroup | None:
+        return next((vg for vg in self.vgs if vg.uuid == uuid), None)
+
+    def lv(self, uuid: str) -> LogicalVolume | None:
+        return self._lvs.get(uuid)
+
+    def lv_named(self, vg_uuid: str, name: str) -> LogicalVolume | None:
+        return self._lvs_by_name.get((vg_uuid, name))
+
+    def cset(self, uuid: str) -> CacheSet | None:
+        return self._csets.get(uuid)
+
+    def pvs_of(self, vg_uuid: str, tier: str) -> tuple[PhysicalVolume, ...]:
+        return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
+
+    def public_lvs(self) -> tuple[LogicalVolume, ...]:
+        """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
+        pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
+        into are told by the name and the mark that the agent gave them: a customer's volume may
+        have such a name."""
+        cache_devices = {cset.lv_uuid for cset in self.csets}
+        return tuple(
+            lv
+            for lv in self.lvs
+            if lv.is_public
+            and lv.uuid not in cache_devices
+            and not lv.name.startswith(PVMOVE_PREFIX)
+            and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
+        )

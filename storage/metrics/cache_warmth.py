@@ -1,0 +1,154 @@
+"""How far a cache has warmed up: from how full it is, and whether fullness and hit rate still grow.
+
+Pure. A cache begins empty and learns what its guest reads; until then its figures promise less than
+it will give, and a person who looks too early would call it useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from storage.metrics.series import Series, Values
+from storage.templatetags.units import seconds, size
+
+LOOKED_AT: Final = timedelta(minutes=30)
+POINTS: Final = 30
+COLD_SHARE: Final = 0.05
+COLD_HIT_RATE: Final = 0.2
+FULL_SHARE: Final = 0.95
+STEADY_SHARE: Final = 0.01
+"""A cache that grew by less of its size in half the time looked at is as full as its guest makes
+it."""
+STEADY_POINTS: Final = 3.0
+"""A hit rate that changed by fewer percentage points is steady."""
+LONG_AGO: Final = 7 * 86_400
+
+
+class State(StrEnum):
+    """How a cache stands; `UNKNOWN` without figures to tell."""
+
+    UNKNOWN = "unknown"
+    COLD = "cold"
+    WARMING = "warming"
+    WARM = "warm"
+
+
+@dataclass(frozen=True, slots=True)
+class Warmth:
+    """`share` is how full the cache is, 0 to 1, None where nobody knows. `growth_bytes` and
+    `rise_points` (percentage points of the read hit rate) are the change of the later half of
+    `minutes` against the earlier one; None where either half has no figure. `full_in_seconds` is
+    None unless the cache grows. `sentence` says why the state is what it is."""
+
+    state: State
+    share: float | None
+    growth_bytes: float | None
+    rise_points: float | None
+    hit_rate: float | None
+    full_in_seconds: float | None
+    sentence: str
+
+    @property
+    def tone(self) -> str:
+        """The tone of the chip."""
+        return {State.WARM: "ok", State.WARMING: "busy"}.get(self.state, "quiet")
+
+    @property
+    def icon(self) -> str:
+        """The icon of the chip."""
+        return {State.WARM: "ok", State.WARMING: "run"}.get(self.state, "wait")
+
+
+def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
+    """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets; figures
+    older than `silent` tell nothing of how it stands now."""
+    cached = [
+        (n, values)
+        for n, values in enumerate(found.values)
+        if values["cache_size_bytes"] is not None
+    ]
+    if not cached or cached[-1][1]["used_bytes"] is None:
+        return _unknown("The fill level is not known yet. Wait for the next samples.")
+    (first, _), (last, latest) = cached[0], cached[-1]
+    if (age := now - found.at(last)) > silent:
+        old = seconds(age.total_seconds())
+        return _unknown(f"The last sample is {old} old. The current state is unknown.")
+    whole, used = latest["cache_size_bytes"] or 0, latest["used_bytes"] or 0
+    share = used / whole if whole else None
+    middle = first + (last - first + 1) // 2
+    earlier = [(n, values) for n, values in cached if n <= middle and n < last]
+    begun, then = (earlier[-1][0], earlier[-1][1]["used_bytes"]) if earlier else (last, None)
+    growth = used - then if then is not None else None
+    early = _hit_rate([values for n, values in cached if n < middle])
+    late = _hit_rate([values for n, values in cached if n >= middle])
+    rise = None if early is None or late is None else (late - early) * 100
+    later_seconds = (last - begun) * found.step_seconds
+    full_in = None
+    if growth is not None and growth > STEADY_SHARE * whole and later_seconds:
+        full_in = max(0.0, whole - used) * later_seconds / growth
+    state = _state(share, growth, whole, late, rise)
+    told = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
+    return Warmth(state, share, growth, rise, late, full_in, told)
+
+
+def _unknown(sentence: str) -> Warmth:
+    return Warmth(State.UNKNOWN, None, None, None, None, None, sentence)
+
+
+def _state(
+    share: float | None, growth: float | None, whole: float, late: float | None, rise: float | None
+) -> State:
+    if share is None:
+        return State.UNKNOWN
+    if share < COLD_SHARE and (late is None or late < COLD_HIT_RATE):
+        return State.COLD
+    steady = rise is None or abs(rise) < STEADY_POINTS
+    settled = growth is not None and growth <= STEADY_SHARE * whole
+    return State.WARM if steady and (settled or share >= FULL_SHARE) else State.WARMING
+
+
+def _sentence(
+    state: State,
+    used: float,
+    whole: float,
+    growth: float | None,
+    later_seconds: float,
+    late: float | None,
+    rise: float | None,
+    full_in: float | None,
+) -> str:
+    parts = [f"{size(used)} of {size(whole)} used"]
+    if growth is not None and later_seconds:
+        span = seconds(later_seconds)
+        parts.append(f"{size(growth)} more in {span}" if growth > 0 else f"stable for {span}")
+    if late is not None:
+        parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
+    said = ", ".join(parts) + "."
+    if state is State.COLD:
+        return f"{said} Nearly all reads still come from the slow disk."
+    if state is State.WARM:
+        return f"{said} Fully warmed up."
+    if full_in and full_in < LONG_AGO:
+        return f"{said} Warming up, about {seconds(full_in)} left at this rate."
+    return f"{said} Warming up."
+
+
+def _trend(rise: float | None) -> str:
+    if rise is None or abs(rise) < STEADY_POINTS:
+        return ""
+    return f" ({'+' if rise > 0 else '-'}{abs(rise):.0f} points)"
+
+
+def _hit_rate(values: Sequence[Values]) -> float | None:
+    """The hit rate over buckets of one length: each counts by its accesses."""
+    known = [
+        (each["hit_rate"], each["accesses_per_s"] or 0.0)
+        for each in values
+        if each["hit_rate"] is not None
+    ]
+    accesses = sum(weight for _, weight in known)
+    return sum(rate * weight for rate, weight in known) / accesses if accesses else None

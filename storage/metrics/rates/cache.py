@@ -1,0 +1,139 @@
+"""Differences of a cache's counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
+from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
+from storage.metrics.rates.gaps import GapReason
+
+
+@dataclass(frozen=True, slots=True)
+class CacheDelta:
+    """dm-cache accesses (I/O split at chunk borders) and the sectors of the two legs.
+
+    For bcache only the slow leg, the backing device, is known. All None: no cache, or a gap.
+    """
+
+    read_hits: int | None = None
+    read_misses: int | None = None
+    write_hits: int | None = None
+    write_misses: int | None = None
+    demotions: int | None = None
+    promotions: int | None = None
+    slow_read_sectors: int | None = None
+    slow_write_sectors: int | None = None
+    fast_read_sectors: int | None = None
+    fast_write_sectors: int | None = None
+
+
+def cache_delta(
+    old: VolumeCounters, new: VolumeCounters, disk: DiskCounters
+) -> CacheDelta | GapReason:
+    if new.bcache is not None and old.bcache is not None:
+        return _bcache(old, new, old.bcache, new.bcache)
+    if new.cache is None:
+        return CacheDelta()
+    if new.cache.failed:
+        return GapReason.CACHE_FAILED
+    if new.cache.mode == "passthrough":
+        # The kernel keeps counting hits although every read goes to the slow disk.
+        return GapReason.CACHE_PASSTHROUGH
+    if old.cache is None:
+        return GapReason.CACHE_ATTACHED
+    return _dm_cache(old.cache, new.cache, disk)
+
+
+def _bcache(
+    old: VolumeCounters, new: VolumeCounters, before: BcacheCounters, after: BcacheCounters
+) -> CacheDelta | GapReason:
+    if after.cset_uuid is None:
+        return CacheDelta()
+    if after.state == "inconsistent":
+        return GapReason.CACHE_FAILED
+    if before.cset_uuid is None:
+        return GapReason.CACHE_ATTACHED
+    if before.cset_uuid != after.cset_uuid:
+        return GapReason.CACHE_CHANGED
+    backing = subtract(old.disk, new.disk)
+    if backing is None:
+        return GapReason.CACHE_REWOUND
+    return CacheDelta(
+        slow_read_sectors=backing.read_sectors, slow_write_sectors=backing.write_sectors
+    )
+
+
+def _dm_cache(
+    old: DmCacheCounters, new: DmCacheCounters, disk: DiskCounters
+) -> CacheDelta | GapReason:
+    # Whatever of these changes, the table was loaded anew and the counters rewound with it.
+    if _shape(old) != _shape(new):
+        return GapReason.CACHE_CHANGED
+    origin, cdata = _leg(old.origin, new.origin), _leg(old.cdata, new.cdata)
+    reads = _most(disk.reads, disk.read_sectors, new, _sum(origin, cdata, "reads"))
+    writes = _most(disk.writes, disk.write_sectors, new, _sum(origin, cdata, "writes"))
+    read_hits = _since(old.read_hits, new.read_hits, reads)
+    read_misses = _since(old.read_misses, new.read_misses, reads)
+    write_hits = _since(old.write_hits, new.write_hits, writes)
+    write_misses = _since(old.write_misses, new.write_misses, writes)
+    # Both restart at 0 whenever a table is loaded, which tells that the others rewound.
+    moves = reads + writes + new.total
+    demotions = _since(old.demotions, new.demotions, moves)
+    promotions = _since(old.promotions, new.promotions, moves)
+    if read_hits is None or read_misses is None or write_hits is None or write_misses is None:
+        return GapReason.CACHE_REWOUND
+    if demotions is None or promotions is None:
+        return GapReason.CACHE_REWOUND
+    if read_hits + read_misses > reads or write_hits + write_misses > writes:
+        return GapReason.CACHE_IMPLAUSIBLE
+    if max(demotions, promotions) > moves:
+        return GapReason.CACHE_IMPLAUSIBLE
+    # Every read of the volume is a hit or a miss: where many are neither, the counters rewound and
+    # have passed their old values again. Not so for writes: some are never counted.
+    if read_hits + read_misses < _least(disk.reads):
+        return GapReason.CACHE_REWOUND
+    return CacheDelta(
+        read_hits=read_hits,
+        read_misses=read_misses,
+        write_hits=write_hits,
+        write_misses=write_misses,
+        demotions=demotions,
+        promotions=promotions,
+        slow_read_sectors=origin and origin.read_sectors,
+        slow_write_sectors=origin and origin.write_sectors,
+        fast_read_sectors=cdata and cdata.read_sectors,
+        fast_write_sectors=cdata and cdata.write_sectors,
+    )
+
+
+def _shape(cache: DmCacheCounters) -> tuple[int, int, str, str]:
+    return cache.chunk_sectors, cache.total, cache.mode, cache.policy
+
+
+def _leg(old: DiskCounters | None, new: DiskCounters | None) -> DiskCounters | None:
+    return None if old is None or new is None else subtract(old, new)
+
+
+def _sum(origin: DiskCounters | None, cdata: DiskCounters | None, name: str) -> int:
+    return sum(getattr(leg, name) for leg in (origin, cdata) if leg is not None)
+
+
+def _most(ios: int, sectors: int, cache: DmCacheCounters, below: int) -> int:
+    """The most accesses that an interval's I/O can be: an I/O counts once for each chunk it
+    touches. `below` is the I/O of the two legs, where that of a snapshot's readers shows too."""
+    return 3 * max(ios + sectors // max(1, cache.chunk_sectors), below) // 2 + SLACK_IO
+
+
+def _least(ios: int) -> int:
+    """The fewest accesses that an interval's I/O can be: as many, but that disk and cache are not
+    read in the same moment."""
+    return 3 * ios // 4 - SLACK_IO
+
+
+def _since(a: int, b: int, most: int) -> int | None:
+    """b - a of a 32-bit counter; None when it went back."""
+    if b >= a:
+        return b - a
+    wrapped = b + WRAP - a
+    return wrapped if a > HALF and wrapped <= most else None

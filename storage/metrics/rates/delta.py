@@ -1,0 +1,166 @@
+"""One volume from one sample to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from storage.metrics.counters import SECTOR_BYTES, DiskCounters, Latency, VolumeCounters
+from storage.metrics.rates.cache import CacheDelta, cache_delta
+from storage.metrics.rates.disk import SLACK_IO, is_plausible, subtract
+from storage.metrics.rates.gaps import GapReason
+
+MAX_INTERVAL_MS: Final = 900_000
+
+
+class Technology(IntEnum):
+    """What cached the volume at the end of an interval."""
+
+    NONE = 0
+    DM_CACHE = 1
+    BCACHE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One volume's counters with where and when they were read."""
+
+    host_id: int
+    boot_id: str
+    boottime_ns: int
+    counters: VolumeCounters
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    reason: GapReason
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What the guest did in `dt_ms` of the host's CLOCK_BOOTTIME, and what its cache did."""
+
+    dt_ms: int
+    reads: int
+    writes: int
+    read_sectors: int
+    write_sectors: int
+    read_ms: int
+    write_ms: int
+    busy_ms: int
+    weighted_ms: int
+    cache: CacheDelta
+    cache_gap: GapReason | None
+    latency_counts: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What a cache is and holds at one moment; sizes are None without a cache or when it failed.
+
+    `cache_state` says what is wrong with it, "" when nothing is.
+    """
+
+    technology: Technology
+    cache_mode: str = ""
+    cache_state: str = ""
+    cache_size_bytes: int | None = None
+    used_bytes: int | None = None
+    dirty_bytes: int | None = None
+
+
+def delta(before: Reading | None, after: Reading) -> Delta | Gap:
+    """What happened between two samples of one volume."""
+    if before is None:
+        return Gap(GapReason.FIRST)
+    reason = _discontinuity(before, after)
+    if reason is not None:
+        return Gap(reason)
+    dt_ms = (after.boottime_ns - before.boottime_ns) // 1_000_000
+    if dt_ms <= 0:
+        return Gap(GapReason.CLOCK)
+    if dt_ms > MAX_INTERVAL_MS:
+        return Gap(GapReason.SILENT)
+    old, new = before.counters, after.counters
+    disk = subtract(guest_disk(old), guest_disk(new))
+    if disk is None:
+        return Gap(GapReason.RESET)
+    if not is_plausible(disk, dt_ms):
+        return Gap(GapReason.IMPLAUSIBLE)
+    cache = cache_delta(old, new, disk)
+    return Delta(
+        dt_ms=dt_ms,
+        reads=disk.reads,
+        writes=disk.writes,
+        read_sectors=disk.read_sectors,
+        write_sectors=disk.write_sectors,
+        read_ms=disk.read_ms,
+        write_ms=disk.write_ms,
+        busy_ms=disk.busy_ms,
+        weighted_ms=disk.weighted_ms,
+        cache=cache if isinstance(cache, CacheDelta) else CacheDelta(),
+        cache_gap=cache if isinstance(cache, GapReason) else None,
+        latency_counts=_latency(old.latency, new.latency, disk) if new.bcache is None else None,
+    )
+
+
+def gauges(counters: VolumeCounters) -> Gauges:
+    """Size, used and dirty bytes of the cache. bcache refreshes its use only when it collects
+    garbage, and prints dirty data with one decimal digit."""
+    cache, bcache = counters.cache, counters.bcache
+    if bcache is not None and bcache.cset_uuid is not None:
+        size, percent = bcache.cset_size_bytes, bcache.available_percent
+        return Gauges(
+            technology=Technology.BCACHE,
+            cache_mode=bcache.cache_mode,
+            cache_state="inconsistent" if bcache.state == "inconsistent" else "",
+            cache_size_bytes=size,
+            used_bytes=None if size is None or percent is None else size * (100 - percent) // 100,
+            dirty_bytes=bcache.dirty_bytes,
+        )
+    if cache is None:
+        return Gauges(Technology.NONE)
+    if cache.failed:
+        return Gauges(Technology.DM_CACHE, cache.mode, "failed")
+    chunk_bytes = cache.chunk_sectors * SECTOR_BYTES
+    return Gauges(
+        technology=Technology.DM_CACHE,
+        cache_mode=cache.mode,
+        cache_state="needs check" if cache.needs_check else "read-only" if cache.read_only else "",
+        cache_size_bytes=cache.total * chunk_bytes,
+        used_bytes=cache.used * chunk_bytes,
+        dirty_bytes=cache.dirty * chunk_bytes,
+    )
+
+
+def guest_disk(counters: VolumeCounters) -> DiskCounters:
+    """The device that the guest uses: bcacheN of a bcache volume, else the logical volume."""
+    return counters.disk if counters.bcache is None else counters.bcache.disk
+
+
+def _discontinuity(before: Reading, after: Reading) -> GapReason | None:
+    old, new = before.counters, after.counters
+    if (before.host_id, old.lv_uuid) != (after.host_id, new.lv_uuid):
+        return GapReason.MOVED
+    if before.boot_id != after.boot_id:
+        return GapReason.REBOOTED
+    if old.kname != new.kname or _bcache_device(old) != _bcache_device(new):
+        return GapReason.REPLACED
+    return None
+
+
+def _bcache_device(counters: VolumeCounters) -> tuple[str, str] | None:
+    bcache = counters.bcache
+    return None if bcache is None else (bcache.uuid, bcache.device)
+
+
+def _latency(
+    old: Latency | None, new: Latency | None, disk: DiskCounters
+) -> tuple[int, ...] | None:
+    """I/Os per latency bucket. None when the region was made anew (after an extend) in between."""
+    if old is None or new is None:
+        return None
+    counts = tuple(b - a for a, b in zip(old.counts, new.counts, strict=True))
+    most = 3 * (disk.reads + disk.writes + disk.discards) // 2 + SLACK_IO
+    return counts if min(counts) >= 0 and sum(counts) <= most else None

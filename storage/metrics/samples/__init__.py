@@ -1,0 +1,20 @@
+"""Samples of volumes: recorded from a host's counters, read as figures.
+
+The tables are `storage.models.sample`, the arithmetic is `storage.metrics.rates`.
+"""
+
+from storage.metrics.samples.latest import Latest, latest, latest_of
+from storage.metrics.samples.partitions import ensure_partitions
+from storage.metrics.samples.record import Recorded, record
+from storage.metrics.samples.window import Window, window
+
+__all__ = [
+    "Latest",
+    "Recorded",
+    "Window",
+    "ensure_partitions",
+    "latest",
+    "latest_of",
+    "record",
+    "window",
+]

@@ -1,0 +1,89 @@
+"""What all volumes of a host did, in buckets of five minutes: added up as rounds are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from storage.metrics.rates import Sums
+from storage.metrics.rates.figures import NO_LATENCY
+from storage.metrics.samples.window import BCACHE
+from storage.models import HostLoad
+
+BUCKET: Final = timedelta(minutes=5)
+KEPT: Final = timedelta(days=8)
+"""The same hour a week ago can be compared with."""
+
+SUMS: Final = {
+    "dt_ms": "max(dt_ms)",
+    "busy_ms": "coalesce(max(busy_ms), 0)",
+    **{
+        name: f"coalesce(sum({name}), 0)"
+        for name in (
+            *("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
+            *("read_hits", "read_misses"),
+        )
+    },
+    "bcache_reads": f"coalesce(sum(reads) FILTER (WHERE {BCACHE}), 0)",
+    "bcache_read_sectors": f"coalesce(sum(read_sectors) FILTER (WHERE {BCACHE}), 0)",
+    "backing_read_sectors": f"coalesce(sum(slow_read_sectors) FILTER (WHERE {BCACHE}), 0)",
+}
+ADD: Final = (
+    f"INSERT INTO storage_hostload AS old (bucket, host_id, {', '.join(SUMS)})"  # noqa: S608 (constants)
+    f" SELECT date_bin('{BUCKET.seconds} seconds', ts, 'epoch'), %s,"
+    f" {', '.join(SUMS.values())} FROM stored GROUP BY 1"
+    " ON CONFLICT (bucket, host_id) DO UPDATE SET "
+    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in SUMS)
+)
+"""Adds the rows of one round, which it takes from `stored`; the parameter is the host's id."""
+SPANS: Final = (
+    f"SELECT span.n, {', '.join(f'sum({name})::bigint' for name in SUMS)}"  # noqa: S608 (constants)
+    " FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS span(start, stop, n)"
+    " JOIN storage_hostload ON bucket >= span.start AND bucket < span.stop GROUP BY span.n"
+)
+COURSE: Final = (
+    f"SELECT host_id, bucket, {', '.join(SUMS)} FROM storage_hostload"  # noqa: S608 (constants)
+    " WHERE bucket >= %s AND bucket < %s AND host_id = ANY(%s)"
+)
+
+
+def bucket_of(at: datetime) -> datetime:
+    """The beginning of the bucket in which `at` lies."""
+    seconds = int(at.timestamp())
+    return datetime.fromtimestamp(seconds - seconds % BUCKET.seconds, UTC)
+
+
+def fleet_sums(spans: Sequence[tuple[datetime, datetime]]) -> tuple[Sums, ...]:
+    """What all hosts did in each of the spans, of which both ends are beginnings of buckets; no
+    intervals where nothing is known. `dt_ms` adds up over hosts. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(SPANS, [[start for start, _ in spans], [stop for _, stop in spans]])
+        found = {n: _sums(values) for n, *values in cursor.fetchall()}
+    return tuple(found.get(n, Sums()) for n in range(1, len(spans) + 1))
+
+
+def courses(
+    host_ids: Collection[int], last: datetime, count: int
+) -> dict[int, tuple[Sums | None, ...]]:
+    """By primary key of the host: its last `count` buckets, oldest first, up to the one that begins
+    at `last`; None where it did not report. One query."""
+    start = last - (count - 1) * BUCKET
+    found: dict[int, list[Sums | None]] = {host_id: [None] * count for host_id in host_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(COURSE, [start, last + BUCKET, list(host_ids)])
+        for host_id, bucket, *values in cursor.fetchall():
+            found[host_id][(bucket - start) // BUCKET] = _sums(values)
+    return {host_id: tuple(each) for host_id, each in found.items()}
+
+
+def forget(now: datetime) -> None:
+    """Delete what is too old to be compared with."""
+    HostLoad.objects.filter(bucket__lt=now - KEPT).delete()
+
+
+def _sums(values: Sequence[int]) -> Sums:
+    sums = dict(zip(SUMS, values, strict=True))
+    return Sums(intervals=1, **sums, latency_counts=NO_LATENCY)

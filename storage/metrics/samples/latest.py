@@ -1,0 +1,76 @@
+"""What volumes do now: the figures of their last interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from storage.metrics.rates import CacheDelta, Delta, Figures, GapReason, Sums, Technology, figures
+from storage.metrics.samples.columns import CACHE, DISK
+from storage.models import LatestSample, Volume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latest(Figures):
+    """The last sample of a volume, taken at `at`, `age_seconds` ago.
+
+    `gap` says why there are no figures at all, `cache_gap` why only those of the cache are
+    missing; both have a `sentence`. The gauges are of the moment of the sample.
+    `suspended`: I/O of the device is frozen. `cache_state`: what is wrong with the cache, "" when
+    nothing is.
+    """
+
+    at: datetime
+    age_seconds: float
+    gap: GapReason | None
+    cache_gap: GapReason | None
+    technology: Technology
+    cache_mode: str
+    cache_state: str
+    cache_size_bytes: int | None
+    used_bytes: int | None
+    dirty_bytes: int | None
+    suspended: bool
+
+
+def latest(volume: Volume) -> Latest | None:
+    """None when the volume was never sampled."""
+    return latest_of([volume]).get(volume.pk)
+
+
+def latest_of(volumes: Iterable[Volume]) -> dict[int, Latest]:
+    """By primary key of the volume; those that were never sampled are missing. One query."""
+    keys = [volume.pk for volume in volumes]
+    rows = LatestSample.objects.filter(volume_id__in=keys).defer("counters")
+    now = timezone.now()
+    return {row.volume_id: _latest(row, now) for row in rows}
+
+
+def _latest(row: LatestSample, now: datetime) -> Latest:
+    return Latest(
+        **asdict(figures(Sums() if row.gap else Sums.of(_delta(row)))),
+        at=row.at,
+        age_seconds=max(0.0, (now - row.at).total_seconds()),
+        gap=GapReason(row.gap) if row.gap else None,
+        cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
+        technology=Technology(row.technology),
+        cache_mode=row.cache_mode,
+        cache_state=row.cache_state,
+        cache_size_bytes=row.cache_size_bytes,
+        used_bytes=row.used_bytes,
+        dirty_bytes=row.dirty_bytes,
+        suspended=row.suspended,
+    )
+
+
+def _delta(row: LatestSample) -> Delta:
+    counts = row.latency_counts
+    return Delta(
+        **{name: getattr(row, name) for name in DISK},
+        cache=CacheDelta(**{name: getattr(row, name) for name in CACHE}),
+        cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
+        latency_counts=None if counts is None else tuple(counts),
+    )

@@ -1,0 +1,286 @@
+"""A volume's figures over a time in buckets of one length: what charts and the API draw.
+
+Bucket n covers the time after `start + n * step` up to and with `start + (n + 1) * step`. An
+interval of the samples belongs whole to the bucket in which it ends, also where it began in an
+earlier one. Every rate is a sum over a sum within its bucket (`storage.metrics.rates.figures`), so
+no average is ever taken of averages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection
+
+from storage.metrics.counters import SECTOR_BYTES
+from storage.metrics.rates import Sums, figures
+from storage.metrics.samples.window import BCACHE, COLUMNS, summed
+from storage.models import Volume
+
+MAX_POINTS: Final = 2000
+MAX_RANGE: Final = timedelta(days=31)
+DAY_SECONDS: Final = 86_400
+# Steps that people read easily on a time axis, in seconds.
+STEPS: Final = (10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
+UNITS: Final = {
+    "read_iops": "1/s",
+    "write_iops": "1/s",
+    "read_ms": "ms",
+    "write_ms": "ms",
+    "latency_p50_ms": "ms",
+    "latency_p95_ms": "ms",
+    "hit_rate": "ratio",
+    "write_hit_rate": "ratio",
+    "accesses_per_s": "1/s",
+    "write_accesses_per_s": "1/s",
+    "read_bytes_per_s": "B/s",
+    "write_bytes_per_s": "B/s",
+    "promotions_per_s": "1/s",
+    "demotions_per_s": "1/s",
+    "ssd_write_bytes_per_s": "B/s",
+    "dirty_bytes": "B",
+    "used_bytes": "B",
+    "cache_size_bytes": "B",
+}
+Values = Mapping[str, float | None]
+UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
+HIT_RATES: Final = ("hit_rate", "write_hit_rate")
+NOT_FAINT: Final[Values] = dict.fromkeys(HIT_RATES)
+# Times in which the cache's accesses, its moves and the writes to its SSD were counted: each rate
+# is over that alone.
+CACHE_MS: Final = (
+    f"coalesce(sum(dt_ms) FILTER (WHERE read_hits IS NOT NULL OR ({BCACHE})), 0)::bigint"
+)
+MOVES_MS: Final = "coalesce(sum(dt_ms) FILTER (WHERE promotions IS NOT NULL), 0)::bigint"
+SSD: Final = (
+    "coalesce(sum(dt_ms) FILTER (WHERE fast_write_sectors IS NOT NULL), 0)::bigint,"
+    " coalesce(sum(fast_write_sectors), 0)::bigint"
+)
+QUERY: Final = (
+    "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS bucket,"  # noqa: S608 (constants)
+    " extract(epoch FROM min(ts - dt_ms * interval '1 millisecond') - %s)::float8,"
+    " extract(epoch FROM min(ts) - %s)::float8,"
+    f" {CACHE_MS}, {MOVES_MS}, {SSD}, {', '.join(COLUMNS)} FROM storage_sample"
+    " WHERE volume_id = %s AND ts > %s AND ts <= %s GROUP BY bucket"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """What the samples of one bucket add up to. Its first interval lasted from `began` to `ended`,
+    in seconds after the start of the series; `cache_ms`, `moves_ms` and `ssd_ms` are the times in
+    which the cache's accesses, its moves and the writes to its SSD (`ssd_write_sectors`) were
+    counted; the sizes are those of its last sample, None without a cache."""
+
+    began: float
+    ended: float
+    cache_ms: int
+    moves_ms: int
+    ssd_ms: int
+    ssd_write_sectors: int
+    sums: Sums
+    cache_size_bytes: int | None
+    used_bytes: int | None
+    dirty_bytes: int | None
+
+    def covers(self, n: int, step: int) -> bool:
+        """True where the first interval is, but for half a step, bucket `n`."""
+        return max(abs(self.began - n * step), abs(self.ended - (n + 1) * step)) < step / 2
+
+    def values(self) -> Values:
+        """The bucket's figures under the names of `UNITS`; None = unknown."""
+        found = figures(self.sums)
+        return {
+            "read_iops": found.read_iops,
+            "write_iops": found.write_iops,
+            "read_ms": found.read_ms,
+            "write_ms": found.write_ms,
+            "latency_p50_ms": found.latency_ms_p50,
+            "latency_p95_ms": found.latency_ms_p95,
+            "hit_rate": found.hit_rate,
+            "write_hit_rate": found.write_hit_rate,
+            "accesses_per_s": _a_second(found.accesses, self.cache_ms),
+            "write_accesses_per_s": _a_second(found.write_accesses, self.moves_ms),
+            "read_bytes_per_s": found.read_bytes_per_second,
+            "write_bytes_per_s": found.write_bytes_per_second,
+            "promotions_per_s": _a_second(self.sums.promotions, self.moves_ms),
+            "demotions_per_s": _a_second(self.sums.demotions, self.moves_ms),
+            "ssd_write_bytes_per_s": _a_second(self.ssd_write_sectors * SECTOR_BYTES, self.ssd_ms),
+            "dirty_bytes": self.dirty_bytes,
+            "used_bytes": self.used_bytes,
+            "cache_size_bytes": self.cache_size_bytes,
+        }
+
+    def faint(self) -> Values:
+        """The hit rates that so few accesses made that `values` does not tell them."""
+        said, told = figures(self.sums), figures(self.sums, least=1)
+        return {
+            "hit_rate": told.hit_rate if said.hit_rate is None else None,
+            "write_hit_rate": told.write_hit_rate if said.write_hit_rate is None else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """`values` has one mapping of the names of `UNITS` for each bucket; all None where no sample
+    ended (a gap). `totals` is the same over all samples, `seconds` the time they cover.
+
+    Latencies without percentile are averages; the percentiles are of reads and writes together
+    and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; `faint` has
+    those for a chart that fades them. Sizes are of the end of the bucket; `moves` (promotions,
+    demotions), writes and the SSD are told apart by dm-cache alone.
+    """
+
+    start: datetime
+    end: datetime
+    step_seconds: int
+    values: Sequence[Values]
+    faint: Sequence[Values]
+    totals: Values
+    seconds: float
+
+    @property
+    def is_empty(self) -> bool:
+        """True without any sample."""
+        return self.seconds == 0
+
+    @property
+    def has_cache(self) -> bool:
+        """True if the volume had a cache at any time of the series."""
+        return any(values["cache_size_bytes"] is not None for values in self.values)
+
+    def at(self, n: int) -> datetime:
+        """When bucket `n` ends; the last one ends with the series."""
+        return min(self.start + timedelta(seconds=(n + 1) * self.step_seconds), self.end)
+
+    def to_json(self, names: Sequence[str] = tuple(UNITS)) -> dict[str, Any]:
+        """Columns of the `names`: `series[name][n]` is a number or null. Bucket n ends (n + 1)
+        steps after t0."""
+        return {
+            "t0": self.start.isoformat(),
+            "step_seconds": self.step_seconds,
+            "points": len(self.values),
+            "series": {name: [_rounded(values[name]) for values in self.values] for name in names},
+            "units": {name: UNITS[name] for name in names},
+            "totals": {
+                **{name: _rounded(self.totals[name]) for name in names},
+                "covered_seconds": self.seconds,
+            },
+        }
+
+    def faint_json(self) -> dict[str, list[float | None]]:
+        """The columns of `faint`."""
+        return {name: [_rounded(values[name]) for values in self.faint] for name in HIT_RATES}
+
+
+def series(
+    volume: Volume,
+    start: datetime,
+    end: datetime,
+    points: int = 600,
+    *,
+    since: datetime | None = None,
+) -> Series:
+    """The volume's figures from `start` to `end` in at most `points` buckets; what was before
+    `since` is a gap.
+
+    Raises ValueError, with a text for people, for a range that ends before it starts or is longer
+    than 31 days, and for points outside 1 to 2000.
+    """
+    step = step_seconds(start, end, points)
+    count = ceil((end - start).total_seconds() / step)
+    with connection.cursor() as cursor:
+        first = start if since is None else max(start, since)
+        cursor.execute(QUERY, [start, step, start, start, volume.pk, first, end])
+        buckets = {row[0]: _bucket(row[1:]) for row in cursor.fetchall()}
+    return in_buckets(buckets, start=start, end=end, step=step, count=count)
+
+
+def step_seconds(start: datetime, end: datetime, points: int) -> int:
+    """The length of a bucket: the shortest easy step that gives at most `points` of them and is
+    no shorter than the interval of the samples. Raises ValueError as `series` does."""
+    if end <= start:
+        raise ValueError("The range must end after it starts.")
+    if end - start > MAX_RANGE:
+        raise ValueError(f"The range must be at most {MAX_RANGE.days} days long.")
+    if not 1 <= points <= MAX_POINTS:
+        raise ValueError(f"The number of points must be from 1 to {MAX_POINTS:,}.")
+    least = max((end - start).total_seconds() / points, settings.TIERCEL_SAMPLE_SECONDS)
+    return next((step for step in STEPS if step >= least), ceil(least / DAY_SECONDS) * DAY_SECONDS)
+
+
+def in_buckets(
+    buckets: Mapping[int, Bucket], *, start: datetime, end: datetime, step: int, count: int
+) -> Series:
+    """The series of `count` buckets of which those with samples are given by their number.
+
+    A round that comes moments late may leave one bucket without the end of an interval and two of
+    them in the next. Where the first of those covers the empty bucket, and there were samples
+    before it, the next bucket's figures are its own too; any longer interval leaves a gap.
+    """
+    values: list[Values] = []
+    faint: list[Values] = []
+    for n in range(count):
+        bucket, following = buckets.get(n), buckets.get(n + 1)
+        if bucket is None and following is not None and following.covers(n, step):
+            bucket = following if n - 1 in buckets else None
+        values.append(bucket.values() if bucket is not None else UNKNOWN)
+        faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
+    total = _total([buckets[n] for n in sorted(buckets)])
+    return Series(
+        start=start,
+        end=end,
+        step_seconds=step,
+        values=values,
+        faint=faint,
+        totals=total.values() if total is not None else UNKNOWN,
+        seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
+    )
+
+
+def _total(buckets: Sequence[Bucket]) -> Bucket | None:
+    """All in one; the sizes are the last ones."""
+    if not buckets:
+        return None
+    return Bucket(
+        began=buckets[0].began,
+        ended=buckets[0].ended,
+        cache_ms=sum(bucket.cache_ms for bucket in buckets),
+        moves_ms=sum(bucket.moves_ms for bucket in buckets),
+        ssd_ms=sum(bucket.ssd_ms for bucket in buckets),
+        ssd_write_sectors=sum(bucket.ssd_write_sectors for bucket in buckets),
+        sums=sum((bucket.sums for bucket in buckets), Sums()),
+        cache_size_bytes=buckets[-1].cache_size_bytes,
+        used_bytes=buckets[-1].used_bytes,
+        dirty_bytes=buckets[-1].dirty_bytes,
+    )
+
+
+def _bucket(row: Sequence[Any]) -> Bucket:
+    sums, (size, used, dirty) = summed(row[6:])
+    return Bucket(
+        began=row[0],
+        ended=row[1],
+        cache_ms=row[2],
+        moves_ms=row[3],
+        ssd_ms=row[4],
+        ssd_write_sectors=row[5],
+        sums=sums,
+        cache_size_bytes=size,
+        used_bytes=used,
+        dirty_bytes=dirty,
+    )
+
+
+def _a_second(count: int, ms: int) -> float | None:
+    return count * 1000 / ms if ms else None
+
+
+def _rounded(value: float | None) -> float | None:
+    """Four digits after the point are enough for a chart and a third of the bytes."""
+    return value if value is None or isinstance(value, int) else round(value, 4)

@@ -1,0 +1,54 @@
+"""From what is to what should be: `plan(facts, target, wish)` -> the steps that are left.
+
+Pure. `()` means done: a job has succeeded when the plan against re-read facts is empty. Every
+step is one primitive verb of the agent; names and sizes are settled here, so that the commands a
+person confirms are the commands that run. A plan made while a wished-for LV does not exist yet
+leaves its uuid out of `expect`; the runner plans anew after each step and then it is there.
+"""
+
+from __future__ import annotations
+
+from storage.inventory.facts import HostFacts
+from storage.planner import bcache, growth, life, lvmcache, occupied, volume
+from storage.planner.draft import (
+    ANY_DISKS,
+    DIRTY_LIMIT_BYTES,
+    Disks,
+    Refused,
+    Step,
+    Target,
+    begin,
+    may_change,
+)
+from storage.planner.wish import Wish
+
+__all__ = ["DIRTY_LIMIT_BYTES", "Disks", "Refused", "Step", "Target", "plan"]
+
+
+def plan(
+    facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS
+) -> tuple[Step, ...]:
+    """The steps from `facts` to `wish`; raises `Refused` where there is no safe way. What is made
+    lies on the `preferred` disks where they have room, else on the emptiest."""
+    if wish.life == "gone" and life.is_gone(facts, target):
+        return ()
+    draft = begin(facts, target, wish, preferred)
+    if wish.life != "live":
+        life.end(draft)
+    elif life.is_retired(draft):
+        # What else is wished for is planned anew once the volume is back.
+        life.restore(draft)
+    else:
+        volume.exist(draft)
+        if wish.layout == "bcache":
+            bcache.shape(draft)
+        else:
+            lvmcache.shape(draft)
+        growth.move(draft)
+        growth.clear(draft)
+    occupied.forget_mark(draft)
+    if draft.steps:
+        occupied.spare_the_host(draft)
+        occupied.leave_alone(draft)
+        may_change(draft)
+    return tuple(draft.steps)

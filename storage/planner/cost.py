@@ -1,0 +1,268 @@
+"""What a plan costs before it is confirmed: how long it takes, for how long others of the volume
+group wait, and how much SSD space it needs. Pure; estimates, on the careful side.
+
+The seconds are those measured on the lab host (an attach locks its group for 1 to 2 s). A disk
+writes dirty blocks back at about 80 a second (64 KiB each: 5 MiB/s), zeroes and moves at the
+speeds below; a guest's own load makes all of it slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from storage.agent.left import ranges
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.planner.draft import DIRTY_LIMIT_BYTES, Step, Target
+from storage.planner.lvm_sizes import pool_bytes
+from storage.planner.lvmcache import SPARE_ROLE
+from storage.planner.wish import MIB
+
+BLOCKS_A_SECOND = 80
+BCACHE_BLOCK_BYTES = 64 * 1024
+FASTEST_FLUSH = 100 * MIB
+ZERO_SLOW, ZERO_FAST = 100 * MIB, 400 * MIB
+MOVE = 50 * MIB
+"""Bytes a second."""
+
+SECONDS: dict[str, tuple[float, float]] = {
+    "volume.create": (2, 1),
+    "volume.tag": (1, 1),
+    "volume.extend": (3, 1),
+    "volume.move": (4, 2),
+    "volume.clear": (4, 2),
+    "move.abort": (3, 2),
+    "volume.retire": (3, 1),
+    "volume.restore": (3, 1),
+    "volume.destroy": (3, 1),
+    "guest.resize": (1, 0),
+    "ssd.prepare": (3, 2),
+    "pool.create": (2, 2),
+    "pool.remove": (1, 1),
+    "cache.attach": (2, 2),
+    "cache.set": (2, 2),
+    "cache.flush": (2, 1),
+    "cache.detach": (3, 2),
+    "cache.drop": (2, 2),
+    "cset.create": (3, 1),
+    "cset.remove": (2, 1),
+    "bcache.format": (2, 0),
+    "bcache.attach": (1, 0),
+    "bcache.set": (1, 0),
+    "bcache.flush": (1, 0),
+    "bcache.detach": (1, 0),
+    "bcache.stop": (1, 0),
+}
+"""For each verb: what it takes at least, and for how much of that LVM locks the group."""
+UNKNOWN = (2.0, 2.0)
+
+WITHOUT_RETURN = frozenset({"volume.extend", "volume.destroy", "cache.drop", "ssd.prepare"})
+"""What no later step could undo, whether or not the plan marks it."""
+TAG = "volume.tag"
+"""No job takes the tag off again. In front of other steps it takes no way back from them, but alone
+it is what the job is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """`locked_seconds` is how long other commands of the group wait for this step."""
+
+    seconds: float
+    locked_seconds: float
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """`other_count` volumes lie in the same group, `open_count` of them in use. `dirty_bytes` is
+    what the cache holds now that the disk has not. `ssd_bytes` is the SSD space that has to be
+    free (of `ssd_free_bytes` now): what the steps take at their fullest, less what they have freed
+    by then."""
+
+    steps: tuple[StepCost, ...]
+    vg_name: str
+    other_count: int
+    open_count: int
+    dirty_bytes: int
+    ssd_bytes: int
+    ssd_free_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """All steps one after the other."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def wait_seconds(self) -> float:
+        """The longest that another command of the group waits: it gets its turn between steps."""
+        return max((step.locked_seconds for step in self.steps), default=0.0)
+
+    @property
+    def final_step(self) -> int | None:
+        """The number of the first step without a way back, from 1; None where all can be undone."""
+        return next((n for n, step in enumerate(self.steps, 1) if step.is_final), None)
+
+    @property
+    def rollback(self) -> str:
+        """Until when the plan can be undone, in words."""
+        if self.final_step is None:
+            return "possible with a new job"
+        if self.final_step == 1:
+            return "not possible after start"
+        return f"possible until step {self.final_step}"
+
+
+def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
+    """The cost of `steps` on a host that is as `facts` say; steps whose verb is unknown here count
+    as short commands."""
+    lv = facts.lv(target.lv_uuid) if target.lv_uuid is not None else None
+    dirty_bytes = _dirty(lv)
+    costs = []
+    for step in steps:
+        costs.append(_step(facts, target, lv, step, steps, dirty_bytes))
+        if step.verb in ("cache.flush", "bcache.flush", "cache.detach", "bcache.detach"):
+            dirty_bytes = min(dirty_bytes, int(step.args.get("dirty_limit_bytes", 0)))
+    if [step.verb for step in steps] == [TAG]:
+        costs = [replace(each, is_final=True) for each in costs]
+    others = [
+        other for other in facts.public_lvs() if other.vg_uuid == target.vg_uuid and other is not lv
+    ]
+    fast = facts.pvs_of(target.vg_uuid, "fast")
+    return Cost(
+        steps=tuple(costs),
+        vg_name=target.vg_name,
+        other_count=len(others),
+        open_count=sum(other.open_count > 0 for other in others),
+        dirty_bytes=_dirty(lv),
+        ssd_bytes=_ssd_peak(facts, target, lv, steps),
+        ssd_free_bytes=sum(pv.free_bytes for pv in fast if not pv.missing),
+    )
+
+
+def _step(
+    facts: HostFacts,
+    target: Target,
+    lv: LogicalVolume | None,
+    step: Step,
+    steps: Sequence[Step],
+    dirty_bytes: int,
+) -> StepCost:
+    seconds, locked = SECONDS.get(step.verb, UNKNOWN)
+    flush_seconds = dirty_bytes / _flush_speed(lv)
+    if step.verb in ("cache.flush", "bcache.flush", "bcache.detach"):
+        seconds += flush_seconds
+    elif step.verb == "cache.detach" or (step.verb == "cache.set" and "mode" in step.args):
+        # LVM flushes the rest under the group's lock; more than this the agent does not let it.
+        limit = int(step.args.get("dirty_limit_bytes", DIRTY_LIMIT_BYTES))
+        rest = min(dirty_bytes, limit) / _flush_speed(lv)
+        seconds, locked = seconds + rest, locked + rest
+    elif step.verb == "volume.clear":
+        seconds += _cleared_seconds(facts, target, lv, steps)
+    elif step.verb == "volume.move":
+        seconds += (lv.size_bytes if lv is not None else 0) / MOVE
+    else:
+        seconds += _zeroed_bytes(lv, step) / _zero_speed(facts, target, lv, step)
+    return StepCost(seconds, locked, step.turns or step.verb in WITHOUT_RETURN)
+
+
+def _dirty(lv: LogicalVolume | None) -> int:
+    if lv is not None and lv.cache is not None:
+        return lv.cache.dirty_bytes
+    return lv.bcache.dirty_bytes if lv is not None and lv.bcache is not None else 0
+
+
+def _flush_speed(lv: LogicalVolume | None) -> int:
+    block = lv.cache.chunk_bytes if lv is not None and lv.cache is not None else BCACHE_BLOCK_BYTES
+    return max(1, min(FASTEST_FLUSH, block * BLOCKS_A_SECOND))
+
+
+def _zeroed_bytes(lv: LogicalVolume | None, step: Step) -> int:
+    if step.verb == "volume.create":
+        return int(step.args["size_bytes"])
+    if step.verb == "volume.extend":
+        before = int(step.args.get("from_bytes", lv.size_bytes if lv is not None else 0))
+        return max(0, int(step.args["size_bytes"]) - before)
+    if step.verb == "volume.destroy":
+        return lv.size_bytes if lv is not None else int(step.args.get("size_bytes", 0))
+    return 0
+
+
+def _cleared_seconds(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+) -> float:
+    """Over what the steps leave and what was left before; it may be less by then."""
+    extent_bytes = getattr(facts.vg(target.vg_uuid), "extent_bytes", 0)
+    disks = {pv.uuid: pv.name for pv in facts.pvs}
+    tags = lv.tags if lv is not None else ()
+    places = [
+        (disks.get(pv, ""), (last - first + 1) * extent_bytes) for pv, first, last in ranges(tags)
+    ]
+    for step in steps:
+        if step.verb == "volume.move" and lv is not None:
+            places.append((step.args["from_pvs"][0], lv.size_bytes))
+        elif step.verb in ("cache.detach", "pool.remove"):
+            on = lv.cache.pvs if lv is not None and lv.cache is not None else ()
+            places.append((on[0] if on else "", _ssd_freed(facts, target, lv, step)))
+    return sum(
+        size_bytes / (ZERO_FAST if _is_fast(facts, target, (disk,)) else ZERO_SLOW)
+        for disk, size_bytes in places
+    )
+
+
+def _zero_speed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:
+    below = tuple(step.args.get("pvs", lv.pvs if lv is not None else ()))
+    return ZERO_FAST if _is_fast(facts, target, below) else ZERO_SLOW
+
+
+def _is_fast(facts: HostFacts, target: Target, names: Sequence[str]) -> bool:
+    fast = {pv.name for pv in facts.pvs_of(target.vg_uuid, "fast")}
+    return bool(names) and set(names) <= fast
+
+
+def _ssd_peak(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+) -> int:
+    taken = peak = 0
+    for step in steps:
+        taken += _ssd_bytes(facts, target, step)
+        peak = max(peak, taken)
+        taken -= _ssd_freed(facts, target, lv, step)
+    return peak
+
+
+def _ssd_freed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:
+    if step.verb in ("cache.detach", "cache.drop"):
+        return lv.cache.size_bytes if lv is not None and lv.cache is not None else 0
+    if step.verb in ("pool.remove", "cset.remove"):
+        name = str(step.args.get("pool") or step.args.get("name"))
+        gone = facts.lv_named(target.vg_uuid, name)
+        return gone.size_bytes if gone is not None else 0
+    return 0
+
+
+def _ssd_bytes(facts: HostFacts, target: Target, step: Step) -> int:
+    vg = facts.vg(target.vg_uuid)
+    if step.verb == "pool.create" and vg is not None:
+        spare = max(
+            (
+                lv.size_bytes
+                for lv in facts.lvs
+                if lv.vg_uuid == target.vg_uuid and SPARE_ROLE in lv.role
+            ),
+            default=0,
+        )
+        chunk_kib = int(step.args["chunk_kib"])
+        return pool_bytes(int(step.args["size_bytes"]), chunk_kib, vg.extent_bytes, spare)
+    if step.verb == "cset.create":
+        made = facts.lv_named(target.vg_uuid, str(step.args["name"]))
+        return 0 if made is not None else int(step.args["size_bytes"])
+    if step.verb == "volume.move" and target.lv_uuid is not None:
+        lv = facts.lv(target.lv_uuid)
+        to = _is_fast(facts, target, tuple(step.args["to_pvs"]))
+        return lv.size_bytes if lv is not None and to else 0
+    if step.verb in ("volume.create", "volume.extend"):
+        lv = facts.lv_named(target.vg_uuid, target.lv_name)
+        there = lv.size_bytes if lv is not None else 0
+        to = _is_fast(facts, target, tuple(step.args.get("pvs", ())))
+        return max(0, int(step.args["size_bytes"]) - there) if to else 0
+    return 0

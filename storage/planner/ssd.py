@@ -1,0 +1,116 @@
+"""Where a cache may lie: which SSDs of the volume's group, and when none will do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from storage.inventory.facts import HostFacts
+from storage.planner.draft import Draft, Refused
+from storage.planner.lvm_sizes import choose, keep
+from storage.planner.wish import MIB
+
+WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
+LONG_WINDOW = (
+    "; there is no SSD room for both, so the volume runs at disk speed until the new one is made "
+    "and attached, up to a minute"
+)
+"""What the title of a detach says where another cache follows."""
+
+
+def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
+    """Names of the fast physical volumes for a cache of `needed_bytes` that `verb` makes, the
+    preferred ones where they have room; or `Refused`.
+
+    Writeback keeps the only copy of new data on SSD for a while, so it demands that every
+    SSD below is redundant and healthy.
+    """
+    vg = draft.vg
+    fast = tuple(
+        dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
+        for pv in draft.facts.pvs_of(vg.uuid, "fast")
+    )
+    if not fast:
+        raise Refused(
+            "no_fast_disk",
+            f"{vg.name} has no SSD; a cache and its volume must lie in one volume group.",
+            "Add an SSD to the group (vgextend), merge the groups (vgmerge, offline), or say "
+            "which devices are fast in /etc/tiercel/agent.json.",
+        )
+    if writeback:
+        fast = tuple(pv for pv in fast if pv.redundant and pv.healthy)
+        if not fast:
+            raise Refused(
+                "not_redundant",
+                f"Writeback would keep the only copy of new data on {vg.name}'s SSD, "
+                "which is not redundant or not healthy.",
+                "Choose writethrough, or put the SSDs into an md RAID1 first.",
+            )
+    preferred = keep(fast, needed_bytes, draft.preferred.get(verb, ()))
+    names = preferred or choose(fast, needed_bytes)
+    if not names:
+        free_bytes = sum(pv.free_bytes for pv in fast)
+        raise Refused(
+            "no_space",
+            f"{vg.name} has {free_bytes // MIB} MiB of SSD free; "
+            f"the cache needs {needed_bytes // MIB} MiB with its metadata.",
+            "Choose a smaller cache or free SSD space first.",
+        )
+    return names
+
+
+def is_redundant(facts: HostFacts, names: Sequence[str]) -> bool:
+    """Whether every device below a cache is known, redundant and healthy."""
+    by_name = {pv.name: pv for pv in facts.pvs}
+    below = [by_name[name] for name in names if name in by_name]
+    known = 0 < len(below) == len(names)
+    return known and all(pv.redundant and pv.healthy for pv in below)
+
+
+def demand_redundant(draft: Draft, names: Sequence[str]) -> None:
+    """Refuse writeback unless every device below a cache is known, redundant and healthy."""
+    if not is_redundant(draft.facts, names):
+        raise Refused(
+            "not_redundant",
+            "Writeback would keep the only copy of new data on an SSD that is not redundant "
+            "or not healthy.",
+            "Stay with writethrough, or move the cache to a healthy md RAID1 of SSDs.",
+        )
+
+
+def same_sectors(draft: Draft, fast_names: Sequence[str]) -> None:
+    """A 4096-byte-sector SSD over a 512-byte volume breaks the guest's file system."""
+    names = (*fast_names, *draft.slow_pvs)
+    sizes = {pv.logical_sector_bytes for pv in draft.facts.pvs if pv.name in names}
+    if len(sizes) > 1:
+        raise Refused(
+            "unsupported",
+            "The SSD and the volume's disk have different logical sector sizes.",
+            "Reformat the SSD to the disk's sector size, or use another SSD.",
+        )
+
+
+def demand_present(draft: Draft, names: Sequence[str]) -> None:
+    """What was made for a cache may lie on a disk that is not there any more."""
+    if not {pv.name for pv in draft.facts.pvs}.issuperset(names):
+        raise Refused(
+            "degraded",
+            f"A disk of the cache that was made in {draft.vg.name} is missing.",
+            "Look at the host's disks; what is there is left alone.",
+        )
+
+
+def not_this_cache(draft: Draft, name: str) -> Refused:
+    return Refused(
+        "already_exists",
+        f"{draft.vg.name}/{name} exists and is no unused cache of this volume.",
+        "Ask for the cache under another name; what is there is left alone.",
+    )
+
+
+def unnamed(name: str) -> Refused:
+    return Refused(
+        "bad_request",
+        f"{name!r} is no name that Tiercel gives to a cache.",
+        "Ask for a new cache without choosing its name.",
+    )

@@ -1,0 +1,263 @@
+"""Forms that end in a `Wish`: one validator for the pages and the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+from uuid import uuid4
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from storage.inventory.stored import inventory_of
+from storage.models import Customer, Host
+from storage.models.host import HostState
+from storage.naming import cache_device_name, new_key, pool_name
+from storage.planner import Refused
+from storage.planner.wish import (
+    BCACHE_MIN_BYTES,
+    GIB,
+    MIB,
+    BadWish,
+    Bcache,
+    LvmCache,
+    Tier,
+    Wish,
+    smallest_chunk_kib,
+)
+from storage.templatetags.units import size
+from storage.volumes.cache import SIZES_BYTES, Technology, free_bytes, sizes_for, writeback_refusal
+from storage.volumes.snapshot import VolumeRow
+
+UNITS = {"GiB": GIB, "MiB": MIB}
+DEFAULT_RATIO = 4
+"""The suggested cache is a quarter of the volume, or the largest there is room for below that."""
+
+MODES = {
+    "writethrough": (
+        "Writes wait for the slow disk; reads come from SSD. Losing the SSD loses no data."
+    ),
+    "writeback": (
+        "Writes complete on SSD and reach the slow disk later. Fastest, but until then the data "
+        "exists only on SSD."
+    ),
+    "writearound": (
+        "Writes bypass the cache; only reads fill it. Reduces SSD wear if written data is rarely "
+        "read again."
+    ),
+}
+MODES_OF: dict[Technology, tuple[str, ...]] = {
+    "lvmcache": ("writethrough", "writeback"),
+    "bcache": ("writethrough", "writeback", "writearound"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChoice:
+    """`reason` says why the mode is not offered; '' where it is."""
+
+    value: str
+    explanation: str
+    reason: str
+    is_chosen: bool
+
+
+class ModeForm(forms.Form):
+    """The mode of a cache that is there. `row` must have a wish (`VolumeRow.wish`)."""
+
+    mode = forms.ChoiceField()
+
+    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.row = row
+        self.wish: Wish | None = None
+        self.fields["mode"].choices = [  # type: ignore[attr-defined]
+            (mode, mode) for mode in MODES_OF[row.technology]
+        ]
+        if row.cache is not None:
+            self.fields["mode"].initial = row.cache.mode
+
+    @property
+    def modes(self) -> list[ModeChoice]:
+        chosen = self["mode"].value() or MODES_OF[self.row.technology][0]
+        return [
+            ModeChoice(mode, MODES[mode], self._reason(mode), mode == chosen)
+            for mode in MODES_OF[self.row.technology]
+        ]
+
+    def _reason(self, mode: str) -> str:
+        if mode != "writeback" or self.row.facts is None or self.row.placement is None:
+            return ""
+        return writeback_refusal(self.row.facts, self.row.placement.vg_uuid)
+
+    def clean_mode(self) -> str:
+        mode: str = self.cleaned_data["mode"]
+        if reason := self._reason(mode):
+            raise ValidationError(reason)
+        return mode
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            try:
+                self.wish = self.build()
+            except BadWish as error:
+                raise ValidationError(str(error)) from error
+        return self.cleaned_data
+
+    def build(self) -> Wish:
+        """The wish of valid input; raises `BadWish`."""
+        now, mode = self.row.wish, self.cleaned_data["mode"]
+        if now is None or now.cache is None:
+            raise BadWish("The volume has no cache whose mode could be changed.")
+        cache: LvmCache | Bcache
+        if isinstance(now.cache, LvmCache):
+            cache = replace(now.cache, mode=mode)
+        else:
+            cache = replace(now.cache, cache_mode=mode)
+        return replace(now, cache=cache)
+
+
+class NewCacheForm(ModeForm):
+    """A new cache of any size: what pages, API and customers' plans have in common. The plan rounds
+    the size to whole extents; the technology follows from the volume's layout."""
+
+    size_bytes = forms.IntegerField(min_value=1, label="Size")
+    field_order = ("size_bytes", "mode")
+
+    def build(self) -> Wish:
+        return self._wish(self.cleaned_data["size_bytes"], self.cleaned_data["mode"])
+
+    def _wish(self, size_bytes: int, mode: Any) -> Wish:
+        now = self.row.wish
+        if now is None or now.cache is not None:
+            raise BadWish(
+                "The volume already has a cache. Change its mode, or remove the cache first."
+            )
+        # A new name each time: what a broken attempt left is then known as a leftover.
+        key = new_key()
+        cache: LvmCache | Bcache
+        if self.row.technology == "lvmcache":
+            cache = LvmCache(pool_name(key), size_bytes, mode, smallest_chunk_kib(size_bytes))
+        else:
+            cache = Bcache(cache_device_name(key), str(uuid4()), size_bytes, mode)
+        return Wish(now.size_bytes, now.tier, now.layout, cache)
+
+
+class CacheForm(NewCacheForm):
+    """A new cache of one of the sizes there is room for: what a page offers."""
+
+    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
+
+    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+        super().__init__(row, *args, **kwargs)
+        sizes: tuple[int, ...] = ()
+        on_ssd = row.wish is not None and row.wish.tier == "ssd"
+        if row.facts is not None and row.placement is not None and not on_ssd:
+            sizes = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
+        below = [choice for choice in sizes if choice * DEFAULT_RATIO <= row.volume.size_bytes]
+        field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
+        field.choices = [(choice, size_label(choice, row.volume.size_bytes)) for choice in sizes]
+        field.initial = max(below) if below else min(sizes, default=None)
+
+    @property
+    def has_room(self) -> bool:
+        return bool(cast("forms.TypedChoiceField", self.fields["size_bytes"]).choices)
+
+    def no_room(self) -> Refused:
+        """Why not even the smallest cache is possible."""
+        smallest = BCACHE_MIN_BYTES if self.row.technology == "bcache" else SIZES_BYTES[0]
+        try:
+            refusal = self.row.refusal(self._wish(smallest, "writethrough"))
+        except BadWish as error:
+            return Refused(
+                "unsupported",
+                str(error),
+                ("Move the volume to the slow disks, or leave it on SSD."),
+            )
+        return refusal or Refused(
+            "no_space", "There is no SSD space left for a cache.", "Free SSD space first."
+        )
+
+
+def size_label(size_bytes: int, volume_bytes: int) -> str:
+    """A cache size and its share of the volume, as a choice."""
+    ratio = f"{size_bytes / volume_bytes:.0%} of the volume"
+    more = ", more than the volume can use" if size_bytes > volume_bytes else ""
+    return f"{size(size_bytes)}, {ratio}{more}"
+
+
+class VolumeForm(forms.Form):
+    """A new volume on one tier of a volume group that root allowed us to change."""
+
+    customer = forms.ModelChoiceField(
+        Customer.objects.none(), required=False, empty_label="No customer"
+    )
+    new_customer = forms.CharField(
+        max_length=200, required=False, help_text="Or create a new customer."
+    )
+    label = forms.CharField(max_length=200, help_text="Display name. Commands never contain it.")
+    size = forms.IntegerField(min_value=1, max_value=1024 * 1024)
+    unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS])
+    group = forms.ChoiceField(label="Host and volume group")
+    tier = forms.ChoiceField(
+        choices=[("hdd", "HDD"), ("ssd", "SSD, without a cache")], initial="hdd", required=False
+    )
+    layout = forms.ChoiceField(
+        choices=[
+            ("plain", "plain: can get an lvmcache cache later"),
+            ("bcache", "bcache-ready: can get a bcache cache later"),
+        ],
+        initial="plain",
+    )
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.wish: Wish | None = None
+        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers.queryset = Customer.objects.visible_to(user)
+        self.groups = groups_of(user)
+        cast("forms.ChoiceField", self.fields["group"]).choices = [
+            (value, group.label) for value, group in self.groups.items()
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if data.get("customer") and data.get("new_customer"):
+            self.add_error("new_customer", "Choose a customer or enter a new one, not both.")
+        if not self.errors:
+            layout = cast("Literal['plain', 'bcache']", data["layout"])
+            try:
+                tier = cast("Tier", data["tier"] or "hdd")
+                self.wish = Wish(data["size"] * UNITS[data["unit"]], tier, layout)
+            except BadWish as error:
+                raise ValidationError(str(error)) from error
+        return data
+
+    @property
+    def chosen(self) -> Group:
+        """The volume group of valid input."""
+        return self.groups[self.cleaned_data["group"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A volume group a volume may be made in."""
+
+    host: Host
+    vg_uuid: str
+    vg_name: str
+    label: str
+
+
+def groups_of(user: Any) -> dict[str, Group]:
+    """Where a new volume may be made, by the value of the form's choice."""
+    groups = {}
+    for host in Host.objects.visible_to(user).filter(state=HostState.ACTIVE):
+        facts = inventory_of(host)
+        for vg in facts.vgs if facts is not None else ():
+            if vg.allowed and facts is not None:
+                free = size(free_bytes(facts, vg.uuid, "slow"))
+                fast = size(free_bytes(facts, vg.uuid, "fast"))
+                label = f"{host.name} · {vg.name} ({free} free on slow disks, {fast} on SSD)"
+                groups[f"{host.key}/{vg.uuid}"] = Group(host, vg.uuid, vg.name, label)
+    return groups

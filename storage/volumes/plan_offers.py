@@ -1,0 +1,164 @@
+"""What a customer may choose for a volume: cache plans, each with the reason why not.
+
+The texts are the customer's: no host, no technology, no volume group. The technology follows the
+volume's layout; whether a plan is possible is for the same planner to say that the job will ask.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from storage.models import CachePlan
+from storage.planner.growth import uncached
+from storage.planner.lvm_sizes import round_up
+from storage.planner.wish import BCACHE_MIN_BYTES, LVMCACHE_MIN_BYTES, MIB, Wish
+from storage.volumes.cache import Technology
+from storage.volumes.forms import ModeForm, NewCacheForm
+from storage.volumes.replace_cache_form import ReplacementForm
+from storage.volumes.snapshot import VolumeRow
+from storage.volumes.ssd_capacity import less_reserved
+
+Change = Literal["add", "set", "replace", "remove"]
+
+STEP_BYTES = 64 * MIB
+"""Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
+whole extents make what is on the host a little different from what was asked for."""
+
+NOTHING_MORE = "This plan costs more but your cache is already that large."
+NOT_NOW = "The plan of this volume cannot be changed now. Please contact support."
+REASONS = {
+    "no_space": "Sold out for this volume at the moment. Choose a smaller plan or contact support.",
+    "no_fast_disk": "Not available for this volume.",
+    "not_redundant": "Not available for this volume: it needs mirrored SSDs.",
+    "unsupported": "Not available for this volume.",
+    "inconsistent": "Another change is running. Try again in a minute.",
+}
+"""By code of a refusal; every other one is `NOT_NOW`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One choice; `plan` is None for no cache at all. `reason` is "" where it may be chosen, and
+    `wish` then says what the volume becomes."""
+
+    plan: CachePlan | None
+    size_bytes: int
+    is_current: bool
+    reason: str
+    change: Change
+    wish: Wish | None
+
+    @property
+    def key(self) -> str:
+        return self.plan.key if self.plan is not None else "none"
+
+    @property
+    def name(self) -> str:
+        return self.plan.name if self.plan is not None else "No cache"
+
+    @property
+    def price_minor(self) -> int:
+        return self.plan.price_minor if self.plan is not None else 0
+
+    @property
+    def currency(self) -> str:
+        return self.plan.currency if self.plan is not None else ""
+
+
+def offers(
+    row: VolumeRow,
+    plans: Iterable[CachePlan],
+    reserved_bytes: int,
+    agreed_id: int | None = None,
+) -> list[Offer]:
+    """No cache first, then the plans in their order. `reserved_bytes` of the SSD space of the
+    volume's group is promised to others. A plan that is retired, or that the volume's host does
+    not offer, is there only while it is the volume's own, or was agreed on before (`agreed_id`, its
+    primary key)."""
+    if row.facts is not None and row.placement is not None:
+        facts = less_reserved(row.facts, row.placement.vg_uuid, reserved_bytes)
+        row = dataclasses.replace(row, facts=facts)
+    theirs = (row.volume.cache_plan_id, agreed_id)
+    listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
+    return [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
+
+
+def _is_offered(plan: CachePlan, row: VolumeRow) -> bool:
+    only = {host.pk for host in plan.hosts.all()}
+    here = row.host.pk if row.host is not None else None
+    return plan.on_offer and (not only or here in only)
+
+
+def size_of(plan: CachePlan, volume_bytes: int, technology: Technology) -> int:
+    """The size in bytes of a plan's cache for a volume of that size; a ratio gives at least the
+    smallest cache that can be made."""
+    if plan.ratio_percent is None:
+        return plan.size_bytes or 0
+    least = BCACHE_MIN_BYTES if technology == "bcache" else LVMCACHE_MIN_BYTES
+    share = -(-volume_bytes * plan.ratio_percent // 100)
+    return max(least, round_up(share, STEP_BYTES))
+
+
+def _no_cache(row: VolumeRow) -> Offer:
+    is_current = row.cache is None and row.volume.cache_plan_id is None
+    now = row.wish
+    wish = uncached(row.facts, row.lv, now) if now is not None else None
+    reason = "" if is_current else _reason(row, wish)
+    return Offer(None, 0, is_current, reason, "remove", None if reason else wish)
+
+
+def _offer(row: VolumeRow, plan: CachePlan, is_agreed: bool) -> Offer:
+    size_bytes = size_of(plan, row.volume.size_bytes, row.technology)
+    has_cache = row.cache is not None
+    is_current = has_cache and row.volume.cache_plan_id == plan.pk
+    change: Change = "add"
+    if has_cache:
+        change = "set" if _is_same_size(row, size_bytes) else "replace"
+    wish, reason = None, ""
+    if not is_current:
+        wish, reason = _wish(row, plan, size_bytes)
+        # The way back has the price of before, whatever the plan costs by now.
+        nothing_more = "" if is_agreed else _nothing_more(row, plan, change)
+        reason = reason or nothing_more or _reason(row, wish)
+    return Offer(plan, size_bytes, is_current, reason, change, None if reason else wish)
+
+
+def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
+    if size_bytes > row.volume.size_bytes:
+        return None, "Larger than the volume. A smaller plan gives the same result."
+    form: ModeForm
+    if row.cache is None:
+        form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
+    elif _is_same_size(row, size_bytes):
+        form = ModeForm(row, {"mode": plan.mode})
+    else:
+        form = ReplacementForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
+    if form.is_valid():
+        return form.wish, ""
+    if "mode" in form.errors:
+        return None, REASONS["not_redundant"]
+    return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
+
+
+def _nothing_more(row: VolumeRow, plan: CachePlan, change: Change) -> str:
+    """A step of size between two plans may be none on this volume: shares of it are rounded."""
+    own = row.volume.cache_plan
+    if change != "set" or own is None or row.cache is None or row.cache.mode != plan.mode:
+        return ""
+    is_dearer = own.currency == plan.currency and plan.price_minor > own.price_minor
+    return NOTHING_MORE if is_dearer else ""
+
+
+def _is_same_size(row: VolumeRow, size_bytes: int) -> bool:
+    now_bytes = row.cache.size_bytes if row.cache is not None else None
+    return abs((now_bytes or 0) - size_bytes) < STEP_BYTES
+
+
+def _reason(row: VolumeRow, wish: Wish | None) -> str:
+    refusal = row.refusal(wish)
+    if refusal is None:
+        return ""
+    return REASONS.get(refusal.code, NOT_NOW) if wish is not None else NOT_NOW

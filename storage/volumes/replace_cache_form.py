@@ -1,0 +1,106 @@
+"""Another cache, bigger or smaller, in the place of the one that is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+from uuid import uuid4
+
+from django import forms
+
+from storage.naming import cache_device_name, new_key, pool_name
+from storage.planner import Refused
+from storage.planner.wish import BadWish, Bcache, LvmCache, Wish, smallest_chunk_kib
+from storage.volumes.cache import SIZES_BYTES, least_bytes
+from storage.volumes.cache_settings_form import TunedForm
+from storage.volumes.forms import size_label
+from storage.volumes.snapshot import VolumeRow
+
+
+class ReplacementForm(TunedForm):
+    """A cache of any other size: what pages, API and customers' plans have in common. Settings that
+    are left out are those of the old cache. The new one is cold, and has a name of its own."""
+
+    size_bytes = forms.IntegerField(min_value=1, label="Size")
+
+    def build(self) -> Wish:
+        now = self.row.wish
+        if now is None:
+            raise BadWish("The volume has no cache that could be replaced.")
+        wish = replaced(now, self.cleaned_data["size_bytes"], self.cleaned_data["mode"])
+        return replace(wish, cache=self._tuned(wish.cache))
+
+
+class ResizeForm(ReplacementForm):
+    """One of the sizes there is room for, counting what the old cache frees: what a page offers."""
+
+    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
+
+    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+        super().__init__(row, *args, **kwargs)
+        field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
+        volume_bytes = row.volume.size_bytes
+        sizes = sizes_instead(row)
+        field.choices = [(each, size_label(each, volume_bytes)) for each in sizes]
+        now_bytes = row.cache.size_bytes if row.cache is not None else None
+        bigger = [each for each in sizes if each > (now_bytes or 0)]
+        field.initial = min(bigger, default=max(sizes, default=None))
+
+    @property
+    def has_room(self) -> bool:
+        return bool(cast("forms.TypedChoiceField", self.fields["size_bytes"]).choices)
+
+    @property
+    def refusal(self) -> Refused | None:
+        """Why no other size is possible; None where one is."""
+        if self.has_room:
+            return None
+        now = self.row.wish
+        if now is None or now.cache is None:
+            return self.row.refusal(None)
+        smallest = replaced(now, least_bytes(self.row.technology), _mode(now.cache))
+        return self.row.refusal(smallest) or Refused(
+            "no_space", "There is no SSD space for another size.", "Free SSD space first."
+        )
+
+
+def sizes_instead(row: VolumeRow) -> list[int]:
+    """Sizes in bytes, smallest first, by which the volume's cache could be replaced now."""
+    now = row.wish
+    if now is None or now.cache is None:
+        return []
+    mode, current = _mode(now.cache), now.cache.size_bytes
+    return [
+        each
+        for each in SIZES_BYTES
+        if each >= least_bytes(row.technology)
+        and each != current
+        and row.refusal(replaced(now, each, mode)) is None
+    ]
+
+
+def replaced(now: Wish, size_bytes: int, mode: Any) -> Wish:
+    """`now` with a fresh cache of that size and mode, otherwise set as the old one; raises
+    `BadWish`."""
+    key, cache = new_key(), now.cache
+    new: LvmCache | Bcache
+    if isinstance(cache, LvmCache):
+        chunk_kib = smallest_chunk_kib(size_bytes)
+        new = replace(
+            cache, name=pool_name(key), size_bytes=size_bytes, mode=mode, chunk_kib=chunk_kib
+        )
+    elif isinstance(cache, Bcache):
+        new = replace(
+            cache,
+            name=cache_device_name(key),
+            cset_uuid=str(uuid4()),
+            size_bytes=size_bytes,
+            cache_mode=mode,
+        )
+    else:
+        raise BadWish("The volume has no cache that could be replaced.")
+    return replace(now, cache=new)
+
+
+def _mode(cache: LvmCache | Bcache) -> str:
+    return cache.mode if isinstance(cache, LvmCache) else cache.cache_mode

@@ -1,0 +1,164 @@
+"""A volume together with what its host says of it and its latest figures: what the pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db.models import Prefetch
+
+from storage.health.host_problems import silent_seconds
+from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
+from storage.inventory.stored import inventory_of
+from storage.metrics import samples
+from storage.metrics.samples import Latest
+from storage.models import Host, Placement, Volume
+from storage.models.host import HostState
+from storage.planner import Refused, Target, plan
+from storage.planner.draft import begin, may_change
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.cache import Cache, Technology, cache_of, technology_of, wish_now
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRow:
+    """`lv` is None while the volume does not exist on its host, or is gone from it."""
+
+    volume: Volume
+    placement: Placement | None
+    facts: HostFacts | None
+    lv: LogicalVolume | None
+    cache: Cache | None
+    latest: Latest | None
+
+    @property
+    def host(self) -> Host | None:
+        return self.placement.host if self.placement is not None else None
+
+    @property
+    def vg(self) -> VolumeGroup | None:
+        if self.placement is None or self.facts is None:
+            return None
+        return self.facts.vg(self.placement.vg_uuid)
+
+    @property
+    def technology(self) -> Technology:
+        return technology_of(self.volume.layout)
+
+    @property
+    def is_planned(self) -> bool:
+        """True until the host has created it."""
+        return self.placement is not None and self.placement.lv_uuid is None
+
+    @property
+    def is_taggable(self) -> bool:
+        """True for an adopted volume without our tag that root on the host lets Tiercel tag."""
+        if self.volume.managed or self.volume.adopted_at is None:
+            return False
+        return self.vg is not None and self.vg.allowed and self.wish is not None
+
+    @property
+    def is_stale(self) -> bool:
+        return self.latest is not None and self.latest.age_seconds > silent_seconds()
+
+    @property
+    def undo_until(self) -> datetime | None:
+        """Until when a retired volume cannot be destroyed, by the host's clock and by the panel's;
+        None for any other."""
+        if self.volume.retired_at is None or self.placement is None or self.host is None:
+            return None
+        since = max(
+            self.volume.retired_at, self.placement.retired_seen_at or self.volume.retired_at
+        )
+        return since + timedelta(hours=self.host.undo_hours)
+
+    @property
+    def wish(self) -> Wish | None:
+        """What the volume is now, as a wish; None where no wish could say it."""
+        if self.facts is None or self.lv is None:
+            return None
+        try:
+            wish = wish_now(
+                self.facts, self.lv, "bcache" if self.volume.layout == "bcache" else "plain"
+            )
+        except BadWish:
+            # A foreign cache that Tiercel would never make: it is shown, not changed.
+            return None
+        if wish.life == "retired":
+            # While it is off, bcache does not say how much of it the guest had.
+            wish = replace(wish, size_bytes=self.volume.size_bytes)
+        return wish
+
+    def refusal(self, wish: Wish | None) -> Refused | None:
+        """Why the volume cannot become `wish`, as far as the last inventory tells."""
+        host, placement = self.host, self.placement
+        if host is None or placement is None:
+            return Refused(
+                "not_found", "The volume is not on any host.", ("Move the volume to a host first.")
+            )
+        if host.state != HostState.ACTIVE:
+            return Refused(
+                "host_not_active",
+                f"{host.name} is {host.get_state_display()}.",
+                "Resolve this on the host's page first.",
+            )
+        if self.facts is None or self.lv is None:
+            return Refused(
+                "not_found",
+                "The volume is missing on the host.",
+                "Wait until it is created, or check the host's page.",
+            )
+        if wish is None:
+            return Refused(
+                "unsupported",
+                "The volume has a cache that Tiercel did not make and cannot describe.",
+                "Change or remove that cache on the host.",
+            )
+        if wish.life == "retired" and self.volume.retired_at is not None:
+            return Refused("retired", "The volume is retired.", "Restore the volume first.")
+        target = Target(
+            volume_key=self.volume.key,
+            vg_uuid=placement.vg_uuid,
+            vg_name=placement.vg_name,
+            lv_name=placement.lv_name,
+            lv_uuid=placement.lv_uuid,
+        )
+        try:
+            plan(self.facts, target, wish)
+            # A plan without steps never asks whether it may change anything.
+            may_change(begin(self.facts, target, wish))
+        except Refused as refusal:
+            return refusal
+        return None
+
+
+def rows_of(
+    volumes: Iterable[Volume], known: Mapping[int, HostFacts | None] | None = None
+) -> list[VolumeRow]:
+    """The rows in the order of `volumes`: one query each for places, hosts and figures,
+    and every host's inventory is read and decoded once (a join would read it for every volume).
+    `known` are inventories that are decoded already, by primary key of the host."""
+    volumes = list(volumes)
+    hosts = Host.objects.all() if known is None else Host.objects.without_inventory()
+    found = Placement.objects.filter(volume__in=volumes, until=None)
+    placements = {
+        placement.volume_id: placement
+        for placement in found.prefetch_related(Prefetch("host", queryset=hosts))
+    }
+    figures = samples.latest_of(volumes)
+    inventories = dict(known or {})
+    rows = []
+    for volume in volumes:
+        placement = placements.get(volume.pk)
+        facts = None
+        if placement is not None:
+            if placement.host_id not in inventories:
+                inventories[placement.host_id] = inventory_of(placement.host)
+            facts = inventories[placement.host_id]
+        lv = None
+        if facts is not None and placement is not None and placement.lv_uuid is not None:
+            lv = facts.lv(placement.lv_uuid)
+        cache = cache_of(facts, lv) if facts is not None and lv is not None else None
+        rows.append(VolumeRow(volume, placement, facts, lv, cache, figures.get(volume.pk)))
+    return rows

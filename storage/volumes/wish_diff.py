@@ -1,0 +1,86 @@
+"""What a wish would change, in words: the table a person reads before confirming. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.inventory.facts import HostFacts
+from storage.planner.ssd_wish import Preparation, spares_of
+from storage.planner.wish import Bcache, LvmCache, Wish
+from storage.templatetags.units import size
+
+SECTOR_BYTES = 512
+STATES = {
+    "live": "in service",
+    "retired": "inactive, can be restored",
+    "gone": "wiped and removed permanently",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    what: str
+    before: str
+    after: str
+
+
+def changes(before: Wish | None, after: Wish) -> tuple[Change, ...]:
+    """The differences, `before` None for a volume that does not exist yet."""
+    old = _described(before) if before is not None else {}
+    return tuple(
+        Change(what, old.get(what, "-"), now)
+        for what, now in _described(after).items()
+        if old.get(what) != now
+    )
+
+
+def gains(facts: HostFacts, wanted: Preparation) -> tuple[Change, ...]:
+    """What the group would have of it; none where the device is not spare (any more)."""
+    spare = next((each for each in spares_of(facts) if each.device == wanted.device), None)
+    if spare is None:
+        return ()
+    has_bytes = sum(pv.size_bytes for pv in facts.pvs_of(wanted.vg_uuid, "fast"))
+    more = Change(
+        f"SSD of {wanted.vg_name}", size(has_bytes), f"about {size(has_bytes + spare.size_bytes)}"
+    )
+    use = Change(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
+    return (more, use)
+
+
+def _described(wish: Wish) -> dict[str, str]:
+    cache = wish.cache
+    return {
+        "State": STATES[wish.life],
+        "Size": size(wish.size_bytes),
+        "Tier": wish.tier.upper(),
+        "Layout": "bcache-ready" if wish.layout == "bcache" else "plain",
+        "Cache": _technology(cache),
+        "Cache size": size(cache.size_bytes) if cache is not None else "-",
+        "Cache mode": _mode(cache),
+        **_settings(cache),
+        **({"Dirty data": "written to the slow disk"} if wish.flushed else {}),
+    }
+
+
+def _settings(cache: LvmCache | Bcache | None) -> dict[str, str]:
+    if cache is None:
+        return {}
+    if isinstance(cache, LvmCache):
+        sectors = cache.migration_threshold_sectors
+        return {"Migration threshold": f"{size(sectors * SECTOR_BYTES)} ({sectors} sectors)"}
+    return {
+        "Sequential cutoff": size(cache.sequential_cutoff_bytes),
+        "Writeback percent": f"{cache.writeback_percent} %",
+    }
+
+
+def _technology(cache: LvmCache | Bcache | None) -> str:
+    if cache is None:
+        return "none"
+    return "lvmcache" if isinstance(cache, LvmCache) else "bcache"
+
+
+def _mode(cache: LvmCache | Bcache | None) -> str:
+    if cache is None:
+        return "-"
+    return cache.mode if isinstance(cache, LvmCache) else cache.cache_mode
