@@ -12,15 +12,16 @@ class PanelConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
-        from panel import checks, sessionend  # noqa: F401
-        from panel.billing import telling
+        from panel.accounts import session_expiry
+        from panel.billing import order_events
         from panel.notices import record
-        from panel.watch import listen
+        from panel.operations import system_checks  # noqa: F401
+        from panel.security_log import listeners
 
-        telling.connect()
+        order_events.connect()
         record.listen()
-        listen.connect()
-        sessionend.connect()
+        listeners.connect()
+        session_expiry.connect()
 
 
 class StaticConfig(StaticFilesConfig):

@@ -3,17 +3,17 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from panel import embedded
-from panel.api.framework import REST_FRAMEWORK as REST_FRAMEWORK
-from panel.api.framework import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
-from panel.databases import broker, database
-from panel.environment import Environment
-from panel.loglines import lines
-from panel.timetable import timetable
+from panel.api.framework.settings import REST_FRAMEWORK as REST_FRAMEWORK
+from panel.api.framework.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from panel.configuration.beat_schedule import timetable
+from panel.configuration.connection_urls import broker, database
+from panel.configuration.environment import Environment
+from panel.configuration.log_format import lines
+from panel.operations import local_services
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = env = Environment(BASE_DIR / "var" / "secrets.env")
-place = embedded.here()
+place = local_services.here()
 
 DEBUG = env.flag("TIERCEL_DEBUG")
 SECRET_KEY = env.text("TIERCEL_SECRET_KEY")
@@ -121,23 +121,23 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "panel.headers.HeaderMiddleware",
-    "panel.hostname.HostMiddleware",
+    "panel.middleware.security_headers.HeaderMiddleware",
+    "panel.middleware.host_names.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "panel.api.limits.LimitMiddleware",
+    "panel.api.framework.limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "panel.outage.MaintenanceMiddleware",
+    "panel.middleware.outage.MaintenanceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "panel.sessionend.SessionEndMiddleware",
-    "panel.wall.WallMiddleware",
-    "panel.gate.GateMiddleware",
-    "panel.presence.PresenceMiddleware",
-    "panel.nul.NulMiddleware",
-    "panel.history.HistoryMiddleware",
+    "panel.accounts.session_expiry.SessionEndMiddleware",
+    "panel.middleware.row_scope.WallMiddleware",
+    "panel.middleware.access_control.GateMiddleware",
+    "panel.middleware.session_activity.PresenceMiddleware",
+    "panel.middleware.null_characters.NulMiddleware",
+    "panel.middleware.change_history.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -157,10 +157,10 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "panel.context.notice",
-                "panel.context.rights",
-                "panel.context.halt",
-                "panel.context.factors",
+                "panel.context_processors.notice",
+                "panel.context_processors.rights",
+                "panel.context_processors.halt",
+                "panel.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
             ],
         },
@@ -182,11 +182,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or place.redis_url
 CACHES = {
     "default": {
-        "BACKEND": "panel.cachejson.JsonCache",
+        "BACKEND": "panel.configuration.json_cache.JsonCache",
         "LOCATION": REDIS_URL,
         # Apart from what an older panel wrote there in its own way.
         "KEY_PREFIX": "json",
-        "OPTIONS": {"serializer": "panel.cachejson.JsonSerializer"},
+        "OPTIONS": {"serializer": "panel.configuration.json_cache.JsonSerializer"},
     }
 }
 
@@ -194,25 +194,25 @@ CACHES = {
 
 AUTH_USER_MODEL = "panel.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["panel.hashers.BackgroundHasher"]
+PASSWORD_HASHERS = ["panel.authentication.password_hasher.BackgroundHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": name}
     for name in (
         "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
         "django.contrib.auth.password_validation.MinimumLengthValidator",
         "django.contrib.auth.password_validation.CommonPasswordValidator",
-        "panel.passwords.OwnWordsValidator",
+        "panel.authentication.password_rules.OwnWordsValidator",
     )
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
-ACCOUNT_ADAPTER = "panel.adapter.ClosedAdapter"
+ACCOUNT_ADAPTER = "panel.authentication.allauth_adapter.ClosedAdapter"
 ACCOUNT_FORMS = {
-    "login": "panel.account_forms.SignInForm",
-    "change_password": "panel.account_forms.ChangePasswordForm",
-    "reset_password": "panel.account_forms.ForgottenPasswordForm",
-    "reset_password_from_key": "panel.account_forms.NewPasswordForm",
-    "add_email": "panel.account_forms.AddressForm",
+    "login": "panel.authentication.allauth_forms.SignInForm",
+    "change_password": "panel.authentication.allauth_forms.ChangePasswordForm",
+    "reset_password": "panel.authentication.allauth_forms.ForgottenPasswordForm",
+    "reset_password_from_key": "panel.authentication.allauth_forms.NewPasswordForm",
+    "add_email": "panel.authentication.allauth_forms.AddressForm",
 }
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -223,9 +223,9 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Tiercel] "
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
-# When and from where each session was last used (`panel.presence`).
+# When and from where each session was last used (`panel.middleware.session_activity`).
 USERSESSIONS_TRACK_ACTIVITY = True
-MFA_ADAPTER = "panel.factorseal.SealedAdapter"
+MFA_ADAPTER = "panel.authentication.second_factor_encryption.SealedAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Tiercel"
 # WebAuthn wants https, but browsers make an exception for localhost.

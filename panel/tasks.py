@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from panel import sessions
-from panel.billing import callbook, outbox, sending, usage
+from panel.accounts import sessions
+from panel.billing import call_log, outbox, usage
+from panel.billing import delivery as billing_delivery
 from panel.notices import delivery
 from panel.orders import settle
-from panel.proof import sweep as proof_sweep
+from panel.proofs import sweep as proof_sweep
 from storage.database_clock import database_now
 
 
@@ -25,7 +26,7 @@ def sweep_proofs() -> None:
 
 @shared_task
 def send_messages() -> None:
-    sending.send_due()
+    billing_delivery.send_due()
 
 
 @shared_task
@@ -37,7 +38,7 @@ def write_usage() -> None:
 def prune_told() -> None:
     now = database_now()
     outbox.prune(now)
-    callbook.prune(now)
+    call_log.prune(now)
     delivery.prune(now)
 
 

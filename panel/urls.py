@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import entrance, loginlink_pages, session_pages, stepup_pages, token_pages
+from panel.accounts import invitation_pages, session_pages, token_pages
+from panel.authentication import login_link_pages, step_up_pages
 from panel.notices import pages as notice_pages
 from panel.search import pages as search_pages
 from panel.staff.audit import security_log_pages as watch_pages
@@ -12,7 +13,7 @@ from panel.staff.customers import plan_pages
 from panel.staff.dashboard import pages as dashboard_pages
 from panel.staff.jobs import running_menu
 
-handler500 = "panel.outage.broken"
+handler500 = "panel.middleware.outage.broken"
 
 urlpatterns = [
     path("", dashboard_pages.home, name="home"),
@@ -25,27 +26,27 @@ urlpatterns = [
     path("account/sessions/", session_pages.session_list, name="sessions"),
     path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
-    path("account/step-up/", stepup_pages.step_up, name="step-up"),
+    path("account/step-up/", step_up_pages.step_up, name="step-up"),
     # Before allauth's own, which take the password of whoever has a second factor.
-    path("account/reauthenticate/", stepup_pages.instead, name="reauthenticate"),
-    path("account/2fa/reauthenticate/", stepup_pages.instead, name="reauthenticate-factor"),
-    path("account/2fa/webauthn/reauthenticate/", stepup_pages.instead, name="reauthenticate-key"),
+    path("account/reauthenticate/", step_up_pages.instead, name="reauthenticate"),
+    path("account/2fa/reauthenticate/", step_up_pages.instead, name="reauthenticate-factor"),
+    path("account/2fa/webauthn/reauthenticate/", step_up_pages.instead, name="reauthenticate-key"),
     # Before allauth's own, which makes a link also where nothing can be mailed.
-    path("account/password/reset/", entrance.forgotten, name="forgotten"),
+    path("account/password/reset/", invitation_pages.forgotten, name="forgotten"),
     path("account/notices/", notice_pages.notices, name="notices"),
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),
-    path("enter/<str:token>", loginlink_pages.login_link, name="login-link"),
+    path("enter/<str:token>", login_link_pages.login_link, name="login-link"),
     path("enrol/", include("panel.enrolment.urls")),
     path("my/", include("panel.portal.urls")),
-    path("", include("panel.proof.urls")),
+    path("", include("panel.proofs.urls")),
     path("", include("panel.billing.urls")),
     path("plans/", plan_pages.plans, name="cache-plans"),
     path("plans/new", plan_pages.new_plan, name="cache-plan-new"),
     path("plans/<str:key>/", plan_pages.plan, name="cache-plan"),
     path("plans/<str:key>/offer", plan_pages.offer_plan, name="cache-plan-offer"),
     path("plans/<str:key>/delete", plan_pages.delete_plan, name="cache-plan-delete"),
-    path("", include("panel.people_urls")),
+    path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
     path("audit/security", watch_pages.security_log, name="security-log"),
     path("tokens/", token_pages.token_list, name="tokens"),

@@ -5,7 +5,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from panel.chunks import with_lengths
+from panel.http.chunked_bodies import with_lengths
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
 

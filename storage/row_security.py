@@ -4,8 +4,8 @@ belongs to, should a view ever forget `visible_to` (the first wall).
 Every tenant table has a policy that compares its rows with `tiercel.wall`, a variable of the
 database session: "all" for the provider's people and programs, a person's primary key for people
 of customers, "" for nobody, who sees and writes nothing. Here is what that variable should be now;
-`panel.postgresql` tells the session before its next statement, `panel.wall` sets it for requests.
-A process is closed until it says `open_process`: what was forgotten sees nothing.
+`panel.postgresql` tells the session before its next statement, `panel.middleware.row_scope` sets it
+for requests. A process is closed until it says `open_process`: what was forgotten sees nothing.
 
 It holds against mistakes in queries, not against somebody who can run statements of their own.
 """

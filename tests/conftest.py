@@ -18,8 +18,8 @@ from django.db import connection
 from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
-from panel import embedded
-from panel.databases import database
+from panel.configuration.connection_urls import database
+from panel.operations import local_services
 from tests import emptying
 from tests.contract.fixtures import lab as lab
 from tests.contract.fixtures import lab_world as lab_world
@@ -40,7 +40,7 @@ hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
 hypothesis.settings.register_profile("new", PATIENT, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile("same")
 
-STARTED: list[embedded.Service] = []
+STARTED: list[local_services.Service] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     emptying.replace_flush()
     if not hasattr(config, "workerinput"):
-        STARTED.extend(embedded.start(embedded.wanted(os.environ)))
+        STARTED.extend(local_services.start(local_services.wanted(os.environ)))
         drop_leftovers()
 
 
@@ -58,7 +58,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         drop(template())
         if not any(run.exists() for _, run in databases()):
-            embedded.stop(STARTED)
+            local_services.stop(STARTED)
 
 
 def this_run() -> str:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from panel.processes import marked
+from panel.operations.supervisor import marked
 
 MARK = "TIERCEL_UNEVEN"
 STALLS_SECONDS = (0.05, 0.2, 0.5, 1.0, 1.5)

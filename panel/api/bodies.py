@@ -13,7 +13,7 @@ from django.db.models import Model
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from panel.api.problem import Problem, flat
+from panel.api.framework.problem import Problem, flat
 from panel.api.shapes import LIVES, MODES, Json
 from storage.access import Person
 from storage.models import Customer, Host

@@ -9,9 +9,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api import cursor, described
+from panel.api.framework import cursor, described
+from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.nouns import host_json
-from panel.api.resource import Resource, bad_parameter
 from panel.api.shapes import HostShape
 from storage.models import Host
 from storage.models.host import HostState

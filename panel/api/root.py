@@ -17,8 +17,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api import FEATURES, described
-from panel.api.resource import Resource
+from panel.api import FEATURES
+from panel.api.framework import described
+from panel.api.framework.resource import Resource
 from panel.api.shapes import Json
 from storage.agent import VERSION
 

@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.queue.add_ssd import ask
-from panel.api import bodies, described, idempotency, waiting
-from panel.api.resource import Resource, truth
+from panel.api import bodies
+from panel.api.framework import described, idempotency, waiting
+from panel.api.framework.resource import Resource, truth
 from panel.api.shapes import JobShape, Json
 from storage.access import Right
 from storage.inventory.stored import inventory_of

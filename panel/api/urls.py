@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.api import (
-    audit,
-    billing,
-    cacheplans,
-    customers,
-    decisions,
-    hosts,
-    jobs,
-    mandates,
-    orders,
-    previews,
-    proofs,
-    root,
-    series,
-    ssds,
-    volumes,
-    volumewish,
-)
+from panel.api import hosts, root, ssds
+from panel.api.customers import cacheplans, customers, mandates, orders, proofs
+from panel.api.jobs import audit, decisions, jobs, previews
+from panel.api.volumes import series, volumes, wish_endpoint
+from panel.billing import endpoint as billing_endpoint
 
 urlpatterns = [
     path("", root.Root.as_view(), name="api-root"),
@@ -32,7 +19,7 @@ urlpatterns = [
     path("hosts/<str:key>/ssds", ssds.HostSsds.as_view(), name="api-host-ssds"),
     path("volumes/", volumes.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volumes.OneVolume.as_view(), name="api-volume"),
-    path("volumes/<str:key>/wish", volumewish.VolumeWish.as_view(), name="api-volume-wish"),
+    path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),
     path("volumes/<str:key>/series", series.VolumeSeries.as_view(), name="api-volume-series"),
     path("jobs/", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:key>", jobs.OneJob.as_view(), name="api-job"),
@@ -56,6 +43,6 @@ urlpatterns = [
     path("proofs/", proofs.Proofs.as_view(), name="api-proofs"),
     path("cache-plans/", cacheplans.CachePlans.as_view(), name="api-cache-plans"),
     path("cache-plans/<str:key>", cacheplans.OneCachePlan.as_view(), name="api-cache-plan"),
-    *billing.urlpatterns,
+    *billing_endpoint.urlpatterns,
     path("<path:path>", root.Nothing.as_view(), name="api-nothing"),
 ]

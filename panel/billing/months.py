@@ -12,9 +12,9 @@ from django.db.models import Max, Q, QuerySet
 
 from panel.models import Intent, LineKind, Order, OrderState, UsageLine
 from panel.models.order import OPEN
-from panel.orders import trial
-from panel.orders.prices import paid
-from panel.orders.quote import period
+from panel.orders.pricing import trials
+from panel.orders.pricing.prices import paid
+from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Customer, Volume
 
 UNSETTLED = (*OPEN, OrderState.SCHEDULED)
@@ -88,7 +88,7 @@ def cost(volume: Volume, month: Month) -> Cost | None:
     if customer is None or plan is None:
         return None
     if first is None and (customer, plan) == (volume.customer, volume.cache_plan):
-        price = paid(volume) if trial.running(volume) is None else None
+        price = paid(volume) if trials.running(volume) is None else None
         return Cost(customer, plan, price.minor, price.currency) if price is not None else None
     before = done.exclude(_since(month)).filter(customer=customer).order_by("-id").first()
     if before is None or before.to_plan_id != plan.pk:

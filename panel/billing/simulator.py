@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
-from panel.billing import ledger_page
-from panel.billing.books import Books
-from panel.billing.post import Answer, post
+from panel.billing import simulator_page
+from panel.billing.http_post import Answer, post
 from panel.billing.signature import BadSignature, sign, verify
+from panel.billing.simulator_state import Books
 
 HOOK = "/hook"
 SLOW_SECONDS = 15
@@ -30,9 +30,9 @@ def new_secret() -> str:
 
 
 class Simulator:
-    """`decision` is the usual answer (`panel.billing.books`), `rules` a file of others. `secret`
-    signs what comes, `in_secret` its own calls to the panel at `panel_url`; `port` 0 takes a free
-    one. `settings` is what the panel must be started with."""
+    """`decision` is the usual answer (`panel.billing.simulator_state`), `rules` a file of others.
+    `secret` signs what comes, `in_secret` its own calls to the panel at `panel_url`; `port` 0 takes
+    a free one. `settings` is what the panel must be started with."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/state.json":
             self._answer(200, json.dumps(state, indent=1), "application/json")
         elif self.path == "/":
-            self._answer(200, ledger_page.page(state), "text/html; charset=utf-8")
+            self._answer(200, simulator_page.page(state), "text/html; charset=utf-8")
         else:
             self._answer(404, "{}", "application/json")
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from panel.billing import months, outbox
 from panel.billing.payload import line_json
 from panel.models import LineKind, MessageType, Order, UsageLine
-from panel.orders.words import unplanned
+from panel.orders.texts import unplanned
 
 
 def write_of(order: Order) -> None:

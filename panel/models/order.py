@@ -1,4 +1,5 @@
-"""What a customer asked for and agreed to pay. `Order.state` is written by `panel.orders.moves`."""
+"""What a customer asked for and agreed to pay. `Order.state` is written by
+`panel.orders.transitions`."""
 
 from __future__ import annotations
 

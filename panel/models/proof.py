@@ -1,4 +1,5 @@
-"""What an order did to its volume, as measured. `Proof.state` is written by `panel.proof.moves`."""
+"""What an order did to its volume, as measured. `Proof.state` is written by
+`panel.proofs.transitions`."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Proof(models.Model):
     the time after it. `warm_by` is when the wait for a warm cache ends whatever it does, `was_warm`
     whether it need not have (null while it lasts).
 
-    `result` is `{}` until the proof is ready, then `panel.proof.result`'s JSON; `verdict` is that
+    `result` is `{}` until the proof is ready, then `panel.proofs.result`'s JSON; `verdict` is that
     of it, for lists. `reason_code` and `reason` say, in the customer's words, why it cannot be
     told.
     """

@@ -11,7 +11,7 @@ from storage.access import Person, Right, StaffRole, may
 
 
 class UserManager(BaseUserManager["User"]):
-    """Makes users. `panel.people.add` also marks their e-mail address as verified."""
+    """Makes users. `panel.accounts.people.add` also marks their e-mail address as verified."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """Store a user; without a password nobody can sign in as them."""

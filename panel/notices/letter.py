@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils.dateformat import format as formatted
 
 from panel.models import Intent, Notice, NoticeKind, Order, OrderState
-from panel.orders.words import unplanned
+from panel.orders.texts import unplanned
 from storage.models import CachePlan
 from storage.money import major_of
 

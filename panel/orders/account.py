@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from panel.models import Mandate, Order
-from panel.orders import mandates, trial
-from panel.orders.prices import Price, paid
+from panel.orders.pricing import mandates, trials
+from panel.orders.pricing.prices import Price, paid
 from panel.orders.refusal import OrderRefused
 from storage.volumes.snapshot import VolumeRow
 
@@ -33,8 +33,8 @@ def account_of(row: VolumeRow, now: datetime) -> Account:
     mandate = mandates.mandate_of(customer) if customer is not None else None
     return Account(
         paid=paid(row.volume),
-        on_trial=trial.running(row.volume),
-        untried=trial.refusal(row),
+        on_trial=trials.running(row.volume),
+        untried=trials.refusal(row),
         mandate=mandate,
         left_minor=mandates.left_minor(mandate, now) if mandate is not None else None,
         others_minor=mandates.others_minor(mandate, row.volume) if mandate is not None else 0,

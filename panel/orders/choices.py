@@ -9,9 +9,9 @@ from jobs.queue.reservations import reserved
 from panel.models import Intent
 from panel.orders.account import Account, account_of
 from panel.orders.asking import Ask, When
-from panel.orders.quote import Quote
+from panel.orders.evaluate import weigh
+from panel.orders.pricing.quote import Quote
 from panel.orders.refusal import OrderRefused
-from panel.orders.weigh import weigh
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
 from storage.volumes.plan_offers import Offer, offers

@@ -15,11 +15,11 @@ from panel.orders import events, rights
 from panel.orders.account import account_of
 from panel.orders.asking import Ask, By, When
 from panel.orders.choices import offers_of
-from panel.orders.expected import expected_of
-from panel.orders.moves import move
-from panel.orders.outcome import settle
+from panel.orders.completion import settle
+from panel.orders.evaluate import Weighed, no_offer, weigh
+from panel.orders.order_expectations import expected_of
 from panel.orders.refusal import OrderRefused
-from panel.orders.weigh import Weighed, no_offer, weigh
+from panel.orders.transitions import move
 from storage.database_clock import database_now
 from storage.models import CachePlan, Customer, Volume
 from storage.planner import Refused

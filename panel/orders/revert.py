@@ -6,8 +6,8 @@ from typing import Any
 
 from panel.models import Order, User
 from panel.orders.asking import Ask
+from panel.orders.evaluate import Weighed
 from panel.orders.place import preview, take
-from panel.orders.weigh import Weighed
 
 
 def revert(order: Order, *, actor: User | None, **asked: Any) -> Order:

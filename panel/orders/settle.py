@@ -11,9 +11,10 @@ from django.db import InterfaceError, OperationalError, connection
 
 from jobs.models import OVER
 from panel.models import Order
-from panel.orders import backoff, decide, schedule, trial
-from panel.orders.outcome import settle
+from panel.orders import authorisation, backoff, scheduled
+from panel.orders.completion import settle
 from panel.orders.place import take
+from panel.orders.pricing import trials
 from panel.orders.refusal import OrderRefused
 from storage.database_clock import database_now
 
@@ -30,21 +31,21 @@ def sweep() -> None:
     now = database_now()
     running = Order.objects.open().select_related("volume").order_by("id")
     _each(settle, running.filter(job__state__in=OVER))
-    _each(overdue, running.filter(state__in=decide.ASKED, authorise_by__lte=now))
-    _each(schedule.begin, schedule.due(now))
-    _each(_end_trial, trial.due(now))
+    _each(overdue, running.filter(state__in=authorisation.ASKED, authorise_by__lte=now))
+    _each(scheduled.begin, scheduled.due(now))
+    _each(_end_trial, trials.due(now))
 
 
 def overdue(order: Order) -> bool:
     """The billing system did not answer: the provider said beforehand what that means."""
     if settings.TIERCEL_BILLING_TIMEOUT == "approve":
-        return decide.approve(order)
-    return decide.refuse(order, TOO_LATE, "billing_timeout")
+        return authorisation.approve(order)
+    return authorisation.refuse(order, TOO_LATE, "billing_timeout")
 
 
 def _end_trial(order: Order) -> bool:
     try:
-        take(trial.way_back(order))
+        take(trials.way_back(order))
     except OrderRefused as refused:
         backoff.put_off(order, refused, order.trial_until)
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from panel.models import Intent, Order, OrderState
-from panel.orders.prices import last_completed
+from panel.orders.pricing.prices import last_completed
 from panel.orders.refusal import OrderRefused
 from storage.models import Volume
 

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
-from panel.portal.glance import Glance, glance
-from panel.portal.hour import Hour, hours_of
+from panel.portal.last_hour import Hour, hours_of
+from panel.portal.speed_summary import Glance, glance
 from storage.models import Volume
 from storage.templatetags.units import ms, percent
 from storage.volumes.cache import Cache

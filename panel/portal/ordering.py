@@ -20,20 +20,21 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.models import Job
-from panel import stepup
+from panel.authentication import step_up
 from panel.http.client_address import address_of
 from panel.models import Order, User
-from panel.orders import prices, rights, trial
+from panel.orders import rights
 from panel.orders.asking import When
 from panel.orders.choices import Choice, choices, offers_of
 from panel.orders.choices import choice as weighed
-from panel.orders.expected import expectations
+from panel.orders.order_expectations import expectations
 from panel.orders.place import place
+from panel.orders.pricing import prices, trials
 from panel.orders.refusal import OrderRefused
-from panel.portal import course
+from panel.portal import order_progress
+from panel.portal.plan_cards import headroom, no_help, shelf, trial_words
 from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
-from panel.portal.shelf import headroom, no_help, shelf, trial_words
-from panel.portal.standing import standing
+from panel.portal.volume_notices import standing
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -53,7 +54,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     row, now = row_of(request, key), database_now()
     use, found = use_of(row, now), choices(row, now)
     expected = expectations(use, [each.offer for each in found])
-    cards = shelf(found, expected, trial.running(row.volume))
+    cards = shelf(found, expected, trials.running(row.volume))
     context = {
         "volume": row.volume,
         "today": today(use),
@@ -67,7 +68,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
         **standing(request.user, row.volume),
-        **course.running(_running(request, row.volume)),
+        **order_progress.running(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)
 
@@ -128,7 +129,7 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     barred = rights.barred(request.user, row.volume)
     if barred is not None or not is_post:
         return _confirm(request, wanted, barred, UNPROCESSABLE if is_post else 200)
-    return stepup.demand(request, wanted.address) or _order(request, wanted)
+    return step_up.demand(request, wanted.address) or _order(request, wanted)
 
 
 def _order(request: HttpRequest, wanted: Wanted) -> HttpResponse:
@@ -178,7 +179,7 @@ def _confirm(
         "headroom": headroom(row.volume.customer, wanted.now),
         "trial_words": trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
-        "must_prove": not stepup.is_proven(request),
+        "must_prove": not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }
     return render(request, "portal/confirm.html", context, status=status)

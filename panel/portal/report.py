@@ -14,10 +14,10 @@ from panel.charts.pages import chart_context
 from panel.charts.time_range import LONGEST
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import rights, takeback
-from panel.portal import course
+from panel.portal import order_progress
 from panel.portal.rows import member_view, orders_of
-from panel.proof import words
-from panel.proof.measure import has_proof
+from panel.proofs import texts as proof_texts
+from panel.proofs.measure import has_proof
 from storage.access import staff_view
 from storage.analysis.before_after import Verdict
 from storage.database_clock import database_now
@@ -57,8 +57,8 @@ def _report(
     context = {
         "order": order,
         "volume": volume,
-        "title": course.title(order),
-        "plans": course.plans_of(order),
+        "title": order_progress.title(order),
+        "plans": order_progress.plans_of(order),
         "proof": proof,
         "plain": plain,
         "is_print": "print" in request.GET,
@@ -79,17 +79,17 @@ def _report(
 def _told(order: Order, proof: Proof) -> dict[str, object]:
     is_ready = proof.state == ProofState.READY
     return {
-        "headline": words.headline(proof),
-        "verdict": words.verdict(proof),
-        "confidence": words.confidence(proof),
-        "chip": words.chip(proof),
-        "notes": words.notes(proof),
-        "rows": words.rows(proof.result) if is_ready else [],
+        "headline": proof_texts.headline(proof),
+        "verdict": proof_texts.verdict(proof),
+        "confidence": proof_texts.confidence(proof),
+        "chip": proof_texts.chip(proof),
+        "notes": proof_texts.notes(proof),
+        "rows": proof_texts.rows(proof.result) if is_ready else [],
         "told": proof.result,
-        "expected": words.expected(order),
-        "held": words.held(order, proof.result),
+        "expected": proof_texts.expected(order),
+        "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
-        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or words.is_dearly_won(proof)),
+        and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
         "is_told": proof.verdict in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
     }

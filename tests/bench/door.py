@@ -178,7 +178,7 @@ def invent(hosts: int, volumes: int) -> World:
     from allauth.mfa.models import Authenticator
 
     from jobs.models import Job, State
-    from panel import people, tokens
+    from panel.accounts import api_tokens, people
     from storage.access import StaffRole
     from tests import fleet
 
@@ -200,7 +200,7 @@ def invent(hosts: int, volumes: int) -> World:
     keys = [volume.key for volume in made.volumes[: 2 * BROWSERS]]
 
     def token(person: Any) -> str:
-        return tokens.issue(person, name="bench", scopes=["read"], days=1)[1]
+        return api_tokens.issue(person, name="bench", scopes=["read"], days=1)[1]
 
     return World(
         pages=["/", "/volumes/", f"/volumes/{keys[0]}/", f"/hosts/{made.hosts[1].key}/", "/jobs/"],

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from panel import embedded, processes
 from panel.billing.simulator import Simulator
+from panel.operations import local_services, supervisor
 from storage import row_security
 from tests.demo import database, settings
 from tests.demo.furniture import TENANTS
@@ -59,7 +59,7 @@ def main() -> int:
     # A shell that starts a script in the background has it ignore Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    if not processes.is_free(options.port):
+    if not supervisor.is_free(options.port):
         print(f"Something listens on port {options.port}: stop it, or choose PORT=9000.")
         return 1
     with ExitStack() as stack:
@@ -67,7 +67,7 @@ def main() -> int:
             _run(stack, options.port, auto=options.auto, screenshots=options.screenshots)
         except KeyboardInterrupt:
             print("Stopping everything this demo started …", flush=True)
-        except (embedded.ServiceError, processes.ProcessesError, RuntimeError) as error:
+        except (local_services.ServiceError, supervisor.ProcessesError, RuntimeError) as error:
             print(f"The demo could not go on: {error}", file=sys.stderr, flush=True)
             return 1
     return 0
@@ -90,9 +90,9 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     environment |= billing.settings
     os.environ.update(environment)
     logins, token = _settle()
-    log = Path(embedded.CHECKOUT) / "var" / "log" / "demo.log"
+    log = Path(local_services.CHECKOUT) / "var" / "log" / "demo.log"
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
-        running = stack.enter_context(processes.Processes(environment, port, output=log))
+        running = stack.enter_context(supervisor.Processes(environment, port, output=log))
         running.wait_healthy()
     # Pictures for documents show nothing invented.
     past = [] if screenshots else _past()
@@ -128,14 +128,14 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
         ready["results"] = results
     _greet(url, logins, billing.url, auto=auto)
     print(f"READY {json.dumps(ready)}", flush=True)
-    running.keep(embedded.every_service())
+    running.keep(local_services.every_service())
 
 
 def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:
     """Services, which end with the stack; an empty database; tables."""
-    place = embedded.here()
-    started = embedded.start(embedded.every_service(place))
-    stack.callback(embedded.stop, started)
+    place = local_services.here()
+    started = local_services.start(local_services.every_service(place))
+    stack.callback(local_services.stop, started)
     database.fresh(place)
     database.migrate(environment)
 

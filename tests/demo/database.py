@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import psycopg
 
-from panel.embedded import CHECKOUT, Place
+from panel.operations.local_services import CHECKOUT, Place
 from tests.demo.settings import DATABASE
 
 GATHERED = CHECKOUT / "var" / "static" / ".gathered"

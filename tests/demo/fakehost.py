@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from panel.embedded import CHECKOUT
+from panel.operations.local_services import CHECKOUT
 from tests.demo.furniture import Tenant
 
 SIMULATED_IOPS = 5000

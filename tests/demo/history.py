@@ -17,8 +17,8 @@ from django.db import transaction
 from jobs.models import Door, Job, Kind, State
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import ProofState
-from panel.orders.quote import quote
-from panel.proof.measure import advance, begin
+from panel.orders.pricing.quote import quote
+from panel.proofs.measure import advance, begin
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
 from storage.planner.wish import GIB, Wish

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from panel import people, tokens
+from panel.accounts import api_tokens, people
 from panel.models.mandate import Mandate
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
@@ -66,7 +66,7 @@ def settle() -> tuple[list[Login], str]:
             name=name, description=description, size_bytes=size_bytes, mode=mode,
             price_minor=price_minor, currency="EUR",
         )  # fmt: skip
-    _, token = tokens.issue(user, name="demo", scopes=tokens.scopes_of(user), days=1)
+    _, token = api_tokens.issue(user, name="demo", scopes=api_tokens.scopes_of(user), days=1)
     return logins, token
 
 

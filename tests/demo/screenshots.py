@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from jobs.models import Job
-from panel.embedded import CHECKOUT
+from panel.operations.local_services import CHECKOUT
 from storage.models import Volume
 from tests.browsers import program
 from tests.demo.people import Login

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from panel import embedded
+from panel.operations import local_services
 from tests.lab.vm import Lab
 
 DATABASE = "tiercel_demo"
@@ -19,7 +19,7 @@ INVENTED = f"Volumes named “{SEEDED}” show invented history, not measured fi
 def environment(port: int) -> dict[str, str]:
     """The environment of every process of the demo. Its database is a separate one, so that the
     data of `make up` in the same checkout stays as it is."""
-    place = embedded.here()
+    place = local_services.here()
     redis_url = place.redis_url.replace("db=0", f"db={REDIS_DB}")
     hosts = ["localhost", "127.0.0.1", Lab.panel_address]
     return os.environ | {

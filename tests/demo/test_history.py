@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from panel.models import User
-from panel.orders.quote import quote
+from panel.orders.pricing.quote import quote
 from storage.metrics.samples import window
 from storage.models import Host, LatestSample, Volume
 from tests import make

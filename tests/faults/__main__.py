@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from panel.embedded.postgres import Postgres
+from panel.operations.local_services.postgres import Postgres
 from tests.faults.cluster import cluster
 from tests.lab.packages import LabUnavailable
 from tests.lab.shell import LabCommandFailed

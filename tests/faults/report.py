@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from panel.embedded import CHECKOUT
+from panel.operations.local_services import CHECKOUT
 from tests.faults.fault import Outcome
 
 PATH = CHECKOUT / "docs" / "faults.md"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from panel.embedded import Place
-from panel.embedded.postgres import Postgres
+from panel.operations.local_services import Place
+from panel.operations.local_services.postgres import Postgres
 from tests.faults import lab, named
 from tests.lab.vm import Lab
 

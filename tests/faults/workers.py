@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from panel.embedded import CHECKOUT
+from panel.operations.local_services import CHECKOUT
 from tests.integration.until import until
 
 START_SECONDS = 60.0

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 from storage.access import MemberRole, StaffRole
 from storage.discovery.ingest import apply_facts, apply_hello

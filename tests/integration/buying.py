@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from panel import people
+from panel.accounts import people
 from panel.models import Mandate, User
 from storage.models import CachePlan, Customer, Host, Volume
 from tests.integration.person import MIB, Person, finished

@@ -17,7 +17,7 @@ from django.db import connection
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
-from panel import people
+from panel.accounts import people
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Volume
 from tests.conftest import drop, this_run, url_of

@@ -15,9 +15,9 @@ from typing import Self
 
 import redis
 
-from panel import processes
-from panel.embedded import CHECKOUT
-from panel.embedded.redis import program
+from panel.operations import supervisor
+from panel.operations.local_services import CHECKOUT
+from panel.operations.local_services.redis import program
 from tests.integration.until import until
 from tests.lab.vm import free_port
 
@@ -63,7 +63,7 @@ class Running:
             self.start(REDIS)
             for name in procfile():
                 self.start(name)
-            until("the web answers", lambda: processes.answers(f"{self.url}/health"), 60)
+            until("the web answers", lambda: supervisor.answers(f"{self.url}/health"), 60)
         except BaseException:
             self.stop_all()
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.models import Job, State
-from panel.embedded import CHECKOUT
+from panel.operations.local_services import CHECKOUT
 from storage.models import Host, Volume
 from tests.integration.conftest import EMAIL
 from tests.integration.machine import Machine

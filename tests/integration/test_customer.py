@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.models import Door, Job, State
-from panel import people
+from panel.accounts import people
 from panel.models import Mandate
 from storage.models import CachePlan, Customer, Host
 from tests.integration.machine import Machine

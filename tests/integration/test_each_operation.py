@@ -10,7 +10,7 @@ from itertools import groupby
 import pytest
 
 from jobs.models import AuditEntry, Door, Job, Kind, Phase, State
-from panel import tokens
+from panel.accounts import api_tokens
 from panel.models import Scope, User
 from storage.models import Host
 from storage.naming import retired_name, volume_name
@@ -34,7 +34,7 @@ def door(request: pytest.FixtureRequest, person: Person, panel: Running) -> ByPa
         return ByPage(person)
     user = User.objects.get(email=EMAIL)
     scopes = [Scope.READ, Scope.VOLUMES]
-    _, text = tokens.issue(user, name="operations", scopes=scopes, days=1)
+    _, text = api_tokens.issue(user, name="operations", scopes=scopes, days=1)
     return ByApi(Program(panel.url, text))
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-from panel import secrets
+from panel.operations import secrets_file
 from storage import row_security
 
 SAMPLE_SECONDS = 60
@@ -63,12 +63,12 @@ def _ended(server: subprocess.Popen[bytes]) -> bool:
 
 def prepare(port: str) -> None:
     """An empty database with tables, and an environment that names it."""
-    from panel.embedded import here
+    from panel.operations.local_services import here
     from tests.demo import database
 
     place = here()
     os.environ.update(
-        secrets.make(),
+        secrets_file.make(),
         DJANGO_SETTINGS_MODULE="tests.pages.settings",
         TIERCEL_DEBUG="1",
         TIERCEL_DB_ROLE="app",

@@ -18,7 +18,8 @@ from pytest_django import DjangoDbBlocker
 
 from jobs.hosts import enrolment
 from jobs.models import Door, Job, Line, State
-from panel import invitation, loginlinks, tokens
+from panel.accounts import api_tokens, invitations
+from panel.authentication import login_links
 from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
 from panel.notices import wishes
 from panel.notices.wishes import Wish
@@ -86,7 +87,7 @@ def party(word: str) -> Party:
     viewer, owner = make.user(f"viewer@{word}.org"), make.user(f"owner@{word}.org")
     member = customer.members.create(user=viewer, role=MemberRole.VIEWER)
     customer.members.create(user=owner, role=MemberRole.OWNER)
-    token, text = tokens.issue(owner, name=f"{word} token", scopes=["read"], days=1)
+    token, text = api_tokens.issue(owner, name=f"{word} token", scopes=["read"], days=1)
     order = Order.objects.create(
         customer=customer,
         volume=there.volume,
@@ -181,8 +182,8 @@ def cast() -> Cast:
     plan = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=490, currency="EUR")
     stock()
     _, enrol_token = enrolment.begin("enrolling", "198.51.100.7")
-    _, invitation_token = invitation.to_staff("new@provider.org", StaffRole.ADMIN, None)
-    login_token = loginlinks.make(zebra.viewer, "/my/").rsplit("/", 1)[1]
+    _, invitation_token = invitations.to_staff("new@provider.org", StaffRole.ADMIN, None)
+    login_token = login_links.make(zebra.viewer, "/my/").rsplit("/", 1)[1]
     unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
     users = {"viewer": acme.viewer, "owner": acme.owner, "other": zebra.owner, **staff}
     return Cast(
@@ -243,5 +244,5 @@ def bearer(user: User | None) -> dict[str, str]:
     """The header with a token for everything that the person may have tokens for."""
     if user is None:
         return {}
-    _, text = tokens.issue(user, name="all", scopes=tokens.scopes_of(user), days=1)
+    _, text = api_tokens.issue(user, name="all", scopes=api_tokens.scopes_of(user), days=1)
     return {"Authorization": f"Bearer {text}"}

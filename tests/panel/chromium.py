@@ -14,7 +14,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 from tests.browsers import program
 from tests.proven import prove

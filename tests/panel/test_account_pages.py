@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from panel import mailcode, mailing, people
+from panel.accounts import people
+from panel.authentication import email_codes
 from panel.models import User
+from panel.security_log import background_mail
 from storage.planner import Refused
 from tests.proven import sign_in
 
@@ -37,7 +39,7 @@ def ann() -> User:
 
 def posted() -> list[str]:
     """What was mailed so far."""
-    mailing.POST.submit(int).result()
+    background_mail.POST.submit(int).result()
     return [f"{message.subject}\n{message.body}" for message in mail.outbox]
 
 
@@ -72,7 +74,7 @@ def test_a_mail_server_that_is_away_is_no_error_of_the_page(
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     answer = client.post(reverse("account_reset_password"), {"email": ann.email})
     assert answer["Location"] == reverse("account_reset_password_done")
-    mailing.POST.submit(int).result()
+    background_mail.POST.submit(int).result()
 
 
 # --- Without a mail server ------------------------------------------------------------------------
@@ -91,7 +93,7 @@ def test_without_a_mail_server_no_link_is_made(
 def test_without_a_mail_server_no_code_is_made(ann: User, settings: Settings) -> None:
     settings.SMTP_HOST = ""
     with pytest.raises(Refused) as caught:
-        mailcode.send(ann, "a-session")
+        email_codes.send(ann, "a-session")
     assert caught.value.code == "not_sent"
     assert posted() == []
 

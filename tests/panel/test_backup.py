@@ -18,7 +18,7 @@ from django.db import connection
 
 from jobs.hosts import panel_identity
 from jobs.models import State
-from panel import backup, embedded
+from panel.operations import backup, local_services
 from tests import make
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.test_moves import job as job_in
@@ -33,7 +33,7 @@ def manage(database: str, *words: str) -> subprocess.CompletedProcess[str]:
         "DATABASE_OWNER_URL": url_of("owner", database),
     }
     return subprocess.run(
-        [sys.executable, str(embedded.CHECKOUT / "manage.py"), *words],
+        [sys.executable, str(local_services.CHECKOUT / "manage.py"), *words],
         env={**os.environ, **urls, "DJANGO_SETTINGS_MODULE": "panel.settings"},
         capture_output=True,
         text=True,

@@ -9,9 +9,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from panel import broker
-from panel.beat import MARK, REST_SECONDS, Scheduler
 from panel.celery import app
+from panel.configuration import redis_client
+from panel.configuration.beat_scheduler import MARK, REST_SECONDS, Scheduler
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_every_scheduled_task_exists(scheduler: Scheduler) -> None:
 def test_a_tick_leaves_a_mark(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
     monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
-    with broker.client() as client:
+    with redis_client.client() as client:
         client.delete(MARK)
         scheduler.tick()
         assert client.ttl(MARK) > 0

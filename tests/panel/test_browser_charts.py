@@ -15,7 +15,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Job
-from panel import people
+from panel.accounts import people
 from tests import make
 from tests.panel.chromium import PASSWORD, signed_in
 from tests.panel.chromium import browser as browser

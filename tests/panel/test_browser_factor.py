@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from panel import invitation
+from panel.accounts import invitations
 from tests.panel.axe import violations
 from tests.panel.chromium import browser as browser
 from tests.panel.chromium import served as served
@@ -43,7 +43,7 @@ def test_the_first_admin_chooses_a_password_sets_up_a_factor_and_is_in(
     settings.TIERCEL_STAFF_NEED_SECOND_FACTOR = True
     # So that a code is good for a while when it is typed.
     settings.MFA_TOTP_TOLERANCE = 1
-    _, token = invitation.to_first_admin("boss@example.org")
+    _, token = invitations.to_first_admin("boss@example.org")
     page = browser.new_context().new_page()
     page.goto(live_server.url + reverse("invitation", args=[token]))
     page.get_by_label("Your name").fill("Boss")

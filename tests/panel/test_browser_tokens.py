@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, expect
 
-from panel import tokens
+from panel.accounts import api_tokens
 from tests.panel.chromium import browser as browser
 from tests.panel.chromium import served as served
 from tests.panel.chromium import signed_in, too_wide
@@ -23,7 +23,7 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, served: str) -
     page.get_by_label("change caches").check()
     page.get_by_role("button", name="Create token").click()
     text = page.inner_text("#new-token")
-    token = tokens.recognise(text)
+    token = api_tokens.recognise(text)
     assert token is not None
     assert token.scopes == ["read", "volumes:write"]
     assert too_wide(page) == []
@@ -33,6 +33,6 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, served: str) -
     assert too_wide(page) == []
     page.get_by_role("button", name="Revoke").click()
     expect(page.locator("main")).to_contain_text("revoked")
-    assert tokens.recognise(text) is None
+    assert api_tokens.recognise(text) is None
     assert complaints == []
     context.close()

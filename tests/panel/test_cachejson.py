@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache
 
-from panel import broker
+from panel.configuration import redis_client
 
 
 class Payload:
@@ -31,7 +31,7 @@ def test_a_value_that_somebody_else_wrote_runs_no_code(tmp_path: Path) -> None:
     assert isinstance(cache._connections.settings["default"], dict)  # type: ignore[attr-defined]
     assert settings.CACHES["default"]["BACKEND"].endswith("JsonCache")
     name = RedisCache(settings.REDIS_URL, settings.CACHES["default"]).make_and_validate_key(key)
-    with broker.client() as redis:
+    with redis_client.client() as redis:
         redis.set(name, pickle.dumps(Payload(written)))
         try:
             assert cache.get(key, "nothing") == "nothing"
@@ -67,7 +67,7 @@ def test_numbers_are_counted_by_redis() -> None:
 )
 def test_what_somebody_else_wrote_counts_no_tries(text: bytes) -> None:
     key = uuid.uuid4().hex
-    with broker.client() as redis:
+    with redis_client.client() as redis:
         redis.set(cache.make_key(name := f"thief:{key}"), text, ex=10)
     assert cache.get(name, []) == []
 
@@ -80,7 +80,7 @@ def test_times_that_passed_stay() -> None:
 
 def test_another_type_is_nothing_and_is_written_over() -> None:
     key = uuid.uuid4().hex
-    with broker.client() as redis:
+    with redis_client.client() as redis:
         redis.lpush(cache.make_key(key), "x")
         redis.expire(cache.make_key(key), 10)
     assert cache.get(key, []) == []

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from panel.databases import broker, database
+from panel.configuration.connection_urls import broker, database
 
 
 def test_a_url_with_host_port_and_options() -> None:

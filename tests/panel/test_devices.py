@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.devices import LONGEST, described
+from panel.security_log.user_agents import LONGEST, described
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
 

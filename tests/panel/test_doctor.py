@@ -10,16 +10,17 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from panel import broker, doctor, embedded
-from panel.beat import MARK
-from panel.databases import database
+from panel.configuration import redis_client
+from panel.configuration.beat_scheduler import MARK
+from panel.configuration.connection_urls import database
+from panel.operations import doctor, local_services
 from tests.conftest import this_run, url_of
 
 
 def run_doctor(environment: dict[str, str]) -> tuple[int, list[dict[str, str]]]:
     done = subprocess.run(
         [sys.executable, "manage.py", "doctor", "--json"],
-        cwd=embedded.CHECKOUT,
+        cwd=local_services.CHECKOUT,
         env=environment,
         capture_output=True,
         text=True,
@@ -121,7 +122,7 @@ def test_a_web_process_without_the_secret_half_is_well(settings: Settings) -> No
 
 
 def test_beat_is_alive_while_its_mark_lasts() -> None:
-    with broker.client() as client:
+    with redis_client.client() as client:
         client.set(MARK, "alive", ex=60)
         assert doctor.check("beat").is_ok
         client.delete(MARK)

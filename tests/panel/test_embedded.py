@@ -9,17 +9,17 @@ import psycopg
 import pytest
 from django.core.management import call_command
 
-from panel import embedded
-from panel.embedded import Place, ServiceError
-from panel.embedded.postgres import Postgres
-from panel.embedded.redis import Redis
+from panel.operations import local_services
+from panel.operations.local_services import Place, ServiceError
+from panel.operations.local_services.postgres import Postgres
+from panel.operations.local_services.redis import Redis
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     place = Place(tmp_path / "a checkout")
     yield place
-    embedded.stop(embedded.every_service(place))
+    local_services.stop(local_services.every_service(place))
     if place.sockets.is_dir() and not place.sockets.is_symlink():
         place.sockets.rmdir()
 
@@ -29,8 +29,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cluster that was started once and stopped; making one takes seconds."""
     place = Place(tmp_path_factory.mktemp("made"))
     postgres = Postgres(place)
-    embedded.start([postgres])
-    embedded.stop([postgres])
+    local_services.start([postgres])
+    local_services.stop([postgres])
     place.sockets.rmdir()
     return postgres.data
 
@@ -51,9 +51,9 @@ def test_two_checkouts_have_different_sockets_short_enough_for_the_kernel(tmp_pa
 
 
 def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
-    services = embedded.every_service(place)
-    assert embedded.start(services) == services
-    assert embedded.start(services) == []
+    services = local_services.every_service(place)
+    assert local_services.start(services) == services
+    assert local_services.start(services) == []
     with psycopg.connect(place.database_url("tiercel_app")) as app:
         assert app.execute("SELECT current_user").fetchone() == ("tiercel_app",)
 
@@ -61,7 +61,7 @@ def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
 def test_the_app_may_use_what_the_owner_makes_but_not_change_it(
     place: Place, postgres: Postgres
 ) -> None:
-    embedded.start([postgres])
+    local_services.start([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE made (n bigserial, what text)")
         owner.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql RETURN 1")
@@ -76,18 +76,18 @@ def test_the_app_may_use_what_the_owner_makes_but_not_change_it(
 
 
 def test_data_outlives_a_stop(place: Place, postgres: Postgres) -> None:
-    embedded.start([postgres])
+    local_services.start([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE kept (n int)")
-    assert embedded.stop([postgres]) == [postgres]
+    assert local_services.stop([postgres]) == [postgres]
     assert not postgres.is_running()
-    embedded.start([postgres])
+    local_services.start([postgres])
     with psycopg.connect(place.database_url("tiercel_app")) as app:
         assert app.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
 def test_stop_where_nothing_runs_does_nothing(place: Place) -> None:
-    assert embedded.stop(embedded.every_service(place)) == []
+    assert local_services.stop(local_services.every_service(place)) == []
 
 
 def test_a_failed_start_shows_the_end_of_the_log(postgres: Postgres) -> None:
@@ -106,14 +106,14 @@ def test_a_socket_folder_open_to_others_is_refused(place: Place) -> None:
     place.sockets.mkdir(mode=0o700)
     place.sockets.chmod(0o755)
     with pytest.raises(ServiceError, match="open to others"):
-        embedded.start([Redis(place)])
+        local_services.start([Redis(place)])
 
 
 def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path) -> None:
     place.sockets.symlink_to(tmp_path)
     try:
         with pytest.raises(ServiceError, match="not our folder"):
-            embedded.start([Redis(place)])
+            local_services.start([Redis(place)])
     finally:
         place.sockets.unlink()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from panel.environment import Environment
+from panel.configuration.environment import Environment
 
 
 @pytest.fixture

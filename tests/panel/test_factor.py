@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from panel import factor, people, tokens
+from panel.accounts import api_tokens, people
+from panel.authentication import second_factor
 from panel.models import User
 from storage.access import StaffRole
 from tests import make
@@ -86,7 +87,7 @@ def test_a_part_of_a_page_sends_the_whole_page_there(client: Client, ann: User) 
     assert response["HX-Redirect"] == reverse("mfa_index")
 
 
-@pytest.mark.parametrize("kind", factor.KINDS)
+@pytest.mark.parametrize("kind", second_factor.KINDS)
 def test_with_an_app_or_a_key_the_panel_is_open(client: Client, ann: User, kind: str) -> None:
     Authenticator.objects.create(user=ann, type=kind, data={"name": "blue key"})
     assert client.get(reverse("hosts")).status_code == 200
@@ -127,7 +128,7 @@ def test_a_token_of_the_api_works_without_and_the_session_does_not(
     client: Client, ann: User
 ) -> None:
     assert client.get(reverse("api-hosts")).status_code == 401
-    _, text = tokens.issue(ann, name="backup", scopes=["read"], days=1)
+    _, text = api_tokens.issue(ann, name="backup", scopes=["read"], days=1)
     bearer = {"Authorization": f"Bearer {text}"}
     assert client.get(reverse("api-hosts"), headers=bearer).status_code == 200
     with_app(ann)
@@ -139,6 +140,6 @@ def test_it_costs_one_query_and_customers_none(
 ) -> None:
     bob = make.user()
     with django_assert_num_queries(1):
-        assert factor.is_missing(ann)
+        assert second_factor.is_missing(ann)
     with django_assert_num_queries(0):
-        assert not factor.is_missing(bob)
+        assert not second_factor.is_missing(bob)

@@ -19,8 +19,10 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
-from panel import factorseal, people, secrets, tokens
+from panel.accounts import api_tokens, people
+from panel.authentication import second_factor_encryption
 from panel.models import User
+from panel.operations import secrets_file
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +48,7 @@ def test_the_database_holds_no_factor_that_can_be_used(ann: User) -> None:
     TOTP.activate(ann, SECRET)
     codes = RecoveryCodes.activate(ann).get_unused_codes()
     kept = str(list(Authenticator.objects.values_list("data", flat=True)))
-    assert SECRET not in kept and kept.count(factorseal.MARK) == 2
+    assert SECRET not in kept and kept.count(second_factor_encryption.MARK) == 2
     assert not any(code in kept for code in codes)
     assert is_right(ann)
     assert RecoveryCodes.activate(ann).validate_code(codes[3])
@@ -81,15 +83,15 @@ def test_what_was_not_sealed_here_is_no_factor(ann: User, kept: str) -> None:
 
 def test_the_secret_key_is_changed_and_the_old_one_given_up(ann: User, settings: Settings) -> None:
     TOTP.activate(ann, SECRET)
-    _, text = tokens.issue(ann, name="x", scopes=["read"], days=1)
+    _, text = api_tokens.issue(ann, name="x", scopes=["read"], days=1)
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = NEW_KEY
     assert is_right(ann)
-    assert tokens.recognise(text) is not None
+    assert api_tokens.recognise(text) is not None
     call_command("reseal", stdout=StringIO())
     settings.SECRET_KEY_FALLBACKS = []
     assert is_right(ann)
-    assert tokens.recognise(text) is not None
+    assert api_tokens.recognise(text) is not None
 
 
 def test_without_the_old_key_nothing_is_changed_and_it_is_said(
@@ -105,7 +107,7 @@ def test_without_the_old_key_nothing_is_changed_and_it_is_said(
 
 def test_the_pair_of_the_host_keys_is_changed(settings: Settings) -> None:
     host = make.host(sealed_key=seal(b"a private key"))
-    made = secrets.make()
+    made = secrets_file.make()
     settings.TIERCEL_HOST_KEYS_SECRET_FALLBACKS = [settings.TIERCEL_HOST_KEYS_SECRET]
     settings.TIERCEL_HOST_KEYS_SECRET = made["TIERCEL_HOST_KEYS_SECRET"]
     settings.TIERCEL_HOST_KEYS_PUBLIC = made["TIERCEL_HOST_KEYS_PUBLIC"]
@@ -129,4 +131,4 @@ def test_fresh_values_are_printed_and_written_nowhere() -> None:
     said = StringIO()
     call_command("secrets", print=True, stdout=said)
     names = [line.partition("=")[0] for line in said.getvalue().splitlines()]
-    assert names == list(secrets.make())
+    assert names == list(secrets_file.make())

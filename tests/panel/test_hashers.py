@@ -7,7 +7,7 @@ import os
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from panel import settings
-from panel.hashers import NICE, BackgroundHasher
+from panel.authentication.password_hasher import NICE, BackgroundHasher
 
 SALT, ITERATIONS = "s" * 22, 10
 

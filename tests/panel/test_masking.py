@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import get_resolver
 
 from jobs.hosts import enrolment
-from panel.masking import TokenFilter
-from panel.power import POLICY, Demand
+from panel.authentication.protected_actions import POLICY, Demand
+from panel.configuration.log_redaction import TokenFilter
 
 pytestmark = pytest.mark.django_db
 

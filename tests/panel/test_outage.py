@@ -8,8 +8,8 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from pytest import MonkeyPatch
 
-from panel import outage
-from panel.api import problem
+from panel.api.framework import problem
+from panel.middleware import outage
 from panel.search import pages as search_pages
 from tests import make
 

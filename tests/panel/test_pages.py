@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import State
-from panel import people
+from panel.accounts import people
 from tests import make
 from tests.scene import HOSTILE, end, job, scene
 
@@ -178,6 +178,6 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 
 
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
-    with mock.patch("panel.outage.connection.cursor", side_effect=DatabaseError("away")):
+    with mock.patch("panel.middleware.outage.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
     assert (response.status_code, response.json()["database"]) == (503, False)

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 
 pytestmark = pytest.mark.django_db

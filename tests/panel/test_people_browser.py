@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
-from panel import invitation
+from panel.accounts import invitations
 from tests import make
 from tests.panel.chromium import blank, too_wide
 from tests.panel.chromium import browser as browser
@@ -25,7 +25,7 @@ def take_up(page: Page, link: str, name: str) -> None:
 def test_people_let_each_other_in(browser: Browser, live_server: LiveServer) -> None:
     acme = make.customer("Acme")
     make.volume(label="acme disk", customer=acme)
-    _, token = invitation.to_first_admin("boss@example.org")
+    _, token = invitations.to_first_admin("boss@example.org")
     page, complaints = blank(browser.new_context())
     take_up(page, live_server.url + reverse("invitation", args=[token]), "Boss")
     page.get_by_role("heading", name="Add your first host").wait_for()

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from panel import invitation, people
-from panel.masking import TokenFilter
+from panel.accounts import invitations, people
+from panel.configuration.log_redaction import TokenFilter
 from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
 from storage.planner import Refused
@@ -79,7 +79,7 @@ def test_a_link_is_dead_after_its_time() -> None:
 
 
 def test_the_first_admins_link_lives_for_an_hour_at_most() -> None:
-    made, _ = invitation.to_first_admin("ann@example.org")
+    made, _ = invitations.to_first_admin("ann@example.org")
     assert made.expires_at - made.created_at == timedelta(hours=1)
 
 
@@ -149,13 +149,13 @@ def test_the_command_names_a_customer_it_does_not_know() -> None:
 def test_a_known_address_is_not_invited_again() -> None:
     make.user("bob@example.org")
     with pytest.raises(Refused, match="already has an account"):
-        invitation.to_staff("BOB@example.org", StaffRole.ADMIN, None)
+        invitations.to_staff("BOB@example.org", StaffRole.ADMIN, None)
 
 
 def test_an_invitation_of_somebody_who_came_in_meanwhile_is_refused() -> None:
-    _, token = invitation.to_staff("bob@example.org", StaffRole.ADMIN, None)
+    _, token = invitations.to_staff("bob@example.org", StaffRole.ADMIN, None)
     make.user("bob@example.org")
-    assert take_up(invitation.link(token)).status_code == 422
+    assert take_up(invitations.link(token)).status_code == 422
     assert User.objects.get().staff_role == ""
 
 
@@ -170,8 +170,8 @@ def test_a_second_link_replaces_the_first() -> None:
 def test_a_new_password_changes_nothing_else() -> None:
     acme, bob = make.customer(), make.user("bob@example.org", password="old horse 99")
     acme.members.create(user=bob, role=MemberRole.OPERATOR)
-    _, token = invitation.to_new_password(bob, None)
-    take_up(invitation.link(token))
+    _, token = invitations.to_new_password(bob, None)
+    take_up(invitations.link(token))
     bob.refresh_from_db()
     assert bob.check_password(GOOD["password"])
     assert (bob.staff_role, bob.memberships.get().role) == ("", "operator")
@@ -179,21 +179,21 @@ def test_a_new_password_changes_nothing_else() -> None:
 
 def test_who_may_not_sign_in_gets_no_new_password() -> None:
     with pytest.raises(Refused, match="is deactivated"):
-        invitation.to_new_password(make.user(is_active=False), None)
+        invitations.to_new_password(make.user(is_active=False), None)
 
 
 def test_a_deactivated_person_with_an_open_link_stays_outside(client: Client) -> None:
     bob = make.user("bob@example.org")
-    _, token = invitation.to_new_password(bob, None)
+    _, token = invitations.to_new_password(bob, None)
     people.deactivate(bob, make.staff_user())
-    take_up(invitation.link(token), client)
+    take_up(invitations.link(token), client)
     assert client.get(reverse("home"))["Location"].startswith(reverse("account_login"))
 
 
 def test_no_token_is_stored_or_logged(caplog: pytest.LogCaptureFixture, client: Client) -> None:
     caplog.handler.addFilter(TokenFilter())
     with caplog.at_level(logging.DEBUG):
-        _, token = invitation.to_staff("bob@example.org", StaffRole.ADMIN, None)
+        _, token = invitations.to_staff("bob@example.org", StaffRole.ADMIN, None)
         client.get(reverse("invitation", args=[token + "x"]))
         client.put(reverse("invitation", args=[token]))
     assert "/invitation/***" in caplog.text
@@ -202,13 +202,13 @@ def test_no_token_is_stored_or_logged(caplog: pytest.LogCaptureFixture, client: 
 
 
 def test_the_link_is_mailed_where_a_mail_server_is_set() -> None:
-    made, token = invitation.to_staff("bob@example.org", StaffRole.ADMIN, None)
-    assert not invitation.mail(made, token)
+    made, token = invitations.to_staff("bob@example.org", StaffRole.ADMIN, None)
+    assert not invitations.mail(made, token)
     with override_settings(SMTP_HOST="mail.example.org"):
-        assert invitation.mail(made, token)
+        assert invitations.mail(made, token)
     (sent,) = mail.outbox
     assert sent.to == ["bob@example.org"]
-    assert invitation.link(token) in sent.body
+    assert invitations.link(token) in sent.body
 
 
 def test_an_invitation_leads_to_one_place() -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from panel import people
+from panel.accounts import people
 from panel.models import Invitation, User
 from storage.models import CachePlan, Customer, Member
 from tests import make

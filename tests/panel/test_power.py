@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from panel.power import POLICY, UNKNOWN, Act, Demand
+from panel.authentication.protected_actions import POLICY, UNKNOWN, Act, Demand
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
 from tests.panel.permissions import TABLE, Row

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from panel import processes
-from panel.embedded import Place
-from panel.embedded.redis import Redis
-from panel.processes import MARK, MOST_PAUSE_SECONDS, Process, Processes, marked
+from panel.operations import supervisor
+from panel.operations.local_services import Place
+from panel.operations.local_services.redis import Redis
+from panel.operations.supervisor import MARK, MOST_PAUSE_SECONDS, Process, Processes, marked
 
 
 class Clock:
@@ -27,7 +27,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(processes, "time", clock)
+    monkeypatch.setattr(supervisor, "time", clock)
     return clock
 
 
@@ -36,7 +36,7 @@ def short_lived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -
     """A process that ends as soon as it began."""
     procfile = tmp_path / "Procfile"
     procfile.write_text("worker: exit 3\n")
-    monkeypatch.setattr(processes, "PROCFILE", procfile)
+    monkeypatch.setattr(supervisor, "PROCFILE", procfile)
     with (tmp_path / "log").open("wb") as log:
         process = Process("worker", os.environ, log)
         yield process
@@ -95,8 +95,8 @@ def test_what_a_killed_honcho_leaves_is_stopped_with_the_rest(
 ) -> None:
     procfile = tmp_path / "Procfile"
     procfile.write_text("clock: exec sleep 300\n")
-    monkeypatch.setattr(processes, "PROCFILE", procfile)
-    monkeypatch.setattr(processes, "STOP_SECONDS", 5)
+    monkeypatch.setattr(supervisor, "PROCFILE", procfile)
+    monkeypatch.setattr(supervisor, "STOP_SECONDS", 5)
     with Processes(os.environ, 1, output=tmp_path / "log") as running:
         mark, honcho = running.environment[MARK], running.processes[0].honcho
         end = time.monotonic() + 30

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from panel import sessions
+from panel.accounts import sessions
 from panel.models import User
 from tests import make
 from tests.proven import prove

@@ -14,10 +14,10 @@ from django.conf import global_settings
 from django.core.management import call_command
 from django.test import Client
 
-from panel import embedded
 from panel.celery import app as celery_app
+from panel.operations import local_services
 
-SETTINGS = embedded.CHECKOUT / "panel" / "settings.py"
+SETTINGS = local_services.CHECKOUT / "panel" / "settings.py"
 
 
 def settings_with(environment: dict[str, str], *names: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_each_shard_has_a_beat_entry() -> None:
 def test_django_finds_nothing_to_object_to_in_production(installation: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=embedded.CHECKOUT,
+        cwd=local_services.CHECKOUT,
         env=installation | {"TIERCEL_PUBLIC_URL": "https://panel.example.org"},
         capture_output=True,
         text=True,
@@ -130,7 +130,7 @@ def test_every_variable_is_documented() -> None:
     code = SETTINGS.read_text()
     names = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', code))
     assert "TIERCEL_PUBLIC_URL" in names
-    text = Path(embedded.CHECKOUT / "docs" / "production.md").read_text()
+    text = Path(local_services.CHECKOUT / "docs" / "production.md").read_text()
     assert sorted(name for name in names if f"`{name}`" not in text) == []
 
 
@@ -173,4 +173,4 @@ def test_sign_in_is_limited_by_the_visitors_address_behind_a_proxy() -> None:
 def test_the_log_masks_enrolment_tokens() -> None:
     logging = settings_with({}, "LOGGING")["LOGGING"]
     assert logging["handlers"]["console"]["filters"] == ["tokens"]
-    assert logging["filters"]["tokens"] == {"()": "panel.masking.TokenFilter"}
+    assert logging["filters"]["tokens"] == {"()": "panel.configuration.log_redaction.TokenFilter"}

@@ -17,9 +17,10 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.models import Job, Kind
-from panel import people, stepup
+from panel.accounts import people
+from panel.authentication import step_up
+from panel.authentication.step_up import Way
 from panel.models import User
-from panel.stepup import Way
 from tests import make
 from tests.proven import OF, prove
 from tests.scene import end, job, scene, step
@@ -64,7 +65,7 @@ def is_proven(client: Client) -> bool:
     """Whether the next thing that costs would be done."""
     request: Any = client.get("/health").wsgi_request
     request.user = User.objects.get(pk=client.session["_auth_user_id"])
-    return stepup.is_proven(request)
+    return step_up.is_proven(request)
 
 
 # --- What counts ---------------------------------------------------------------------------------
@@ -78,11 +79,11 @@ def test_the_last_proof_of_the_right_kind_counts() -> None:
         {"method": "login_link", "at": 40.0},
         {"method": "mfa", "type": "recovery_codes", "at": 25.0},
     ]
-    assert stepup.proven_at(records, Way.PASSWORD) == 10
-    assert stepup.proven_at(records, Way.FACTOR) == 25
-    assert stepup.proven_at(records, Way.CODE) == 30
-    assert stepup.proven_at(records[3:4], Way.CODE) is None
-    assert stepup.proven_at([], Way.PASSWORD) is None
+    assert step_up.proven_at(records, Way.PASSWORD) == 10
+    assert step_up.proven_at(records, Way.FACTOR) == 25
+    assert step_up.proven_at(records, Way.CODE) == 30
+    assert step_up.proven_at(records[3:4], Way.CODE) is None
+    assert step_up.proven_at([], Way.PASSWORD) is None
 
 
 @pytest.mark.parametrize(("age", "counts"), [(0, True), (290, True), (310, False), (-310, False)])
@@ -104,7 +105,7 @@ def test_a_password_is_no_proof_of_who_has_a_second_factor(ann: User) -> None:
 
 def test_recovery_codes_alone_are_no_factor_so_the_password_is_asked(ann: User) -> None:
     Authenticator.objects.create(user=ann, type=Authenticator.Type.RECOVERY_CODES, data={})
-    assert stepup.way_of(ann) is Way.PASSWORD
+    assert step_up.way_of(ann) is Way.PASSWORD
 
 
 def test_what_somebody_else_proved_in_this_browser_is_nothing(ann: User) -> None:
@@ -174,7 +175,9 @@ def test_with_a_security_key_the_page_asks_the_browser_for_it(
 ) -> None:
     Authenticator.objects.create(user=ann, type="webauthn", data={"name": "blue key"})
     options = {"publicKey": {"challenge": "abc"}}
-    monkeypatch.setattr("panel.stepup_pages.begin_authentication", lambda user: options)
+    monkeypatch.setattr(
+        "panel.authentication.step_up_pages.begin_authentication", lambda user: options
+    )
     page = signed_in(ann).get(reverse("step-up")).content.decode()
     assert "Use a security key" in page and "authenticateForm" in page
     assert send(signed_in(ann), credential="{}").status_code == 422
@@ -196,7 +199,7 @@ def test_a_proof_that_is_too_old_is_spoken_of(ann: User) -> None:
 def test_a_part_of_a_page_sends_the_whole_page_there(ann: User) -> None:
     request: Any = signed_in(ann).get("/my/", headers={"HX-Request": "true"}).wsgi_request
     request.user = ann
-    response = stepup.ask(request)
+    response = step_up.ask(request)
     assert response.status_code == 403
     assert response["HX-Redirect"].startswith(reverse("step-up"))
 

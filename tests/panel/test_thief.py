@@ -16,7 +16,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.hosts import enrolment
-from panel import people
+from panel.accounts import people
 from panel.models import ApiToken, Invitation, User
 from storage.access import StaffRole
 from storage.models import CachePlan, Customer, Host

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 from tests.proven import sign_in
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from panel import tokens
+from panel.accounts import api_tokens
 from panel.models import ApiToken, User
 from tests import make
 from tests.proven import sign_in
@@ -36,7 +36,7 @@ def test_a_new_token_is_shown_once_and_works(client: Client) -> None:
     found = SHOWN.search(response.content.decode())
     assert found
     assert "no-store" in response["Cache-Control"]
-    token = tokens.recognise(found[1])
+    token = api_tokens.recognise(found[1])
     assert token is not None
     assert (token.user, token.name, token.scopes) == (user, "billing", ["read"])
     assert 89 <= (token.expires_at - token.created_at).days <= 90
@@ -71,7 +71,7 @@ def test_people_are_offered_what_they_may_do_themselves(
 def test_people_of_a_customer_are_offered_orders_where_they_may_order(role: str, may: bool) -> None:
     person = make.user()
     make.customer().members.create(user=person, role=role)
-    assert ("orders:write" in tokens.scopes_of(person)) == may
+    assert ("orders:write" in api_tokens.scopes_of(person)) == may
 
 
 @pytest.mark.parametrize(
@@ -86,27 +86,27 @@ def test_a_token_that_cannot_be_is_refused(client: Client, data: dict[str, Any])
 
 def test_a_token_is_revoked_after_a_question(client: Client) -> None:
     user = make.user()
-    token, text = tokens.issue(user, name="billing", scopes=["read"], days=1)
+    token, text = api_tokens.issue(user, name="billing", scopes=["read"], days=1)
     path = reverse("token-revoke", args=[token.key])
     assert "Revoke" in signed_in(client, user).get(path).content.decode()
-    assert tokens.recognise(text) is not None
+    assert api_tokens.recognise(text) is not None
     assert client.post(path)["Location"] == reverse("tokens")
-    assert tokens.recognise(text) is None
+    assert api_tokens.recognise(text) is None
     assert client.post(path).status_code == 404
 
 
 def test_tokens_of_others_are_neither_seen_nor_revoked(client: Client) -> None:
-    token, text = tokens.issue(make.user(), name="theirs", scopes=["read"], days=1)
+    token, text = api_tokens.issue(make.user(), name="theirs", scopes=["read"], days=1)
     signed_in(client, make.staff_user())
     assert "theirs" not in client.get(reverse("tokens")).content.decode()
     assert client.post(reverse("token-revoke", args=[token.key])).status_code == 404
-    assert tokens.recognise(text) is not None
+    assert api_tokens.recognise(text) is not None
 
 
 def test_the_tokens_of_a_person_are_bounded(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.token_pages.MAX_LIVE", 1)
+    monkeypatch.setattr("panel.accounts.token_pages.MAX_LIVE", 1)
     signed_in(client, make.user())
     assert make_token(client).status_code == 200
     response = make_token(client)
@@ -119,7 +119,7 @@ def test_the_command_prints_the_token_alone() -> None:
     out = StringIO()
     scopes = "read,volumes:write"
     call_command("token", "Ann@example.org", "--name", "demo", "--scopes", scopes, stdout=out)
-    token = tokens.recognise(out.getvalue().strip())
+    token = api_tokens.recognise(out.getvalue().strip())
     assert token is not None
     assert (token.user, token.scopes) == (user, ["read", "volumes:write"])
 

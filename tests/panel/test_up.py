@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from panel import embedded, processes
-from panel.doctor import CHECKS
+from panel.operations import local_services, supervisor
+from panel.operations.doctor import CHECKS
 
 UP = [sys.executable, "manage.py", "up"]
 
@@ -41,7 +41,11 @@ def children_of(session: int) -> set[int]:
 def beat_of(pids: set[int]) -> int:
     """The process that is Celery's clock itself, none of those that started it."""
     words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in pids}
-    (found,) = [pid for pid, said in words.items() if b"panel.beat:Scheduler" in said]
+    (found,) = [
+        pid
+        for pid, said in words.items()
+        if b"panel.configuration.beat_scheduler:Scheduler" in said
+    ]
     return found
 
 
@@ -58,7 +62,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
     with log.open("w") as output:
         up = subprocess.Popen(
             [*UP, "--port", str(port)],
-            cwd=embedded.CHECKOUT,
+            cwd=local_services.CHECKOUT,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -72,7 +76,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
             assert up.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.2)
-        assert processes.answers(f"http://127.0.0.1:{port}/health")
+        assert supervisor.answers(f"http://127.0.0.1:{port}/health")
         said = log.read_text()
         assert [name for name in CHECKS if f"ok       {name}: " not in said] == []
         children = children_of(up.pid)
@@ -82,7 +86,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
         while "beat ended" not in log.read_text():
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.2)
-        assert processes.answers(f"http://127.0.0.1:{port}/health")
+        assert supervisor.answers(f"http://127.0.0.1:{port}/health")
         children = children_of(up.pid)
         up.send_signal(signal.SIGINT)
         assert up.wait(60) == 0, log.read_text()
@@ -95,7 +99,7 @@ def test_up_answers_is_well_and_ctrl_c_stops_all_it_started(
     while left := [pid for pid in children if Path(f"/proc/{pid}").exists()]:
         assert time.monotonic() < end, left
         time.sleep(0.2)
-    assert not processes.answers(f"http://127.0.0.1:{port}/health")
+    assert not supervisor.answers(f"http://127.0.0.1:{port}/health")
 
 
 def test_up_refuses_a_port_in_use() -> None:

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from jobs.models import JobQuerySet
 from panel.celery import see_all
-from panel.wall import stand_as
+from panel.middleware.row_scope import stand_as
 from storage import row_security
 from storage.models import Volume
 from tests.panel.cast import Cast

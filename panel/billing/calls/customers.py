@@ -6,10 +6,11 @@ from django.core.exceptions import ValidationError
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from panel import loginlinks, people
+from panel.accounts import people
 from panel.api.bodies import unprocessable
-from panel.api.problem import Problem
+from panel.api.framework.problem import Problem
 from panel.api.shapes import Json
+from panel.authentication import login_links
 from panel.billing.calls.caller import Caller, Result
 from panel.billing.calls.found import customer_of, missing, volume_of
 from panel.models import Mandate, User
@@ -70,7 +71,7 @@ def login_link(said: Json, _: Caller) -> Result:
         if volume.customer_id != customer.pk:
             raise missing("volume", "Bind it with bind-volume first.")
         path = reverse("my-plan", args=[volume.key])
-    url = loginlinks.make(found.user, path, said["seconds"])
+    url = login_links.make(found.user, path, said["seconds"])
     return Result({"url": url, "seconds": said["seconds"]})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panel.api.problem import Problem
+from panel.api.framework.problem import Problem
 from panel.api.shapes import Json
 from storage.models import Customer, Volume
 

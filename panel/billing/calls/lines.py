@@ -9,7 +9,7 @@ from panel.billing.calls.caller import Caller, Result
 from panel.billing.calls.found import customer_of
 from panel.billing.payload import line_json
 from panel.models import UsageLine
-from panel.orders.quote import period
+from panel.orders.pricing.quote import period
 
 
 def usage_lines(said: Json, _: Caller) -> Result:

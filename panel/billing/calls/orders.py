@@ -6,13 +6,13 @@ from django.db.models import Q
 
 from jobs.models import Door, Job, State
 from jobs.models.job import OVER
-from panel.api.problem import Problem
+from panel.api.framework.problem import Problem
 from panel.api.shapes import Json
 from panel.billing.answer import plain
 from panel.billing.calls.caller import ACTOR, Caller, Result
 from panel.billing.calls.found import missing, volume_of
 from panel.models import Order, OrderState
-from panel.orders import decide
+from panel.orders import authorisation
 from panel.orders.place import place
 from storage.models import CachePlan
 
@@ -41,10 +41,10 @@ def decide_order(said: Json, _: Caller) -> Result:
     order = _order(said["order"])
     same: tuple[OrderState, ...]
     if said["decision"] == "approve":
-        is_done, same = decide.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
+        is_done, same = authorisation.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
     else:
         reason = plain(said.get("reason", ""))
-        is_done, same = decide.refuse(order, reason), (OrderState.REFUSED,)
+        is_done, same = authorisation.refuse(order, reason), (OrderState.REFUSED,)
     order.refresh_from_db()
     if not is_done and order.state not in same:
         raise Problem(

@@ -8,12 +8,12 @@ from django.utils import timezone
 from jobs.models import Door, Job, Kind
 from jobs.queue.submit import Busy, submit
 from panel.api.bodies import unprocessable
-from panel.api.problem import Problem
+from panel.api.framework.problem import Problem
 from panel.api.shapes import Json
 from panel.billing.calls.caller import ACTOR, Caller, Result
 from panel.billing.calls.found import customer_of, volume_of
 from panel.models import Order, OrderState
-from panel.orders import decide
+from panel.orders import authorisation
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.row_locks import hold, hold_one
@@ -21,7 +21,7 @@ from storage.volumes.lifecycle_forms import life_refusal, life_wish
 from storage.volumes.ownership import give, refusal_to_give
 from storage.volumes.snapshot import rows_of
 
-NOT_BEGUN = (OrderState.SCHEDULED, *decide.ASKED)
+NOT_BEGUN = (OrderState.SCHEDULED, *authorisation.ASKED)
 
 
 def bind_volume(said: Json, _: Caller) -> Result:
@@ -79,7 +79,7 @@ def terminate(said: Json, caller: Caller) -> Result:
 def _retire(volume: Volume, caller: Caller) -> Job | None:
     """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
     for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
-        decide.cancel(order, None)
+        authorisation.cancel(order, None)
     if (holder := _holder(volume)) is not None:
         if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:
             return holder

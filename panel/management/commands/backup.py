@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import backup
+from panel.operations import backup
 
 
 class Command(BaseCommand):

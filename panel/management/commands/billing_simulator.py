@@ -11,9 +11,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from panel.billing.books import DECISIONS
-from panel.billing.post import NoAnswer
+from panel.billing.http_post import NoAnswer
 from panel.billing.simulator import Simulator
+from panel.billing.simulator_state import DECISIONS
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from panel import doctor
+from panel.operations import doctor
 
 
 class Command(BaseCommand):

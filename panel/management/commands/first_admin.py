@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import invitation
+from panel.accounts import invitations
 from storage.planner import Refused
 
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, email: str, force: bool, **options: Any) -> None:
         """Make the link."""
         try:
-            _, token = invitation.to_first_admin(email, force=force)
+            _, token = invitations.to_first_admin(email, force=force)
         except Refused as refused:
             raise CommandError(f"{refused.message} {refused.correction}") from None
-        self.stdout.write(invitation.link(token))
+        self.stdout.write(invitations.link(token))

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import invitation
+from panel.accounts import invitations
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer
 from storage.planner import Refused
@@ -32,14 +32,14 @@ class Command(BaseCommand):
         """Make the link."""
         try:
             if options["staff"]:
-                _, token = invitation.to_staff(email, StaffRole(options["staff"]), None)
+                _, token = invitations.to_staff(email, StaffRole(options["staff"]), None)
             else:
                 customer = _customer(options["customer"])
                 role = MemberRole(options["member"])
-                _, token = invitation.to_customer(email, customer, role, None)
+                _, token = invitations.to_customer(email, customer, role, None)
         except Refused as refused:
             raise CommandError(f"{refused.message} {refused.correction}") from None
-        self.stdout.write(invitation.link(token))
+        self.stdout.write(invitations.link(token))
 
 
 def _customer(name: str) -> Customer:

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
 
-from panel import people
+from panel.accounts import people
 from panel.models import User
 from storage.access import StaffRole
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from panel import secrets
+from panel.operations import secrets_file
 
 
 class Command(BaseCommand):
@@ -21,8 +21,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file and say where it lies."""
         if options["print"]:
-            self.stdout.write(secrets.lines(), ending="")
+            self.stdout.write(secrets_file.lines(), ending="")
             return
         path = settings.BASE_DIR / "var" / "secrets.env"
-        made = secrets.ensure(path)
+        made = secrets_file.ensure(path)
         self.stdout.write(f"{path}: {'made' if made else 'kept'}")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import embedded
+from panel.operations import local_services
 
 
 class Command(BaseCommand):
@@ -20,14 +20,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Exit with 1 when a service fails, or when `status` finds one that does not answer."""
-        services = embedded.every_service()
+        services = local_services.every_service()
         try:
             if action == "start":
-                embedded.start(services)
+                local_services.start(services)
             elif action == "stop":
-                embedded.stop(services)
+                local_services.stop(services)
             states = {service: service.is_running() for service in services}
-        except embedded.ServiceError as error:
+        except local_services.ServiceError as error:
             raise CommandError(str(error)) from error
         for service, running in states.items():
             self.stdout.write(f"{service.name}: {'running' if running else 'stopped'}")

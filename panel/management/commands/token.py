@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import tokens
+from panel.accounts import api_tokens
 from panel.models import Scope, User
 
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scopes", default=str(Scope.READ), help=f"comma-separated: {', '.join(Scope.values)}"
         )
-        parser.add_argument("--days", type=int, default=tokens.DEFAULT_DAYS)
+        parser.add_argument("--days", type=int, default=api_tokens.DEFAULT_DAYS)
 
     def handle(
         self, *args: Any, email: str, name: str, scopes: str, days: int, **options: Any
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"{email} has no account here")
         wanted = [scope.strip() for scope in scopes.split(",")]
         try:
-            _, text = tokens.issue(user, name=name[:64], scopes=wanted, days=days)
+            _, text = api_tokens.issue(user, name=name[:64], scopes=wanted, days=days)
         except ValueError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(text)

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from panel import doctor, embedded, processes
+from panel.operations import doctor, local_services, supervisor
 
 
 class Command(BaseCommand):
@@ -25,18 +25,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         """Start everything in order and stop what was started in the reverse order."""
-        if not processes.is_free(port):
+        if not supervisor.is_free(port):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
         # A shell that starts a script in the background has it ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
         try:
             with ExitStack() as stack:
-                services = embedded.wanted(os.environ)
-                started = embedded.start(services)
-                stack.callback(embedded.stop, started)
+                services = local_services.wanted(os.environ)
+                started = local_services.start(services)
+                stack.callback(local_services.stop, started)
                 self.prepare()
-                running = stack.enter_context(processes.Processes(os.environ, port))
+                running = stack.enter_context(supervisor.Processes(os.environ, port))
                 running.wait_healthy()
                 for line in doctor.report(doctor.examine(patience_seconds=30)):
                     self.stdout.write(line)
@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 running.keep(services)
         except KeyboardInterrupt:
             self.stdout.write("stopped")
-        except (embedded.ServiceError, processes.ProcessesError) as error:
+        except (local_services.ServiceError, supervisor.ProcessesError) as error:
             raise CommandError(str(error)) from error
 
     def prepare(self) -> None:

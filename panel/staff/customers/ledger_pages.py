@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel.proof import ledger as books
+from panel.proofs import ledger as books
 from storage.access import staff_view
 
 PAGE_ROWS: Final = 50

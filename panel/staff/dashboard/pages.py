@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Halt
-from panel import broker, outage
+from panel.configuration import redis_client
+from panel.middleware import outage
 from panel.staff.dashboard.overview import Overview, overview
 from storage.access import is_staff, staff_view
 
@@ -36,7 +37,7 @@ def fleet(request: HttpRequest) -> HttpResponse:
 
 def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:
     found = overview(request.user, timezone.now(), request.GET.get("sort", ""))
-    # The frame of the page says it too (`panel.context.halt`).
+    # The frame of the page says it too (`panel.context_processors.halt`).
     return {"overview": found, "halt": found.halt}
 
 
@@ -51,7 +52,7 @@ def health(request: HttpRequest) -> JsonResponse:
 
 def _redis() -> bool:
     try:
-        with broker.client() as client:
+        with redis_client.client() as client:
             client.ping()
     except redis.RedisError as error:
         log.warning("health: Redis does not answer: %s", error)

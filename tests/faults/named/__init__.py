@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from panel.embedded.postgres import Postgres
+from panel.operations.local_services.postgres import Postgres
 from tests.faults.fault import Fault
 from tests.faults.named import hands, machine, panel, rivals, stale, twins, wire, workers
 from tests.faults.named.guards import mutations

@@ -23,7 +23,7 @@ from django.db import connection
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State, VgFence
 from jobs.queue.submit import cancel, submit
-from panel import embedded
+from panel.operations import local_services
 from storage.agent import owner
 from tests.fake.host import FakeHost
 from tests.faults.fault import Fault, Played
@@ -198,7 +198,7 @@ def _manage(database: str, *words: str) -> str:
     """A management command on a database of the tests' server; what it says."""
     urls = {"DATABASE_URL": _url("app", database), "DATABASE_OWNER_URL": _url("owner", database)}
     done = subprocess.run(
-        [sys.executable, str(embedded.CHECKOUT / "manage.py"), *words],
+        [sys.executable, str(local_services.CHECKOUT / "manage.py"), *words],
         env={**os.environ, **urls, "DJANGO_SETTINGS_MODULE": "panel.settings"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from jobs.models import Job, Kind, State
 from jobs.queue.confirm import confirm
 from jobs.queue.submit import submit
 from jobs.requester import Asker
-from panel import tokens
+from panel.accounts import api_tokens
 from storage.planner.wish import Wish
 from tests import make
 from tests.faults.fault import Fault, Played
@@ -60,7 +60,7 @@ def _preview(workers: Workers) -> Played:
 
 def _program(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["add lvmcache"]) as stage:
-        token, text = tokens.issue(
+        token, text = api_tokens.issue(
             make.staff_user(staff_role="operator"), name="F21", scopes=["read", "volumes:write"],
             days=1,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.test import Client
 
-from panel import tokens
+from panel.accounts import api_tokens
 from panel.models import Scope, User
 from storage.models import Customer, Member
 from tests import make
@@ -50,7 +50,9 @@ class Program:
 
 def program(user: User, *scopes: str) -> Program:
     """A program with a token of all the scopes the person may give, or of these."""
-    _, text = tokens.issue(user, name="test", scopes=scopes or tokens.scopes_of(user), days=1)
+    _, text = api_tokens.issue(
+        user, name="test", scopes=scopes or api_tokens.scopes_of(user), days=1
+    )
     return Program(user, text)
 
 

@@ -12,12 +12,13 @@ import redis
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from panel import broker, throttle
-from panel.api import limits, waiting
-from panel.api.limits import PREFIX, Bucket, Buckets, Limits, buckets_of
+from panel.api.framework import limits, waiting
+from panel.api.framework.limits import PREFIX, Bucket, Buckets, Limits, buckets_of
+from panel.authentication import throttle
+from panel.configuration import redis_client
 from panel.gunicorn import threads
 from panel.http.client_address import network_of
-from panel.places import Places
+from panel.http.concurrency_limits import Places
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 
@@ -142,7 +143,7 @@ def test_what_somebody_wrote_into_redis_locks_nobody_out_for_longer_than_a_bucke
     address: str, forged: str
 ) -> None:
     asking = staff()
-    with broker.client() as client:
+    with redis_client.client() as client:
         client.set(f"{PREFIX}address:{address}", forged, ex=60)
         answer = get(asking, address)
         if answer.status_code == 429:
@@ -238,7 +239,7 @@ def test_an_ipv6_network_counts_as_one(address: str | None, network: str) -> Non
 
 def test_redis_is_told_for_no_longer_than_needed(address: str) -> None:
     get(staff(), address)
-    client: redis.Redis = broker.client()
+    client: redis.Redis = redis_client.client()
     with client:
         [kept] = client.keys(f"{PREFIX}address:{address}")
         assert 0 < client.pttl(kept) <= BURST_SECONDS * 1000  # type: ignore[operator]

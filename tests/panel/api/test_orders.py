@@ -12,9 +12,9 @@ from pytest_django import Settings
 
 from jobs import notify_workers
 from jobs.models import Job, State
-from panel.api.problem import ORDER_STATUS
+from panel.api.framework.problem import ORDER_STATUS
 from panel.models import Mandate, Order
-from panel.orders import prices
+from panel.orders.pricing import prices
 from storage.models import CachePlan, Customer
 from tests import make
 from tests.panel.api.asking import Program, member, problem, program, staff

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from panel import tokens
+from panel.accounts import api_tokens
 from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import V1, problem, program, staff
@@ -71,12 +71,12 @@ def test_a_wrong_clock_neither_prolongs_a_new_token_nor_spares_one_that_is_revok
     wrong = right + timedelta(hours=hours)
     monkeypatch.setattr("django.utils.timezone.now", lambda: wrong)
     user = make.staff_user()
-    token, text = tokens.issue(user, name="new", scopes=["read"], days=1)
+    token, text = api_tokens.issue(user, name="new", scopes=["read"], days=1)
     assert abs(token.expires_at - right - timedelta(days=1)) < timedelta(minutes=5)
     ApiToken.objects.update(expires_at=right + timedelta(hours=1))
-    assert tokens.recognise(text) == token
-    assert tokens.revoke_all(user) == 1
-    assert tokens.recognise(text) is None
+    assert api_tokens.recognise(text) == token
+    assert api_tokens.revoke_all(user) == 1
+    assert api_tokens.recognise(text) is None
 
 
 def test_a_token_ends_with_its_person() -> None:
@@ -136,6 +136,6 @@ def test_a_session_reads_and_changes_nothing(client: Client) -> None:
 
 def test_nobody_gives_a_token_more_than_their_role() -> None:
     user = make.user()
-    assert tokens.scopes_of(user) == ["read"]
+    assert api_tokens.scopes_of(user) == ["read"]
     with pytest.raises(ValueError, match="may have tokens for read"):
-        tokens.issue(user, name="x", scopes=["volumes:write"], days=1)
+        api_tokens.issue(user, name="x", scopes=["volumes:write"], days=1)

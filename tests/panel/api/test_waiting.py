@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from panel.api import waiting
+from panel.api.framework import waiting
 from panel.gunicorn import threads
+from panel.http.concurrency_limits import Places
 from panel.models import ApiToken
-from panel.places import Places
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff
 from tests.scene import Scene, end, job, scene

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.test import Client
 
-from panel.billing.post import Answer, NoAnswer
+from panel.billing.http_post import Answer, NoAnswer
 from panel.billing.signature import sign
 from panel.models import Message
 

@@ -21,7 +21,7 @@ from panel.models import (
     OrderState,
     User,
 )
-from panel.orders import decide
+from panel.orders import authorisation
 from storage.access import MemberRole
 from storage.models import Customer, Volume
 from tests import make
@@ -117,7 +117,7 @@ def test_a_refusal_stays_a_refusal_under_its_id() -> None:
 def test_what_failed_by_our_own_fault_may_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     acme()
     with monkeypatch.context() as broken:
-        broken.setattr("panel.api.billing.bodies.read", lambda *args: 1 / 0)
+        broken.setattr("panel.billing.endpoint.bodies.read", lambda *args: 1 / 0)
         problem(call("suspend", ACME, id="same"), 500, "internal")
     ok(call("suspend", ACME, id="same"))
 
@@ -335,7 +335,7 @@ def pending(settings: Settings) -> Order:
     settings.TIERCEL_BILLING_URL = "http://localhost:9/"
     settings.TIERCEL_MANDATE_REQUIRED = False
     order = buy(acme(), plan())
-    assert decide.hold(order)
+    assert authorisation.hold(order)
     return order
 
 
@@ -352,13 +352,13 @@ def test_a_pending_order_is_approved_later_and_its_job_let_go(pending: Order) ->
 def test_an_answer_that_comes_by_two_ways_at_once_is_no_conflict(
     pending: Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    approve = decide.approve
+    approve = authorisation.approve
 
     def second(order: Order) -> bool:
         assert approve(Order.objects.get(pk=order.pk))
         return approve(order)
 
-    monkeypatch.setattr(decide, "approve", second)
+    monkeypatch.setattr(authorisation, "approve", second)
     said = {"order": pending.key, "decision": "approve"}
     assert ok(call("decide-order", said))["state"] == "running"
 
@@ -373,7 +373,7 @@ def test_a_pending_order_is_refused_later_and_nothing_is_done(pending: Order) ->
 
 def test_the_status_tells_when_it_is_over(pending: Order) -> None:
     assert ok(call("status", {"order": pending.key}, id="poll"), 202)["state"] == "pending"
-    decide.refuse(pending, "No funds.")
+    authorisation.refuse(pending, "No funds.")
     told = call("status", {"order": pending.key}, id="poll").json()
     assert (told["result"], told["state"], told["reason"]) == ("error", "refused", "No funds.")
     assert not BillingCall.objects.exists()

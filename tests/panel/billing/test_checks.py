@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from panel.checks import billing_can_be_asked
+from panel.operations.system_checks import billing_can_be_asked
 from tests.panel.billing.desk import OTHER, SECRET
 
 URL = "https://billing.example.org/hook"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from panel.billing.post import Forbidden, NoAnswer, Target, is_allowed, post, target_of
+from panel.billing.http_post import Forbidden, NoAnswer, Target, is_allowed, post, target_of
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

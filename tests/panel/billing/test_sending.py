@@ -15,9 +15,9 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 from jobs import notify_workers
 from jobs.models import Job, State
 from panel.billing import outbox
-from panel.billing.sending import send_due
+from panel.billing.delivery import send_due
 from panel.models import Endpoint, Message, MessageType, Order, OrderState, UsageLine
-from panel.orders import decide
+from panel.orders import authorisation
 from panel.orders.settle import sweep
 from tests.panel.billing.desk import SECRET, Desk
 from tests.panel.orders.till import buy, finish
@@ -100,7 +100,7 @@ def test_a_pending_order_waits_and_is_asked_no_more(order: Order) -> None:
     send_due(desk)
     assert len(desk.got) == 1
     assert end_of(order) == ("pending", State.QUEUED, True)
-    assert decide.approve(order)
+    assert authorisation.approve(order)
     assert end_of(order) == ("running", State.QUEUED, False)
 
 
@@ -147,7 +147,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(order: Order) -> None:
     class Slow(Desk):
         def __call__(self, message: Message) -> Any:
             if message.type == MessageType.AUTHORISE:
-                decide.refuse(order, "Too late.")
+                authorisation.refuse(order, "Too late.")
             return super().__call__(message)
 
     desk = Slow(APPROVE)
@@ -215,7 +215,7 @@ def test_a_gone_address_gets_nothing_more_until_it_is_enabled(order: Order) -> N
 
 
 def test_after_days_in_vain_a_message_is_given_up_and_can_be_sent_again(order: Order) -> None:
-    decide.cancel(order, None)
+    authorisation.cancel(order, None)
     Message.objects.filter(type=MessageType.CANCELLED).update(attempts=9)
     send_due(Desk(500))
     cancelled = Message.objects.get(type=MessageType.CANCELLED)
@@ -246,7 +246,7 @@ def test_a_slow_billing_system_holds_up_a_few_workers_and_no_more(order: Order) 
 def test_questions_that_nobody_waits_for_are_forgotten_and_what_was_given_up_is_not(
     order: Order,
 ) -> None:
-    decide.cancel(order, None)
+    authorisation.cancel(order, None)
     Message.objects.update(given_up_at=timezone.now() - timedelta(days=91))
     outbox.prune(timezone.now())
     assert Message.objects.get().type == MessageType.CANCELLED
@@ -254,7 +254,7 @@ def test_questions_that_nobody_waits_for_are_forgotten_and_what_was_given_up_is_
 
 def test_questions_go_first() -> None:
     first = buy(shop(), plan())
-    decide.cancel(first, None)
+    authorisation.cancel(first, None)
     buy(shop("Zebra"), plan("Faster", price_minor=990))
     desk = Desk(APPROVE)
     send_due(desk)

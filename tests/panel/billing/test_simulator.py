@@ -14,12 +14,12 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.billing import ledger_page
-from panel.billing.books import Books
-from panel.billing.post import post
-from panel.billing.sending import send_due
+from panel.billing import simulator_page
+from panel.billing.delivery import send_due
+from panel.billing.http_post import post
 from panel.billing.signature import sign
 from panel.billing.simulator import Simulator, new_secret
+from panel.billing.simulator_state import Books
 from panel.models import Message, Order, OrderState
 from tests.panel.billing.test_sending import again_at_once
 from tests.panel.orders.till import buy
@@ -78,7 +78,7 @@ def test_an_invoice_has_each_line_once_and_credits_count_against_it() -> None:
     invoice = books.state()["invoices"]["c-1"]
     assert [each["id"] for each in invoice["lines"]] == ["l1", "l2"]
     assert invoice["sum_minor"] == {"EUR": 200}
-    text = ledger_page.page(books.state())
+    text = simulator_page.page(books.state())
     assert "EUR 2.00" in text
     assert "<b>" not in text
 

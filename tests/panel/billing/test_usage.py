@@ -12,7 +12,7 @@ from pytest_django import Settings
 from jobs import notify_workers
 from panel.billing import usage
 from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLine
-from panel.orders.quote import period
+from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import Shop, plan, shop

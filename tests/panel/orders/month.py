@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from panel.orders import choices, place
-from panel.orders.quote import period
+from panel.orders.pricing.quote import period
 from panel.portal import ordering
 from storage.database_clock import database_now
 

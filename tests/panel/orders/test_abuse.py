@@ -10,10 +10,11 @@ from pytest_django import Settings
 
 from jobs.models import Job
 from panel.models import Intent, Order, OrderState, UsageLine
-from panel.orders import mandates, schedule, trial
+from panel.orders import scheduled
 from panel.orders.place import place
-from panel.orders.prices import paid
-from panel.orders.quote import period
+from panel.orders.pricing import mandates, trials
+from panel.orders.pricing.prices import paid
+from panel.orders.pricing.quote import period
 from panel.orders.refusal import OrderRefused
 from panel.orders.revert import revert
 from storage import row_security
@@ -54,7 +55,7 @@ def test_an_order_that_waits_for_the_end_of_the_month_binds_no_later_customer() 
     Order.objects.filter(pk=waiting.pk).update(due_at=timezone.now() - timedelta(minutes=1))
     waiting.refresh_from_db()
     before = Job.objects.count()
-    schedule.begin(waiting)
+    scheduled.begin(waiting)
     assert Job.objects.count() == before
 
 
@@ -64,10 +65,10 @@ def test_a_trial_of_a_former_customer_is_not_taken_back_from_the_next(settings: 
     tried = buy(acme, fast, trial=True, when=None)
     finish(tried)
     later = timezone.now() + timedelta(days=8)
-    assert trial.due(later) == [tried]
+    assert trials.due(later) == [tried]
     ownership.take(acme.volume)
     ownership.give(acme.volume, zebra.customer, timezone.now())
-    assert trial.due(later) == []
+    assert trials.due(later) == []
 
 
 def test_the_months_invoice_counts_against_the_months_cap() -> None:

@@ -14,10 +14,10 @@ from pytest_django import Settings
 from jobs import notify_workers
 from jobs.models import Job
 from panel.models import Order, OrderState
-from panel.orders import decide, events, place, settle
-from panel.orders.quote import period
+from panel.orders import authorisation, events, place, settle
+from panel.orders.evaluate import Weighed
+from panel.orders.pricing.quote import period
 from panel.orders.refusal import OrderRefused
-from panel.orders.weigh import Weighed
 from storage.discovery.ingest import apply_facts
 from storage.models import Volume
 from tests import make
@@ -71,7 +71,7 @@ def test_one_word_is_taken_and_one_end_is_told(
 
     def decided(n: int) -> bool:
         order = Order.objects.get(pk=made.pk)
-        return decide.refuse(order, "No.") if n % 2 else decide.approve(order)
+        return authorisation.refuse(order, "No.") if n % 2 else authorisation.approve(order)
 
     assert at_once(6, decided).count(True) == 1
     made.refresh_from_db()

@@ -9,8 +9,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from panel.models import Intent, Order, OrderState
-from panel.orders import schedule, settle, trial
+from panel.orders import scheduled, settle
 from panel.orders.backoff import LEAST, MOST, SHARE
+from panel.orders.pricing import trials
 from storage.models import Host
 from tests.panel.orders.till import buy, finish, has_cache
 from tests.panel.portal.shop import Shop, plan, shop
@@ -73,8 +74,8 @@ def test_the_longer_it_lasts_the_longer_is_the_pause(
     at_least, at_most = swept(leaving, ago)
     # The longer the look took, the longer the pause too.
     assert at_least <= pause + (at_most - at_least) / SHARE and pause <= at_most
-    assert schedule.due(timezone.now()) == []
-    assert schedule.due(timezone.now() + pause + LEAST) == [leaving]
+    assert scheduled.due(timezone.now()) == []
+    assert scheduled.due(timezone.now() + pause + LEAST) == [leaving]
 
 
 def test_it_is_told_when_what_is_in_the_way_changes_and_not_each_time(
@@ -100,7 +101,7 @@ def test_a_trial_that_cannot_be_taken_back_yet_waits_too(
     Host.objects.update(state="quarantined")
     for _ in range(2):
         at_least, at_most = swept(tried, timedelta(hours=3))
-    assert trial.due(timezone.now()) == []
+    assert trials.due(timezone.now()) == []
     assert at_least <= MOST <= at_most
     Host.objects.update(state="active")
     due_since(tried, timedelta(hours=3))

@@ -13,7 +13,7 @@ from jobs.models import Job, State
 from jobs.queue import submit as submission
 from jobs.requester import Asker
 from panel.models import Order, OrderState
-from panel.orders import decide, events, settle
+from panel.orders import authorisation, events, settle
 from panel.orders.refusal import OrderRefused
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import plan, shop
@@ -47,7 +47,7 @@ def job_of(order: Order) -> Job:
 
 def test_approved_the_work_begins_and_only_then(asked: Order, sent: list[int]) -> None:
     assert claim(job_of(asked).pk, "worker") is None
-    assert decide.approve(asked)
+    assert authorisation.approve(asked)
     assert asked.state == OrderState.RUNNING
     assert sent == [job_of(asked).pk]
     assert claim(job_of(asked).pk, "worker") is not None
@@ -55,37 +55,37 @@ def test_approved_the_work_begins_and_only_then(asked: Order, sent: list[int]) -
 
 def test_approved_twice_it_begins_once(asked: Order, sent: list[int]) -> None:
     again = Order.objects.get(pk=asked.pk)
-    assert decide.approve(asked)
-    assert not decide.approve(again)
-    assert not decide.refuse(again, "No.")
-    assert not decide.hold(again)
+    assert authorisation.approve(asked)
+    assert not authorisation.approve(again)
+    assert not authorisation.refuse(again, "No.")
+    assert not authorisation.hold(again)
     assert len(sent) == 1
 
 
 def test_refused_the_reason_is_the_customers_and_nothing_is_charged(
     asked: Order, told: list[str]
 ) -> None:
-    assert decide.refuse(asked, " Your card has expired. ")
+    assert authorisation.refuse(asked, " Your card has expired. ")
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "refused")
     assert asked.reason == "Your card has expired."
     assert asked.ended_at is not None
     assert job_of(asked).state == State.CANCELLED
     assert asked.volume.cache_plan is None
     assert told == ["refused refused"]
-    assert not decide.approve(asked)
+    assert not authorisation.approve(asked)
     assert job_of(asked).state == State.CANCELLED
 
 
 def test_refused_without_a_reason_there_is_one(asked: Order) -> None:
-    decide.refuse(asked, " ")
-    assert asked.reason == decide.DECLINED
+    authorisation.refuse(asked, " ")
+    assert asked.reason == authorisation.DECLINED
 
 
 def test_after_pending_either_word_counts(asked: Order) -> None:
-    assert decide.hold(asked)
+    assert authorisation.hold(asked)
     assert asked.state == OrderState.PENDING
-    assert not decide.hold(asked)
-    assert decide.approve(asked)
+    assert not authorisation.hold(asked)
+    assert authorisation.approve(asked)
 
 
 def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list[str]) -> None:
@@ -104,7 +104,7 @@ def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list
 
 def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settings) -> None:
     settings.TIERCEL_BILLING_TIMEOUT = "approve"
-    decide.hold(asked)
+    authorisation.hold(asked)
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
     settle.sweep()
     asked.refresh_from_db()
@@ -115,8 +115,8 @@ def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settin
 @pytest.mark.parametrize("is_pending", [False, True])
 def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
     if is_pending:
-        decide.hold(asked)
-    decide.cancel(asked, Asker(asked.actor, None))
+        authorisation.hold(asked)
+    authorisation.cancel(asked, Asker(asked.actor, None))
     assert asked.state == OrderState.CANCELLED
     assert job_of(asked).state == State.CANCELLED
     assert told == ["cancelled cancelled"]
@@ -126,7 +126,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
     running = buy(shop(), plan())
     for _ in range(2):
         with pytest.raises(OrderRefused) as refused:
-            decide.cancel(running, Asker(running.actor, None))
+            authorisation.cancel(running, Asker(running.actor, None))
         assert refused.value.code == "too_late"
         assert job_of(running).state in (State.QUEUED, State.SUCCEEDED)
         if running.is_open:
@@ -139,5 +139,5 @@ def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")
     assert "stopped by your provider" in asked.reason
-    assert not decide.approve(asked)
+    assert not authorisation.approve(asked)
     assert told == ["failed failed"]

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from panel.models import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
-from panel.orders.expected import expectations, expected_of, measured, trial_offered
+from panel.orders.order_expectations import expectations, expected_of, measured, trial_offered
 from storage import row_security
 from storage.analysis.forecast import Result
 from storage.models import CachePlan, Volume

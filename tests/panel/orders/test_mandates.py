@@ -10,7 +10,8 @@ from pytest_django import Settings
 
 from jobs.models import State
 from panel.models import Mandate, Order
-from panel.orders import mandates, place
+from panel.orders import place
+from panel.orders.pricing import mandates
 from storage.models import CachePlan
 from tests.panel.orders.till import buy, finish, has_cache, mandate, refusal
 from tests.panel.portal.shop import plan, shop

@@ -14,7 +14,7 @@ from panel.models import Intent, Order, OrderState
 from panel.orders import events
 from panel.orders.asking import Ask
 from panel.orders.place import preview
-from panel.orders.quote import quote
+from panel.orders.pricing.quote import quote
 from panel.orders.refusal import OrderRefused
 from storage.models import Customer, Volume
 from storage.planner.wish import GIB

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.orders.quote import period, quote, quote_later
+from panel.orders.pricing.quote import period, quote, quote_later
 
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2031, 1, 1), timezones=st.just(UTC))
 PRICES = st.integers(0, 10**9)

@@ -11,8 +11,8 @@ from django.utils import timezone
 from jobs.models import Job, Kind, State
 from jobs.requester import Asker
 from panel.models import Intent, Order, OrderState
-from panel.orders import decide, events, settle
-from panel.orders.quote import period
+from panel.orders import authorisation, events, settle
+from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.volumes.plan_offers import NOT_NOW
 from tests.panel.orders.till import buy, finish, has_cache, refusal
@@ -89,7 +89,7 @@ def test_looked_at_twice_it_begins_once(acme: Shop) -> None:
 
 def test_until_then_the_customer_may_cancel_it(acme: Shop) -> None:
     made = leave(acme)
-    decide.cancel(made, Asker(acme.owner, None))
+    authorisation.cancel(made, Asker(acme.owner, None))
     assert made.state == OrderState.CANCELLED
     assert come(made).job is None
 

@@ -15,7 +15,7 @@ from jobs.models import Job, State
 from panel import tasks
 from panel.models import Order, OrderState
 from panel.orders import events, settle
-from panel.orders.moves import IllegalMove, move
+from panel.orders.transitions import IllegalMove, move
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import clean, plan, shop
 from tests.scene import end, step

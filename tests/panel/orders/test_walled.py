@@ -8,7 +8,7 @@ from pytest_django import Settings
 from jobs.models import Job, State
 from jobs.requester import Asker
 from panel.models import Notice, Order, OrderState
-from panel.orders import decide
+from panel.orders import authorisation
 from panel.orders.choices import choices
 from panel.orders.revert import revert
 from storage import row_security
@@ -33,7 +33,7 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
         assert choices(rows_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
-        decide.cancel(asked, Asker(acme.owner, None))
+        authorisation.cancel(asked, Asker(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
     with row_security.inside(str(acme.owner.pk)):
         first = buy(acme, fast)

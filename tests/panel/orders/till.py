@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.models import Job, State
 from panel.models import Mandate, Order
-from panel.orders.outcome import settle
+from panel.orders.completion import settle
 from panel.orders.place import place
 from panel.orders.refusal import OrderRefused
 from storage.models import CachePlan, Customer, Volume

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.models import Door, Job, State
-from panel.orders.words import progress
+from panel.orders.texts import progress
 from storage.models import Volume
 from tests import make
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop

@@ -10,7 +10,7 @@ import pytest
 from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.portal.course import course, outcome, plans_of, poll_seconds, title, told
+from panel.portal.order_progress import course, outcome, plans_of, poll_seconds, title, told
 from storage.models import CachePlan
 from storage.planner.wish import GIB, LvmCache, Wish
 

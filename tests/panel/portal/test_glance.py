@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from panel.portal.glance import Glance, glance, of_hundred
-from panel.portal.hour import PARTS, Hour
+from panel.portal.last_hour import PARTS, Hour
+from panel.portal.speed_summary import Glance, glance, of_hundred
 from storage.metrics.rates import Sums, Technology, figures
 from storage.metrics.samples import Latest
 from storage.planner.wish import GIB

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from panel.portal.hour import PARTS, hours_of
+from panel.portal.last_hour import PARTS, hours_of
 from storage.models import Host
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away

@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from jobs.models import Door, Job, State
 from panel.models import Order
-from panel.orders.words import phases, sentence
-from panel.portal.past import ROWS
+from panel.orders.texts import phases, sentence
+from panel.portal.plan_history import ROWS
 from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, Volume
 from tests import make

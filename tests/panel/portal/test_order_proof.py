@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.models import Job
-from panel import loginlinks
+from panel.authentication import login_links
 from panel.models import Order
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.proven import prove
@@ -56,7 +56,7 @@ def test_an_old_proof_is_asked_for_again_and_leads_back_to_the_confirmation(
 
 
 def test_a_login_link_is_no_proof(client: Client, acme: Shop) -> None:
-    link = loginlinks.make(acme.owner, "/my/")
+    link = login_links.make(acme.owner, "/my/")
     client.post(urlsplit(link).path)
     response: Any = client.post(confirm_path(acme), AGREED)
     assert response["Location"].startswith(reverse("step-up"))

@@ -20,7 +20,7 @@ from pytest_django import Settings
 from jobs.models import Job, State
 from panel.models import Mandate, Order, OrderState
 from panel.models.billing import UsageLine
-from panel.orders import decide
+from panel.orders import authorisation
 from panel.orders.settle import sweep
 from storage.models import CachePlan, Customer, Host
 from tests import make, scene
@@ -185,7 +185,7 @@ def told(sale: Sale, order: Order) -> str:
 
 def test_the_billing_systems_refusal_is_told_in_its_words(sale: Sale, asked: Order) -> None:
     with unchanged(sale):
-        assert decide.refuse(asked, "Your card has expired.")
+        assert authorisation.refuse(asked, "Your card has expired.")
         assert "Your card has expired." in told(sale, asked)
         assert "Charged nothing" in told(sale, asked)
         assert asked.job is not None
@@ -203,7 +203,7 @@ def test_a_billing_system_that_does_not_answer_costs_nothing(sale: Sale, asked: 
 
 
 def test_a_job_that_fails_after_the_authorisation_costs_nothing(sale: Sale, asked: Order) -> None:
-    assert decide.approve(asked)
+    assert authorisation.approve(asked)
     assert asked.job is not None
     with unchanged(sale):
         error = {"code": "command_failed", "message": "lvconvert ended with code 5"}

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from panel.accounts.api_tokens import issue
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.proof.measure import advance, begin
-from panel.tokens import issue
+from panel.proofs.measure import advance, begin
 from storage.models import CachePlan, Volume
 from tests import make
 from tests.panel.portal.shop import browser, seen

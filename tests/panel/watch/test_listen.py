@@ -20,8 +20,9 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from panel import invitation, mailing, people, tokens
+from panel.accounts import api_tokens, invitations, people
 from panel.models import ApiToken, SecurityEntry, SecurityKind, User
+from panel.security_log import background_mail
 from storage.access import StaffRole
 from tests import make
 from tests.proven import sign_in
@@ -58,7 +59,7 @@ def written() -> list[tuple[str, str, str]]:
 
 def told() -> list[tuple[str, str]]:
     """To whom, and about what."""
-    mailing.POST.submit(int).result()
+    background_mail.POST.submit(int).result()
     letters = [each for each in mail.outbox if "If this was you" in str(each.body)]
     return [(each.to[0], each.subject.removeprefix("[Tiercel] ")) for each in letters]
 
@@ -120,8 +121,10 @@ def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
 def test_a_flood_of_failures_does_not_fill_the_disk(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.watch.record.MOST_A_MINUTE", 3)
-    monkeypatch.setattr("panel.throttle.LIMITS", {"network": "", "here": "", "everywhere": ""})
+    monkeypatch.setattr("panel.security_log.record.MOST_A_MINUTE", 3)
+    monkeypatch.setattr(
+        "panel.authentication.throttle.LIMITS", {"network": "", "here": "", "everywhere": ""}
+    )
     for _ in range(9):
         enter(client, "nobody@example.net")
     assert len(written()) <= 6
@@ -196,8 +199,8 @@ def test_tokens_are_written_and_told(hers: Client, ann: User) -> None:
 
 
 def test_a_password_by_a_link_ends_the_tokens(ann: User) -> None:
-    tokens.issue(ann, name="old", scopes=["read"], days=9)
-    _, link = invitation.to_new_password(ann, None)
+    api_tokens.issue(ann, name="old", scopes=["read"], days=9)
+    _, link = invitations.to_new_password(ann, None)
     answer = Client().post(reverse("invitation", args=[link]), {"name": "Ann", "password": ANOTHER})
     assert answer.status_code == 302
     assert ApiToken.objects.get().revoked_at is not None
@@ -205,9 +208,9 @@ def test_a_password_by_a_link_ends_the_tokens(ann: User) -> None:
 
 
 def test_so_does_one_by_a_mailed_link(client: Client, ann: User) -> None:
-    tokens.issue(ann, name="old", scopes=["read"], days=9)
+    api_tokens.issue(ann, name="old", scopes=["read"], days=9)
     client.post(reverse("account_reset_password"), {"email": ann.email})
-    mailing.POST.submit(int).result()
+    background_mail.POST.submit(int).result()
     body = str(next(each.body for each in mail.outbox if "password/reset/key" in str(each.body)))
     path = next(word for word in body.split() if "password/reset/key" in word).partition("8000")[2]
     place = client.get(path)["Location"]

@@ -1,0 +1,4 @@
+"""People, their invitations, sessions and API tokens.
+
+In: forms of staff and of people themselves. Out: users and their rights, sessions, tokens.
+"""

@@ -1,0 +1,110 @@
+"""API tokens, `tcl_<key>.<secret>`: made, recognised, revoked. Only a digest is kept."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from panel.models import ApiToken, Scope, SecurityKind, User
+from panel.models.token import KEY_LENGTH
+from panel.security_log import record
+from storage.access import ORDERING_ROLES, Right, is_staff, may
+from storage.database_clock import database_now
+from storage.models import Member
+from storage.naming import new_key
+
+DEFAULT_DAYS = 90
+MAX_DAYS = 366
+SALT = "panel.tokens"
+WRITTEN = re.compile(r"tcl_([a-z2-7]{12})\.([\w-]{43})", re.ASCII)
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple[ApiToken, str]:
+    """Store a token of a person; returns it and its text, which nobody can read again.
+
+    The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError.
+    """
+    if not scopes or not set(scopes) <= set(scopes_of(user)):
+        raise ValueError(f"{user} may have tokens for {', '.join(scopes_of(user))}")
+    if not 1 <= days <= MAX_DAYS:
+        raise ValueError(f"a token is good for 1 to {MAX_DAYS} days")
+    key, secret = new_key()[:KEY_LENGTH], secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        key=key,
+        digest=_digest(secret),
+        name=name,
+        user=user,
+        scopes=sorted(set(scopes)),
+        expires_at=database_now() + timedelta(days=days),
+    )
+    record.note(SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}")
+    return token, f"tcl_{key}.{secret}"
+
+
+def recognise(text: str) -> ApiToken | None:
+    """The token that `text` is, with its person; None for anything that opens no door (any
+    more)."""
+    match = WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    live = ApiToken.objects.live().select_related("user")
+    token = live.filter(key=match[1]).first()
+    if token is None or not _is_secret_of(token, match[2]):
+        return None
+    return token if token.user.is_active else None
+
+
+def note_use(token: ApiToken, ip: str | None) -> None:
+    """Record a use, at most once a minute."""
+    now = timezone.now()
+    due = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_NOTED_EVERY)
+    if token.last_used_at is None or token.last_used_at < now - USE_NOTED_EVERY:
+        ApiToken.objects.filter(due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
+
+
+def revoke(token: ApiToken) -> None:
+    """From now on the token opens nothing; the first revocation stays."""
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now()):
+        record.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
+
+
+def revoke_all(user: User) -> int:
+    """The same of all that a person has; how many there were."""
+    return ApiToken.objects.live().filter(user=user).update(revoked_at=Now())
+
+
+def scopes_of(user: User) -> list[str]:
+    """What a token of this person may be for: never more than they may do themselves."""
+    scopes: list[str] = [Scope.READ]
+    if is_staff(user) and may(user, Right.OPERATE):
+        scopes += [Scope.VOLUMES, Scope.CUSTOMERS]
+    if is_staff(user) and may(user, Right.ADMINISTER):
+        scopes += [Scope.PLANS]
+    if Member.objects.filter(user=user, role__in=ORDERING_ROLES).exists():
+        scopes += [Scope.ORDERS]
+    return scopes
+
+
+def _is_secret_of(token: ApiToken, secret: str) -> bool:
+    """Whether it is; a digest that was made with a former TIERCEL_SECRET_KEY is made anew, so that
+    the key can be given up once every token that is in use was used."""
+    if constant_time_compare(token.digest, _digest(secret)):
+        return True
+    for former in settings.SECRET_KEY_FALLBACKS:
+        if constant_time_compare(token.digest, _digest(secret, former)):
+            ApiToken.objects.filter(pk=token.pk).update(digest=_digest(secret))
+            return True
+    return False
+
+
+def _digest(secret: str, key: str | None = None) -> str:
+    return salted_hmac(SALT, secret, secret=key, algorithm="sha256").hexdigest()

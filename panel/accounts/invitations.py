@@ -1,0 +1,168 @@
+"""One-time links: to the first admin's account, into the staff, into a customer, to a new password.
+
+The database keeps only the token's digest. Opening a link does not use it up; choosing a password
+does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.core.validators import validate_email
+from django.db import transaction
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from panel.accounts import api_tokens, people
+from panel.models import Invitation, SecurityKind, User
+from panel.security_log import record
+from storage.access import MemberRole, StaffRole
+from storage.models import Customer, Member
+from storage.planner import Refused
+
+log = logging.getLogger(__name__)
+
+LIFETIME = timedelta(days=3)
+SHORT_LIFETIME = timedelta(hours=1)
+"""Of links that make an admin without being asked who one is, or replace a password."""
+
+
+def to_staff(email: str, role: StaffRole, by: User | None) -> tuple[Invitation, str]:
+    """Invite somebody new into the staff: the invitation and its token. Raises `Refused`."""
+    return _begin(_new(email), LIFETIME, staff_role=role, created_by=by)
+
+
+def to_customer(
+    email: str, customer: Customer, role: MemberRole, by: User | None
+) -> tuple[Invitation, str]:
+    """Invite somebody new into a customer: the invitation and its token. Raises `Refused`."""
+    return _begin(_new(email), LIFETIME, customer=customer, member_role=role, created_by=by)
+
+
+def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
+    """A link with which somebody who is there chooses a new password. Raises `Refused`."""
+    if not person.is_active:
+        raise Refused(
+            "not_active", (f"{person.email} is deactivated."), "Reactivate the account first."
+        )
+    return _begin(person.email, SHORT_LIFETIME, user=person, created_by=by)
+
+
+def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]:
+    """A link to an admin's account, for whoever holds the panel's machine: a new one, or the one
+    with this address. Raises `Refused` where there is an active admin, unless forced."""
+    if not force and people.active_admins().exists():
+        raise Refused(
+            "already_exists",
+            "There is already an active admin.",
+            "Ask that admin for an invitation, or add --force if nobody can sign in.",
+        )
+    known = User.objects.filter(email__iexact=email).first()
+    address = known.email if known is not None else _valid(email)
+    return _begin(address, SHORT_LIFETIME, user=known, staff_role=StaffRole.ADMIN)
+
+
+def waiting(token: str) -> Invitation | None:
+    """The invitation of this token; None once it is used, too old or never was."""
+    found = Invitation.objects.open().select_related("customer", "user")
+    return found.filter(digest=_digest(token)).first()
+
+
+@transaction.atomic
+def accept(token: str, name: str, password: str) -> User:
+    """Use the token up: the person exists from now on, or has a new password. Raises `Refused`,
+    and then it is not used up. The password was validated before."""
+    found = Invitation.objects.select_for_update(of=("self",)).open()
+    invitation = found.filter(digest=_digest(token)).first()
+    if invitation is None:
+        raise Refused("not_found", "This link was used or has expired.", "Ask for a new one.")
+    Invitation.objects.filter(pk=invitation.pk).update(used_at=Now())
+    person = invitation.user
+    if person is not None:
+        person.set_password(password)
+        if invitation.staff_role:
+            person.staff_role, person.is_active = invitation.staff_role, True
+            person.memberships.all().delete()
+        person.name = name or person.name
+        person.save()
+        revoked = api_tokens.revoke_all(person)
+        done = f"{invitation.what}; {revoked} API tokens revoked"
+        record.note(SecurityKind.PASSWORD, person, done)
+    else:
+        person = people.add(
+            email=_new(invitation.email),
+            password=password,
+            name=name,
+            staff_role=invitation.staff_role,
+        )
+        if invitation.customer is not None:
+            Member.objects.create(
+                customer=invitation.customer, user=person, role=invitation.member_role
+            )
+    record.note(SecurityKind.LINK_USED, person, invitation.what)
+    return person
+
+
+def link(token: str) -> str:
+    """The address that lets the person in."""
+    return f"{settings.TIERCEL_PUBLIC_URL}{reverse('invitation', args=[token])}"
+
+
+def mail(invitation: Invitation, token: str) -> bool:
+    """Send the link to its person; False where no mail server is set or it did not take it."""
+    if not settings.SMTP_HOST:
+        return False
+    text = (
+        f"You are invited to Tiercel ({invitation.what}).\n\n"
+        f"Open this link and choose a password. It works once.\n\n{link(token)}\n"
+    )
+    try:
+        send_mail("Your access to Tiercel", text, None, [invitation.email])
+    except OSError as error:  # smtplib's errors are OSErrors
+        log.warning("the invitation of %s could not be mailed: %s", invitation.email, error)
+        return False
+    return True
+
+
+@transaction.atomic
+def _begin(email: str, lifetime: timedelta, **fields: object) -> tuple[Invitation, str]:
+    token = secrets.token_urlsafe(32)
+    Invitation.objects.open().filter(email__iexact=email).delete()
+    made = Invitation.objects.create(
+        email=email, digest=_digest(token), expires_at=Now() + lifetime, **fields
+    )
+    made.refresh_from_db()
+    record.note(SecurityKind.LINK_MADE, made.user or email, made.what, by=made.created_by)
+    return made, token
+
+
+def _new(email: str) -> str:
+    if User.objects.filter(email__iexact=email).exists():
+        raise Refused(
+            "already_exists",
+            f"{email} already has an account.",
+            "Open the account under People and change it there.",
+        )
+    return _valid(email)
+
+
+def _valid(email: str) -> str:
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise Refused(
+            "bad_request",
+            (f"{email[:80]!r} is not an e-mail address."),
+            "Enter an address like name@example.org.",
+        ) from None
+    return User.objects.normalize_email(email)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

@@ -1,0 +1,65 @@
+"""Records of people: added by staff, because sign-up is closed."""
+
+from __future__ import annotations
+
+from allauth.account.models import EmailAddress
+from django.db import transaction
+from django.db.models import QuerySet
+
+from panel.models import SecurityKind, User
+from panel.security_log import record
+from storage.access import StaffRole
+from storage.planner import Refused
+
+
+@transaction.atomic
+def add(*, email: str, password: str | None, name: str = "", staff_role: str = "") -> User:
+    """Store a person whose e-mail address counts as verified, since we were told it."""
+    user = User.objects.create_user(email, password, name=name, staff_role=staff_role)
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    return user
+
+
+def active_admins() -> QuerySet[User]:
+    """Those who can still let others in."""
+    return User.objects.filter(staff_role=StaffRole.ADMIN, is_active=True)
+
+
+@transaction.atomic
+def give_role(person: User, role: StaffRole, by: User) -> None:
+    """Change the role of somebody of the staff; raises `Refused` for the last active admin."""
+    if role != StaffRole.ADMIN:
+        _keep_an_admin(person)
+    User.objects.filter(pk=person.pk).update(staff_role=role)
+    record.note(SecurityKind.ROLE, person, f"staff, {role.label}", by=by)
+
+
+@transaction.atomic
+def deactivate(person: User, by: User) -> None:
+    """From the next request on they are nobody; raises `Refused` for the last active admin."""
+    _keep_an_admin(person)
+    User.objects.filter(pk=person.pk).update(is_active=False)
+    record.note(SecurityKind.DEACTIVATED, person, by=by)
+
+
+def reactivate(person: User, by: User) -> None:
+    """Let them sign in again, with the password and role they had."""
+    User.objects.filter(pk=person.pk).update(is_active=True)
+    person.is_active = True
+    record.note(SecurityKind.REACTIVATED, person, by=by)
+
+
+def is_last_admin(person: User) -> bool:
+    """True where without this person nobody could administer the panel."""
+    return list(active_admins().values_list("pk", flat=True)) == [person.pk]
+
+
+def _keep_an_admin(person: User) -> None:
+    # Two admins that step down at once must not both see the other.
+    list(active_admins().select_for_update().order_by("pk"))
+    if is_last_admin(person):
+        raise Refused(
+            "last_admin",
+            f"{person.email} is the last active admin.",
+            "First give another person the admin role.",
+        )

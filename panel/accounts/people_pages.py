@@ -1,0 +1,214 @@
+"""Pages of people: who may sign in, and as what. For admins."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from panel.accounts import invitations, people, sessions
+from panel.accounts.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
+from panel.models import Invitation, SecurityKind, User
+from panel.security_log import record
+from storage.access import Right, StaffRole, staff_view
+from storage.models import Member
+from storage.planner import Refused
+
+PAGE_ROWS = 50
+UNPROCESSABLE = 422
+
+
+@staff_view(Right.ADMINISTER)
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def people_list(request: HttpRequest) -> HttpResponse:
+    """Everybody, and the form that invites one more. `q` searches address, name and customer.
+    The answer to an invitation shows its link, this once."""
+    form = InviteForm(_me(request), request.POST or None)
+    shown: dict[str, object] = {}
+    code = 200
+    if request.method == "POST":
+        if form.is_valid():
+            shown = _invite(form)
+        code = 200 if shown else UNPROCESSABLE
+    text = request.GET.get("q", "").strip()
+    found = User.objects.visible_to(request.user).prefetch_related("memberships__customer")
+    if text:
+        found = found.filter(
+            Q(email__icontains=text)
+            | Q(name__icontains=text)
+            | Q(memberships__customer__name__icontains=text)
+        ).distinct()
+    page = Paginator(found.order_by("-staff_role", "email"), PAGE_ROWS)
+    context = {
+        "form": InviteForm(_me(request)) if shown else form,
+        "page": page.get_page(request.GET.get("page")),
+        "q": text,
+        "open": Invitation.objects.open().select_related("customer", "user"),
+        **shown,
+    }
+    return render(request, "panel/people.html", context, status=code)
+
+
+@staff_view(Right.ADMINISTER)
+@never_cache
+@require_safe
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    """One person: their roles, and what an admin may change about them."""
+    return _page(request, _person(request, pk))
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def change_role(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another role for somebody of the staff."""
+    found = _person(request, pk)
+    form = StaffRoleForm(request.POST)
+    if not found.is_staff or not form.is_valid():
+        return _page(request, found, code=UNPROCESSABLE)
+    role = StaffRole(form.cleaned_data["staff_role"])
+    try:
+        people.give_role(found, role, _me(request))
+    except Refused as refused:
+        return _page(request, found, refused, code=UNPROCESSABLE)
+    messages.success(request, f"{found} is now {role.label}.")
+    return redirect("home" if found == request.user else "person", *_place(request, found))
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
+    """They are signed out with their next request and cannot sign in; nothing is deleted."""
+    found = _person(request, pk)
+    try:
+        people.deactivate(found, _me(request))
+    except Refused as refused:
+        return _page(request, found, refused, code=UNPROCESSABLE)
+    messages.success(request, f"{found} is deactivated.")
+    return redirect("home" if found == request.user else "person", *_place(request, found))
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def reactivate(request: HttpRequest, pk: int) -> HttpResponse:
+    """They may sign in again."""
+    found = _person(request, pk)
+    people.reactivate(found, _me(request))
+    messages.success(request, f"{found} is reactivated.")
+    return redirect("person", found.pk)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def sign_out(request: HttpRequest, pk: int) -> HttpResponse:
+    """End all their sessions; they may sign in again."""
+    found = _person(request, pk)
+    live = sessions.live(found)
+    here = request.session.session_key
+    sessions.end([each for each in live if each.session_key != here])
+    messages.success(request, f"{found} is signed out everywhere.")
+    return redirect("person", found.pk)
+
+
+@staff_view(Right.ADMINISTER)
+@never_cache
+@require_POST
+def new_password(request: HttpRequest, pk: int) -> HttpResponse:
+    """A link with which they choose a new password; the page shows it this once."""
+    found = _person(request, pk)
+    try:
+        made, token = invitations.to_new_password(found, _me(request))
+    except Refused as refused:
+        return _page(request, found, refused, code=UNPROCESSABLE)
+    return _page(request, found, shown=_shown(made, token))
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def add_member(request: HttpRequest, pk: int) -> HttpResponse:
+    """One more customer for somebody who is not of the staff."""
+    found = _person(request, pk)
+    form = MemberForm(_me(request), found, request.POST)
+    if found.is_staff or not form.is_valid():
+        return _page(request, found, member_form=form, code=UNPROCESSABLE)
+    made = form.save()
+    record.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
+    messages.success(request, f"{found} is now {made.role} of {made.customer}.")
+    return redirect("person", found.pk)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def change_member(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another role in the same customer, or (`remove`) none."""
+    found = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
+    if "remove" in request.POST:
+        found.delete()
+        record.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
+        messages.success(request, f"{found.user} no longer belongs to {found.customer}.")
+        return redirect("person", found.user.pk)
+    form = MemberRoleForm(request.POST, instance=found)
+    if not form.is_valid():
+        return _page(request, found.user, code=UNPROCESSABLE)
+    form.save()
+    record.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
+    messages.success(request, f"{found.user} is now {found.role} of {found.customer}.")
+    return redirect("person", found.user.pk)
+
+
+def _invite(form: InviteForm) -> dict[str, object]:
+    try:
+        made, token = form.invite()
+    except Refused as refused:
+        form.add_error(None, f"{refused.message} {refused.correction}")
+        return {}
+    return _shown(made, token)
+
+
+def _shown(made: Invitation, token: str) -> dict[str, object]:
+    """What shows a link once; where a mail server is set, the person gets it too."""
+    return {
+        "made": made,
+        "link": invitations.link(token),
+        "is_mailed": invitations.mail(made, token),
+    }
+
+
+def _page(
+    request: HttpRequest,
+    found: User,
+    refusal: Refused | None = None,
+    *,
+    code: int = 200,
+    member_form: MemberForm | None = None,
+    shown: dict[str, object] | None = None,
+) -> HttpResponse:
+    context = {
+        "person": found,
+        "memberships": found.memberships.select_related("customer").order_by("customer__name"),
+        "refusal": refusal,
+        "is_last_admin": people.is_last_admin(found),
+        "role_form": StaffRoleForm(initial={"staff_role": found.staff_role}),
+        "member_form": member_form or MemberForm(_me(request), found),
+        **(shown or {}),
+    }
+    return render(request, "panel/person.html", context, status=code)
+
+
+def _person(request: HttpRequest, pk: int) -> User:
+    return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
+
+
+def _place(request: HttpRequest, found: User) -> tuple[int, ...]:
+    """Who takes a right from themselves may not see their own page any more."""
+    return () if found == request.user else (found.pk,)
+
+
+def _me(request: HttpRequest) -> User:
+    return cast("User", request.user)

@@ -1,0 +1,29 @@
+"""People and customers."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from panel.accounts import invitation_pages, people_pages
+from panel.staff.customers import order_status
+from panel.staff.customers import pages as customer_pages
+
+urlpatterns = [
+    path("invitation/<str:token>", invitation_pages.accept, name="invitation"),
+    path("people/", people_pages.people_list, name="people"),
+    path("people/<int:pk>/", people_pages.person, name="person"),
+    path("people/<int:pk>/role", people_pages.change_role, name="person-role"),
+    path("people/<int:pk>/deactivate", people_pages.deactivate, name="person-deactivate"),
+    path("people/<int:pk>/reactivate", people_pages.reactivate, name="person-reactivate"),
+    path("people/<int:pk>/signout", people_pages.sign_out, name="person-signout"),
+    path("people/<int:pk>/password", people_pages.new_password, name="person-password"),
+    path("people/<int:pk>/customers", people_pages.add_member, name="person-customers"),
+    path("members/<int:pk>", people_pages.change_member, name="member"),
+    path("customers/", customer_pages.customers, name="customers"),
+    path("customers/new", customer_pages.new_customer, name="customer-new"),
+    path("customers/<str:key>/", customer_pages.customer, name="customer"),
+    path("customers/<str:key>/edit", customer_pages.edit_customer, name="customer-edit"),
+    path("customers/<str:key>/mandate", order_status.mandate, name="customer-mandate"),
+    path("customers/<str:key>/suspend", order_status.suspend, name="customer-suspend"),
+    path("customers/<str:key>/unsuspend", order_status.unsuspend, name="customer-unsuspend"),
+]

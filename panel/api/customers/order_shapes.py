@@ -1,0 +1,149 @@
+"""Orders and mandates as the API says them, and what requests say of them."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from panel.api.bodies import Body
+from panel.api.nouns import customer_ref, job_url, plan_ref, volume_ref
+from panel.api.shapes import Json, Ref
+from panel.models import Intent, Mandate, Order, OrderState
+from panel.orders.evaluate import Weighed
+from storage.access import Person, is_staff
+
+MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
+TIMES = ("due_at", "authorise_by", "trial_until", "revert_until", "created_at", "ended_at")
+CAPS = ("currency", "cap_charge_minor", "cap_period_minor", "earliest_next_at")
+
+
+class MoneyShape(serializers.Serializer[Json]):
+    """Amounts are minor units (cents) of `currency`."""
+
+    currency = serializers.CharField(allow_blank=True, help_text='ISO 4217; "" where all are 0.')
+    price_minor = serializers.IntegerField(help_text="A month, from then on.")
+    charge_minor = serializers.IntegerField(help_text="Due at completion, for what is left.")
+    credit_minor = serializers.IntegerField(help_text="What the next invoice is less by.")
+    next_invoice_minor = serializers.IntegerField(
+        help_text="The line on the next invoice; below 0 where the credit is more than the price."
+    )
+    next_invoice_at = serializers.DateTimeField()
+
+
+class QuoteShape(MoneyShape):
+    """What an order would be. Nothing was ordered."""
+
+    intent = serializers.ChoiceField(choices=Intent.values)
+    period_end = serializers.DateTimeField()
+    due_at = serializers.DateTimeField(allow_null=True, help_text="Null begins at once.")
+    trial_until = serializers.DateTimeField(allow_null=True)
+
+
+class OrderShape(MoneyShape):
+    """One change of plan. A plan that is null is no cache. What follows `ended_at` is for staff."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    state = serializers.ChoiceField(choices=OrderState.values)
+    intent = serializers.ChoiceField(choices=Intent.values)
+    volume = Ref()
+    customer = Ref()
+    from_plan = Ref(allow_null=True)
+    to_plan = Ref(allow_null=True)
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When a scheduled one begins.")
+    authorise_by = serializers.DateTimeField(
+        allow_null=True, help_text="Until when the billing system must have answered."
+    )
+    trial_until = serializers.DateTimeField(allow_null=True)
+    revert_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when it may be taken back."
+    )
+    reverts = serializers.CharField(allow_null=True, help_text="Key of the order it takes back.")
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why it was refused or failed.")
+    job = serializers.CharField(allow_null=True, help_text="URL of the job that does it.")
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    door = serializers.CharField(required=False)
+    actor = serializers.CharField(required=False, allow_null=True)
+
+
+class MandateShape(serializers.Serializer[Json]):
+    """What a customer lets the provider charge. Null is not known: nothing is charged then."""
+
+    currency = serializers.CharField()
+    cap_charge_minor = serializers.IntegerField(allow_null=True, help_text="For one charge.")
+    cap_period_minor = serializers.IntegerField(
+        allow_null=True, help_text="For all charges of a calendar month, in UTC."
+    )
+    earliest_next_at = serializers.DateTimeField(
+        allow_null=True, help_text="Before this nothing may be charged."
+    )
+    changed_at = serializers.DateTimeField()
+
+
+class OrderBody(Body):
+    """An order."""
+
+    cache_plan = serializers.CharField(allow_null=True, help_text="Key; null is no cache.")
+    when = serializers.ChoiceField(
+        choices=["now", "period_end"],
+        required=False,
+        help_text="Left out: a lower price with the next period, everything else now.",
+    )
+    trial = serializers.BooleanField(default=False, help_text="Free, and back by itself.")
+    price_minor = serializers.IntegerField(
+        required=False, min_value=0, help_text="The price you saw; another one is refused."
+    )
+    currency = serializers.CharField(required=False, allow_blank=True)
+
+    def validate(self, attrs: Json) -> Json:
+        """A price is an amount and a currency."""
+        if ("price_minor" in attrs) != ("currency" in attrs):
+            raise serializers.ValidationError({"currency": "Give both or neither."}, "required")
+        return attrs
+
+
+class WholeMandate(Body):
+    """The whole mandate."""
+
+    currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
+    cap_charge_minor = serializers.IntegerField(allow_null=True, min_value=0)
+    cap_period_minor = serializers.IntegerField(allow_null=True, min_value=0)
+    earliest_next_at = serializers.DateTimeField(allow_null=True)
+
+
+def order_json(order: Order, user: Person) -> Json:
+    """An order, for `OrderShape`."""
+    data: Json = {name: getattr(order, name) for name in (*MONEY, "next_invoice_at", *TIMES)}
+    data |= {name: getattr(order, name) for name in ("key", "state", "intent")}
+    data |= {name: getattr(order, name) for name in ("reason_code", "reason")}
+    data |= {
+        "url": order_url(order),
+        "volume": volume_ref(order.volume),
+        "customer": customer_ref(order.customer),
+        "from_plan": plan_ref(order.from_plan),
+        "to_plan": plan_ref(order.to_plan),
+        "reverts": order.reverts.key if order.reverts is not None else None,
+        "job": job_url(order.job) if order.job is not None else None,
+    }
+    if is_staff(user):
+        data |= {"door": order.door, "actor": str(order.actor) if order.actor else None}
+    return OrderShape(data).data
+
+
+def quote_json(found: Weighed) -> Json:
+    """What an order would be, for `QuoteShape`."""
+    names = (*MONEY, "next_invoice_at", "period_end")
+    data: Json = {name: getattr(found.quote, name) for name in names}
+    rest = {name: getattr(found, name) for name in ("intent", "due_at", "trial_until")}
+    return QuoteShape(data | rest).data
+
+
+def mandate_json(mandate: Mandate) -> Json:
+    """A mandate, for `MandateShape`."""
+    return MandateShape({name: getattr(mandate, name) for name in (*CAPS, "changed_at")}).data
+
+
+def order_url(order: Order) -> str:
+    return reverse("api-order", args=[order.key])

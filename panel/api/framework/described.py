@@ -1,0 +1,110 @@
+"""Pieces of the OpenAPI description that many views share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers
+
+from panel.api.framework import cursor, waiting
+from panel.api.framework.problem import MEDIA_TYPE
+
+
+class Fault(serializers.Serializer[dict[str, Any]]):
+    """Where in the request it is: `pointer` into the body (RFC 6901), or a parameter's name."""
+
+    pointer = serializers.CharField(allow_blank=True)
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class Conflict(serializers.Serializer[dict[str, Any]]):
+    """A job in the way."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    kind = serializers.CharField()
+    state = serializers.CharField()
+
+
+class ProblemShape(serializers.Serializer[dict[str, Any]]):
+    """An error (RFC 9457). `code` is stable; `correction` says what to do."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    instance = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    code = serializers.CharField()
+    correction = serializers.CharField(allow_blank=True)
+    errors = Fault(many=True, required=False)  # type: ignore[assignment]  # a field, no attribute
+    conflicting_jobs = Conflict(many=True, required=False)
+
+
+PAGE = [
+    OpenApiParameter(
+        "limit", OpenApiTypes.INT, description=f"1 to {cursor.MAX_LIMIT}, {cursor.DEFAULT_LIMIT}"
+    ),
+    OpenApiParameter("cursor", OpenApiTypes.STR, description="next_cursor of the last answer"),
+]
+WAIT = OpenApiParameter(
+    "wait",
+    OpenApiTypes.INT,
+    description=f"Answer when the job is over, or after this many seconds (0 to "
+    f"{waiting.MAX_SECONDS}).",
+)
+DRY_RUN = OpenApiParameter(
+    "dry_run",
+    OpenApiTypes.BOOL,
+    description="Only say what would be done: a job whose steps have the commands.",
+)
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="A new random value for each change; the same again to repeat the request. "
+    "Needed for whatever touches a host.",
+)
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The ETag of the wish as you read it: 412 where it is another by now.",
+)
+
+
+def query(name: str, description: str, **fields: Any) -> OpenApiParameter:
+    """A text parameter."""
+    return OpenApiParameter(name, OpenApiTypes.STR, description=description, **fields)
+
+
+def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:
+    """A list's answer."""
+    return inline_serializer(
+        name,
+        {
+            "items": shape(many=True),
+            "next_cursor": serializers.CharField(allow_null=True),
+        },
+    )
+
+
+def problems(*statuses: int) -> dict[Any, Any]:
+    """Answers that are problems, 401 among them."""
+    said = {
+        400: "A parameter or header is wrong.",
+        402: "The payment authorisation does not allow it.",
+        403: "The token's scopes or the person's role do not allow it.",
+        404: "There is no such thing, or it is not yours to see.",
+        409: "Another job holds the volume (`busy`), or the first request with this "
+        "Idempotency-Key is still at work.",
+        412: "If-Match names another version than what is now (`changed`).",
+        422: "The body is invalid, or what it asks for cannot be done.",
+    }
+    return {
+        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, said.get(status, "Who are you?"))
+        for status in (401, *statuses)
+    }

@@ -1,0 +1,80 @@
+"""The body of a request: plain JSON of modest size, or a reason why it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any, Final
+
+from django.http.request import UnreadablePostError
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from panel.api.framework.problem import Problem
+from panel.api.shapes import Json
+
+MAX_BODY_BYTES: Final = 64 * 1024
+MAX_DEPTH: Final = 8
+"""No body of this API is deeper than three."""
+
+
+class PlainJson(BaseParser):
+    """Reads the whole body. What JSON leaves open is refused: text that is no Unicode, a name that
+    stands twice in one object, numbers that are none, and nesting that only an attack has."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Any = None,
+    ) -> Any:
+        """What it says; raises `Problem` (413) and `ParseError` (400)."""
+        try:
+            text = stream.read(MAX_BODY_BYTES + 1)
+            if len(text) > MAX_BODY_BYTES:
+                raise too_large()
+            found = json.loads(
+                text.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
+            )
+            _demand_plain(found)
+        except (ValueError, RecursionError, UnreadablePostError) as error:
+            raise ParseError(f"The body is no plain JSON: {error}.") from None
+        return found
+
+
+def too_large() -> Problem:
+    """The refusal of a body that is longer than any that makes sense."""
+    kilobytes = MAX_BODY_BYTES // 1024
+    return Problem(413, "too_large", f"A body has at most {kilobytes} KiB.", "Send less at once.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _demand_plain(found: Any) -> None:
+    """Raises ValueError. Level by level, without recursion."""
+    level = [found]
+    for _ in range(MAX_DEPTH):
+        for each in level:
+            texts = each if isinstance(each, dict) else [each]
+            for text in texts:
+                if isinstance(text, str):
+                    text.encode("utf-8")  # a lone surrogate is a ValueError
+        level = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")

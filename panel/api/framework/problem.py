@@ -1,0 +1,201 @@
+"""Errors as RFC 9457 problems: what went wrong, under a stable `code`, and what to do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+
+from jobs.models import Job
+from jobs.queue.submit import Busy
+from panel.api.nouns import job_url
+from panel.middleware.outage import NO_DATABASE, RETRY_SECONDS, is_outage
+from panel.orders.refusal import OrderRefused
+from storage.access import Person, is_staff
+from storage.planner import Refused
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+CORRECTIONS = {
+    "not_authenticated": "Send a token: Authorization: Bearer tcl_… Make one at /tokens/.",
+    "authentication_failed": "The token is unknown, expired or revoked. Make one at /tokens/.",
+    "not_found": "Check the key; a list shows those you may see.",
+    "method_not_allowed": "The description at /api/v1/openapi.json lists the methods.",
+    "invalid": "Correct the fields named in errors.",
+    "parse_error": "Send a JSON object.",
+    "unsupported_media_type": "Send JSON with Content-Type: application/json.",
+    "not_acceptable": "Accept application/json.",
+}
+ORDER_STATUS = {
+    **dict.fromkeys(("over_cap", "too_soon", "cap_unknown"), 402),
+    **dict.fromkeys(("suspended", "not_allowed"), 403),
+    "order_running": 409,
+}
+"""By code of a refused order; every other one is 422."""
+CUSTOMER_DETAIL = "This cannot be done for the volume now."
+CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
+
+
+class Problem(Exception):
+    """An answer that is not what was asked for.
+
+    `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body or, for a
+    parameter, its name; `headers` go with the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        correction: str = "",
+        *,
+        errors: list[dict[str, str]] | None = None,
+        headers: dict[str, str] | None = None,
+        conflicting_jobs: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.correction = correction or CORRECTIONS.get(code, "")
+        self.errors = errors or []
+        self.headers = headers or {}
+        self.conflicting_jobs = conflicting_jobs or []
+
+    def to_json(self, instance: str) -> dict[str, Any]:
+        """The body; `instance` is the request's id."""
+        body: dict[str, Any] = {
+            "type": f"urn:tiercel:problem:{self.code}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": f"urn:tiercel:request:{instance}",
+            "code": self.code,
+            "correction": self.correction,
+        }
+        if self.errors:
+            body["errors"] = self.errors
+        if self.conflicting_jobs:
+            body["conflicting_jobs"] = self.conflicting_jobs
+        return body
+
+
+def answer(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's exception handler: every exception of a view ends as a problem."""
+    request = context["request"]
+    problem = _problem(error, request.user if hasattr(request, "_user") else None)
+    if problem is None and is_outage(error):
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        problem = Problem(503, "unavailable", NO_DATABASE, "Ask again later.", headers=headers)
+    if problem is None:
+        log.exception("%s %s failed", request.method, request.path, exc_info=error)
+        problem = Problem(
+            500,
+            "internal",
+            "The panel failed to answer; its log tells why under the request's id.",
+            "Try again; if it stays, tell whoever runs the panel the request's id.",
+        )
+    return response(problem, getattr(request, "id", ""))
+
+
+def response(problem: Problem, instance: str) -> Response:
+    """The problem as an answer."""
+    return Response(
+        problem.to_json(instance),
+        status=problem.status,
+        headers=problem.headers,
+        content_type=MEDIA_TYPE,
+    )
+
+
+def refused(refusal: Refused, user: Person | None) -> Problem:
+    """Staff read what the plan says; to others it would name hosts and devices."""
+    if user is not None and is_staff(user):
+        return Problem(422, refusal.code, refusal.message, refusal.correction)
+    return Problem(422, refusal.code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
+
+
+def busy(job: Job) -> Problem:
+    """Another job is in the way."""
+    what = "volume" if job.volume_id is not None else "host"
+    return Problem(
+        409,
+        "busy",
+        f"Another job holds the {what}: {job.get_kind_display()}, {job.get_state_display()}.",
+        "Wait until it has ended, or cancel it.",
+        conflicting_jobs=[_conflict(job)],
+    )
+
+
+def _conflict(job: Job) -> dict[str, str]:
+    return {"key": job.key, "url": job_url(job), "kind": job.kind, "state": job.state}
+
+
+def order_refused(refusal: OrderRefused) -> Problem:
+    """An order that was not taken."""
+    correction = f"{refusal.way_out} {refusal.url}".strip()
+    job = refusal.order.job if refusal.order is not None else None
+    conflicts = [_conflict(job)] if refusal.code == "order_running" and job is not None else []
+    status = ORDER_STATUS.get(refusal.code, 422)
+    return Problem(status, refusal.code, refusal.message, correction, conflicting_jobs=conflicts)
+
+
+def _problem(error: Exception, user: Person | None) -> Problem | None:
+    """None for what nobody foresaw."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Refused):
+        return refused(error, user)
+    if isinstance(error, OrderRefused):
+        return order_refused(error)
+    if isinstance(error, Busy):
+        return busy(error.job)
+    if isinstance(error, Http404):
+        return Problem(404, "not_found", "There is no such thing.")
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "too_large", "The body is too large.", "Send less at once.")
+    if isinstance(error, SuspiciousOperation):
+        return Problem(400, "bad_request", "The request is malformed.", "Correct it.")
+    if isinstance(error, PermissionDenied):
+        return Problem(403, "forbidden", "Your role does not allow this.", "Ask an administrator.")
+    if isinstance(error, exceptions.ValidationError):
+        errors = list(flat(error.detail))
+        return Problem(422, "invalid", "The request has errors.", errors=errors)
+    if isinstance(error, exceptions.APIException):
+        return _of_framework(error)
+    return None
+
+
+def _of_framework(error: exceptions.APIException) -> Problem:
+    codes = error.get_codes()
+    code = codes if isinstance(codes, str) else error.default_code
+    headers = {}
+    if scheme := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = scheme
+    return Problem(error.status_code, code, str(error.detail), headers=headers)
+
+
+def flat(detail: Any, pointer: str = "") -> Iterator[dict[str, str]]:
+    """DRF's nested errors, one after the other."""
+    if isinstance(detail, dict):
+        for name, part in detail.items():
+            is_all = name == api_settings.NON_FIELD_ERRORS_KEY
+            yield from flat(part, pointer if is_all else f"{pointer}/{name}")
+    elif isinstance(detail, list):
+        for n, part in enumerate(detail):
+            yield from flat(part, f"{pointer}/{n}" if isinstance(part, dict | list) else pointer)
+    else:
+        yield {
+            "pointer": pointer,
+            "code": getattr(detail, "code", None) or "invalid",
+            "message": str(detail),
+        }

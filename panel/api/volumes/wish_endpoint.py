@@ -1,0 +1,150 @@
+"""The wish of a volume: what it should be."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import transaction
+from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import Job
+from jobs.queue.submit import Busy, submit
+from panel.api import bodies
+from panel.api.framework import described, idempotency, versions, waiting
+from panel.api.framework.resource import Resource, truth
+from panel.api.nouns import job_url, wish_json
+from panel.api.shapes import JobShape, Json, WishNow
+from panel.api.volumes import lifecycle, resize, tagging
+from panel.api.volumes import wish as wishes
+from panel.api.volumes.volumes import holder_of, row_of
+from storage.access import Right, is_staff
+from storage.models import Volume
+from storage.planner.wish import Wish
+from storage.row_locks import hold_one
+from storage.volumes.snapshot import VolumeRow, rows_of
+
+PUT_ANSWER = PolymorphicProxySerializer(
+    component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
+)
+
+
+class VolumeWish(Resource):
+    """What a volume should be."""
+
+    parameters: ClassVar = {"PUT": ("dry_run", "wait")}
+
+    @extend_schema(
+        operation_id="wish",
+        summary="Show the wish of a volume",
+        responses={200: WishNow, **described.problems(403, 404, 409)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """What the volume is or, while a job holds it, becomes. Its ETag is for If-Match."""
+        row = row_of(self, key)
+        said = _wish_now(row, holder_of(row.volume), is_staff(self.user))
+        return Response(said, headers={"ETag": versions.version(said)})
+
+    @extend_schema(
+        operation_id="wish_put",
+        summary="Wish for what a volume should be",
+        request=bodies.WishBody,
+        parameters=[
+            described.DRY_RUN,
+            described.WAIT,
+            described.IDEMPOTENCY_KEY,
+            described.IF_MATCH,
+        ],
+        responses={
+            200: OpenApiResponse(PUT_ANSWER, "Already so; or, with `wait`, the job (JobShape) once "
+                                 "it is over, however it ended: look at its `state`."),
+            202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
+            **described.problems(400, 403, 404, 409, 412, 422),
+        },
+    )  # fmt: skip
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none;
+        `{"size_bytes": …}` for a larger volume and `{"tier": "ssd"}` to move it, while it is used;
+        `{"life": "retired"}` to switch the volume off, `{"life": "live"}` to restore it, and for
+        admins `{"life": "gone", "confirm_label": …}` to destroy it; `{"managed": true}` for a found
+        volume. A dry run is made real by `POST /jobs/{key}/apply`.
+        While a job already makes it so, that job is the answer."""
+        volume = row_of(self, key).volume
+        self.demand(Right.OPERATE)
+        wanted = bodies.read(request, bodies.WishBody)
+        if wanted.get("life") == "gone":
+            self.demand(Right.ADMINISTER)
+        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
+        if dry_run:
+            answer = self._put(volume, wanted, dry_run=True)
+        else:
+            answer = idempotency.once(
+                request, self.user, lambda: self._put(volume, wanted, dry_run=False)
+            )
+        return waiting.out(answer, self, within)
+
+    @transaction.atomic
+    def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
+        # One wish at a time, so that the second one meets the job of the first.
+        row = rows_of([hold_one(volume)])[0]
+        standing = holder_of(volume)
+        versions.demand(self.request, _wish_now(row, standing, True))
+        holder = None if dry_run else standing
+        if holder is not None:
+            wish = Wish.from_json(holder.wish)
+            goes_back = holder.falls_back or holder.cancel_requested
+            if goes_back or not _meets(row, wish, wanted):
+                raise Busy(holder)
+            return waiting.accepted(holder, self.user)
+        change = _change(row, wanted)
+        if change is None:
+            return Response(_wish_now(row, None, True))
+        job = submit(
+            kind=change.kind,
+            volume=volume,
+            wish=change.wish,
+            actor=self.user,
+            dry_run=dry_run,
+            door=self.asker.door,
+            token=self.asker.token,
+            address=self.asker.address,
+        )
+        return waiting.accepted(job, self.user)
+
+
+def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
+    """Whether a job with that wish makes it so."""
+    if "life" in wanted:
+        return lifecycle.meets(wish, wanted)
+    if "managed" in wanted:
+        return wish.life == "live"
+    if wish.life != "live" or (wanted["flushed"] and not wish.flushed):
+        return False
+    same_cache = "cache" not in wanted or wishes.is_same(row, wish, wanted["cache"])
+    return same_cache and resize.meets(row, wish, wanted)
+
+
+def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
+    if "life" in wanted:
+        return lifecycle.change(row, wanted)
+    if "managed" in wanted:
+        return tagging.change(row)
+    change = wishes.change(row, wanted["cache"]) if "cache" in wanted else None
+    if wanted["flushed"]:
+        change = wishes.flushing(row, change)
+    return resize.change(row, wanted, change)
+
+
+def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
+    if holder is not None:
+        said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
+        return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
+    now: Json = {"cache": None}
+    if row.wish is not None:
+        now = wish_json(row.wish, settings=is_for_staff)
+    elif row.cache is not None:
+        now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
+    # What is not created yet is not as it was wished for.
+    is_there = row.placement is None or row.placement.lv_uuid is not None
+    return {**now, "life": lifecycle.life_of(row), "is_met": is_there, "job": None}

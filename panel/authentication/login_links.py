@@ -1,0 +1,97 @@
+"""One-time links with which a billing panel sends its customer straight to a page of theirs.
+
+The database keeps only the token's digest. Opening a link shows a button and does not use it up, so
+that what reads mail for viruses cannot; pressing the button does. Such a link never counts as a
+proof of who sits there (`panel.authentication.step_up`), and staff cannot come in by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models.functions import Now
+from django.urls import Resolver404, resolve, reverse
+
+from panel.models import LoginLink, SecurityKind, User
+from panel.security_log import record
+from storage.planner import Refused
+
+log = logging.getLogger(__name__)
+
+SECONDS = 60
+MOST_SECONDS = 600
+PAGES = ("my-volumes", "my-volume", "my-plan")
+"""Where a link may lead."""
+KEPT = timedelta(days=1)
+
+
+def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
+    """The address that signs the person in once, within so many seconds (1 to `MOST_SECONDS`), and
+    leads to `next_path`. Raises `Refused` for staff, for whoever may not sign in, and for another
+    page than those of `PAGES`."""
+    if user.staff_role or user.is_superuser:
+        raise Refused(
+            "not_allowed",
+            "Staff cannot sign in with a link.",
+            ("Staff must sign in on the sign-in page."),
+        )
+    if not user.is_active:
+        raise Refused(
+            "not_active", f"{user.email} is deactivated.", ("Reactivate the account first.")
+        )
+    if not leads(next_path):
+        raise Refused(
+            "bad_request",
+            f"A link cannot lead to {next_path[:80]!r}.",
+            "Lead to /my/, a volume's page or its plans.",
+        )
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise Refused(
+            "bad_request",
+            "The link would live too long or not at all.",
+            f"Give 1 to {MOST_SECONDS} seconds.",
+        )
+    token = secrets.token_urlsafe(32)
+    LoginLink.objects.filter(user=user, expires_at__lt=Now() - KEPT).delete()
+    LoginLink.objects.create(
+        digest=_digest(token),
+        user=user,
+        next_path=next_path,
+        expires_at=Now() + timedelta(seconds=seconds),
+    )
+    log.info("a login link for %s, to %s", user, next_path)
+    return f"{settings.TIERCEL_PUBLIC_URL}{reverse('login-link', args=[token])}"
+
+
+def waiting(token: str) -> LoginLink | None:
+    """The link of this token; None once it is used, too old or never was."""
+    return LoginLink.objects.open().select_related("user").filter(digest=_digest(token)).first()
+
+
+def use_up(token: str) -> LoginLink | None:
+    """The same, and from now on it is used: of two at once one gets it."""
+    found = waiting(token)
+    if found is None or not LoginLink.objects.open().filter(pk=found.pk).update(used_at=Now()):
+        return None
+    record.note(SecurityKind.LINK_USED, found.user, "login link")
+    return found
+
+
+def leads(path: str) -> bool:
+    """Whether it is the plain path of a page that a link may lead to."""
+    parts = urlsplit(path)
+    if parts.path != path or not path.startswith("/") or path.startswith("//"):
+        return False
+    try:
+        return resolve(path).url_name in PAGES
+    except Resolver404:
+        return False
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

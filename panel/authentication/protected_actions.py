@@ -1,0 +1,176 @@
+"""The one policy of lasting power: which acts outlive the session that does them, so that they take
+a fresh proof of who sits at the screen (`panel.authentication.step_up`).
+
+Every route of the panel has its line, and a route without one is treated as if what it changes gave
+lasting power. The gate holds pages to it; the API needs nothing more, since a session changes
+nothing there: only a token does, and making one takes a fresh proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+
+from django.http import HttpRequest
+from django.urls import ResolverMatch, reverse
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Demand(StrEnum):
+    """When a route asks for a fresh proof."""
+
+    NEVER = auto()
+    """It gives no power that lasts, or takes some away from its own person alone."""
+    CHANGE = auto()
+    """Before it changes anything; it may be looked at."""
+    ALWAYS = auto()
+    """Also before it is shown: it shows a secret, or is nothing but a form for such a change."""
+    ITSELF = auto()
+    """The view asks: it depends on what is ordered, confirmed or shown."""
+    TOKEN = auto()
+    """A route of the API: sessions read there, tokens and signatures change."""
+    LINK = auto()
+    """What lets in is the one-time token in the address, or what is typed to sign in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a route asks for, and the page to come back to from the proof: the route's own where it
+    is "", another one with the same arguments (`back`) or with none (`list_`)."""
+
+    demand: Demand
+    back: str = ""
+    list_: str = ""
+
+    def place(self, request: HttpRequest, match: ResolverMatch) -> str:
+        """The address of that page; it shows itself on GET."""
+        if self.list_:
+            return reverse(self.list_)
+        if self.back:
+            return reverse(self.back, args=match.args, kwargs=match.kwargs)
+        return request.get_full_path()
+
+
+def demand(request: HttpRequest) -> str | None:
+    """Where to come back to from the proof that this request takes by its route; None where it
+    takes none, or where its view asks."""
+    match = request.resolver_match
+    if match is None:
+        return None
+    act = POLICY.get(match.view_name, UNKNOWN)
+    is_change = request.method not in SAFE
+    if act.demand is Demand.ALWAYS or (act.demand is Demand.CHANGE and is_change):
+        return act.place(request, match)
+    return None
+
+
+def _each(demanded: Demand, *names: str) -> dict[str, Act]:
+    return dict.fromkeys(names, Act(demanded))
+
+
+UNKNOWN = Act(Demand.CHANGE)
+POLICY: Mapping[str, Act] = {
+    # People and their roles
+    "people": Act(Demand.CHANGE),
+    "person-role": Act(Demand.CHANGE, "person"),
+    "person-deactivate": Act(Demand.CHANGE, "person"),
+    "person-reactivate": Act(Demand.CHANGE, "person"),
+    "person-password": Act(Demand.CHANGE, "person"),
+    "person-signout": Act(Demand.CHANGE, "person"),
+    "person-customers": Act(Demand.CHANGE, "person"),
+    "member": Act(Demand.CHANGE, list_="people"),
+    # What opens one's own account
+    "tokens": Act(Demand.CHANGE),
+    "session-end": Act(Demand.CHANGE, list_="sessions"),
+    "sessions-end": Act(Demand.CHANGE, list_="sessions"),
+    "account_email": Act(Demand.CHANGE),
+    "mfa_edit_webauthn": Act(Demand.CHANGE),
+    **_each(
+        Demand.ALWAYS,
+        *("account_change_password", "account_set_password"),
+        *("mfa_activate_totp", "mfa_deactivate_totp", "mfa_add_webauthn", "mfa_remove_webauthn"),
+        *("mfa_view_recovery_codes", "mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
+    ),
+    # Hosts: enrolling them, and the keys they are known by; the view shows the line after a proof
+    "host-new": Act(Demand.ALWAYS),
+    "host-enrol": Act(Demand.CHANGE),
+    "host-accept": Act(Demand.CHANGE, "host"),
+    # What is sold, to whom, and for how much
+    "customer-mandate": Act(Demand.ALWAYS),
+    "customer-suspend": Act(Demand.CHANGE, "customer"),
+    "customer-unsuspend": Act(Demand.CHANGE, "customer"),
+    "cache-plan-new": Act(Demand.ALWAYS),
+    "cache-plan": Act(Demand.CHANGE),
+    "cache-plan-offer": Act(Demand.CHANGE, "cache-plan"),
+    "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),
+    # What costs money or destroys data
+    **_each(Demand.ITSELF, "cache-apply", "my-plan-confirm", "my-order-revert"),
+    # Who comes in
+    **_each(
+        Demand.LINK,
+        *("account_login", "account_signup", "account_inactive", "account_confirm_login_code"),
+        *(
+            "forgotten",
+            "account_reset_password",
+            "account_reset_password_done",
+            "account_confirm_email",
+        ),
+        *("account_reset_password_from_key", "account_reset_password_from_key_done"),
+        *("account_email_verification_sent", "mfa_authenticate"),
+        *("enrol-script", "enrol-agent", "invitation", "login-link", "notices-off"),
+    ),
+    # The proof itself, and allauth's own pages for it, which lead there
+    **_each(Demand.NEVER, "step-up", "reauthenticate", "reauthenticate-factor"),
+    **_each(Demand.NEVER, "reauthenticate-key", "account_reauthenticate", "mfa_reauthenticate"),
+    "mfa_reauthenticate_webauthn": Act(Demand.NEVER),
+    # One's own account: looked at, left, or made smaller
+    **_each(
+        Demand.NEVER,
+        *("account_logout", "mfa_index", "mfa_list_webauthn", "usersessions_list", "notices"),
+        *("sessions", "token-revoke"),
+    ),
+    # Looking
+    **_each(
+        Demand.NEVER,
+        *("home", "overview", "health", "search", "search-found", "running-jobs", "audit"),
+        "security-log",
+        *("audit-export", "person", "customers", "customer", "cache-plans", "ledger"),
+        *("ledger-csv", "report", "billing", "hosts", "host", "host-now", "host-advice"),
+        *("host-advice-card", "host-jobs", "host-checks", "volumes", "volume", "volume-figures"),
+        *("volume-cache", "volume-cache-state", "volume-work", "volume-comparison"),
+        *("volume-jobs", "volume-drift", "volume-loss", "volume-series", "volume-csv"),
+        *("volume-marks", "volumes-bulk-answer", "jobs", "job", "job-status", "job-lines"),
+        *("job-log", "my-volumes", "my-volume", "my-glance", "my-running", "my-charts"),
+        *("my-figures", "my-plan", "my-order", "my-order-status", "my-report", "my-change"),
+        "my-change-status",
+    ),
+    # Day-to-day work: a preview first, or nothing that opens a door later
+    **_each(
+        Demand.NEVER,
+        *("host-refresh", "host-ssd", "host-missing", "host-maintenance", "host-maintained"),
+        *("host-window", "volumes-bulk", "volumes-bulk-confirm", "volumes-bulk-commands"),
+        *("volume-new", "volume-extend", "volume-move", "volume-tag", "volume-drift-accept"),
+        *("volume-repair", "cache-drop", "volume-discard", "volume-retire", "volume-restore"),
+        *("volume-destroy", "cache-form", "cache-remove", "cache-replace", "cache-flush"),
+        *("job-cancel", "job-pace", "job-resume", "job-rollback", "job-resolve", "jobs-stop"),
+        *("jobs-go-on", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
+        *("adopt-tag", "billing-test", "billing-enable", "billing-again", "my-order-cancel"),
+    ),
+    # The API
+    **_each(
+        Demand.TOKEN,
+        *("api-root", "api-openapi", "api-openapi-yaml", "api-hosts", "api-host"),
+        *("api-host-ssds", "api-volumes", "api-volume", "api-volume-wish", "api-volume-series"),
+        *("api-jobs", "api-job", "api-job-lines", "api-job-apply", "api-job-cancel"),
+        *("api-job-pace", "api-job-resume", "api-job-rollback", "api-job-resolve", "api-audit"),
+        *("api-customers", "api-customer", "api-mandate", "api-volume-orders", "api-orders"),
+        *("api-order", "api-order-cancel", "api-order-revert", "api-order-proof", "api-proofs"),
+        *("api-cache-plans", "api-cache-plan", "api-billing-create-customer"),
+        *("api-billing-set-mandate", "api-billing-suspend", "api-billing-unsuspend"),
+        *("api-billing-login-link", "api-billing-bind-volume", "api-billing-terminate"),
+        *("api-billing-change-plan", "api-billing-decide-order", "api-billing-usage-lines"),
+        *("api-billing-status", "api-nothing"),
+    ),
+}

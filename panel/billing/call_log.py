@@ -1,0 +1,64 @@
+"""The book of signed calls: each is done once, and answered again as it was the first time.
+
+The name is written in the same transaction as what the call did; two calls of one name at once wait
+for each other there. A refusal is kept too: who sends a refused call again gets the refusal, not
+what has become possible meanwhile. Only what failed by our own fault may be tried again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+from panel.api.framework.problem import Problem
+from panel.billing.calls import Call
+from panel.billing.calls.caller import Caller
+from panel.models import BillingCall
+
+KEPT = timedelta(days=30)
+
+
+def once(call: Call, caller: Caller, body: bytes, act: Callable[[], Response]) -> Response:
+    """The answer of `act`, or what it was the first time. `act` answers refusals and undoes what
+    they did. Raises `Problem` (409) for another body under an old name."""
+    digest = hashlib.sha256(call.name.encode() + b"\n" + body).hexdigest()
+    with transaction.atomic():
+        row = BillingCall(name=caller.name, call=call.name, digest=digest, address=caller.address)
+        BillingCall.objects.bulk_create([row], ignore_conflicts=True)
+        kept = BillingCall.objects.select_for_update().get(name=caller.name)
+        if kept.digest != digest:
+            raise Problem(
+                409,
+                "webhook_id_reused",
+                "This webhook-id was used for another call.",
+                "Use a new one for each call.",
+            )
+        if kept.status is not None and call.tells_once:
+            raise Problem(
+                409, "told_once", "This call was answered already.", "Call with a new webhook-id."
+            )
+        if kept.status is not None:
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(kept.body, status=kept.status, headers=headers)
+        answer = act()
+        kept.status = answer.status_code
+        kept.body = {} if call.tells_once else _plain(answer.data)
+        kept.save(update_fields=["status", "body"])
+        return answer
+
+
+def prune(now: datetime) -> None:
+    """Forget old calls: their signatures are no good any more."""
+    BillingCall.objects.filter(created_at__lt=now - KEPT).delete()
+
+
+def _plain(data: Any) -> Any:
+    """What JSON makes of an answer."""
+    return json.loads(json.dumps(data, cls=JSONEncoder))

@@ -1,0 +1,41 @@
+"""What every template may ask for."""
+
+from collections.abc import Callable
+from functools import cache
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+
+from jobs.models import Halt
+from panel.authentication import second_factor
+from storage.access import Right, is_staff, may
+
+
+def notice(request: HttpRequest) -> dict[str, str]:
+    """Return `notice`, the text shown on every page ('' for none)."""
+    return {"notice": settings.TIERCEL_NOTICE}
+
+
+def rights(request: HttpRequest) -> dict[str, bool]:
+    """Return `may_operate` and `may_administer`: what the staff role of the person allows. Pages
+    of errors have no person."""
+    user = getattr(request, "user", AnonymousUser())
+    return {
+        "may_operate": may(user, Right.OPERATE),
+        "may_administer": may(user, Right.ADMINISTER),
+    }
+
+
+def factors(request: HttpRequest) -> dict[str, Callable[[], bool]]:
+    """Return `needs_factor`: whether the person must set up a second factor first. It asks the
+    database only where a template shows it."""
+    user = getattr(request, "user", AnonymousUser())
+    return {"needs_factor": cache(lambda: second_factor.is_missing(user))}
+
+
+def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:
+    """Return `halt`, the global stop while there is one; for staff. It asks the database only where
+    a template shows it."""
+    user = getattr(request, "user", AnonymousUser())
+    return {"halt": cache(lambda: Halt.objects.standing() if is_staff(user) else None)}

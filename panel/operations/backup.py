@@ -1,0 +1,282 @@
+"""One file that a panel can be put back from: the database, what it was made by, and the secrets
+where they are asked for. It is restored into an empty panel only.
+
+A restored panel has a new id, with which it takes its hosts over from the old one
+(`jobs.hosts.panel_identity`), and begins with the global stop; `manage.py after_restore` comes
+next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from jobs.engine import holds
+from jobs.hosts import panel_identity
+from panel.operations.local_services import ServiceError
+from panel.operations.local_services.postgres import installed
+from storage.agent import VERSION
+
+FORMAT = 1
+NOTE, DUMP, SECRETS = "backup.json", "database.dump", "secrets.env"
+SECRET_NAMES = ("TIERCEL_SECRET_KEY", "TIERCEL_HOST_KEYS_PUBLIC", "TIERCEL_HOST_KEYS_SECRET")
+# A panel with a row in one of these is in use.
+FILLED = ("panel_user", "storage_host", "storage_customer", "storage_volume", "jobs_job")
+REASON = "Restored from a backup: run manage.py after_restore, then look at its report"
+BLOCK_BYTES = 1 << 20
+
+
+class BackupError(Exception):
+    """Why nothing was backed up or restored; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a backup says of itself. `migrations` are those that its database had, "app.name"."""
+
+    format: int
+    version: str
+    made_at: str
+    panel: str
+    migrations: tuple[str, ...]
+    dump_sha256: str
+
+
+def make(path: Path, *, with_secrets: bool) -> Note:
+    """Write the backup; raises `BackupError`. The file is readable by its owner only, and is there
+    whole or not at all."""
+    _demand_owner()
+    if path.exists():
+        raise BackupError(f"{path} is there already; a backup never replaces a file")
+    values = (
+        {name: settings.ENVIRONMENT.text(name) for name in SECRET_NAMES} if with_secrets else {}
+    )
+    if not all(values.values()):
+        missing = ", ".join(name for name, value in values.items() if not value)
+        raise BackupError(f"{missing} cannot be read here: back up where the worker runs")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
+        dump = Path(folder) / DUMP
+        _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
+        note = _note(_digest(dump))
+        draft = Path(folder) / "whole"
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with tarfile.open(fileobj=file, mode="w") as tar:
+                _add(tar, NOTE, json.dumps(asdict(note), indent=1).encode())
+                if with_secrets:
+                    lines = "".join(f"{name}={value}\n" for name, value in values.items())
+                    _add(tar, SECRETS, lines.encode())
+                tar.add(dump, arcname=DUMP)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            raise BackupError(f"{path} has come meanwhile; nothing was replaced") from None
+    return note
+
+
+def restore(path: Path) -> Note:
+    """Put an empty panel into the state of a backup; raises `BackupError`, and then the panel is
+    empty as before, or says that it is broken half-way."""
+    _demand_owner()
+    _demand_empty()
+    with tempfile.TemporaryDirectory(prefix="tiercel-restore-") as folder:
+        note = _unpack(path, Path(folder))
+        _demand_known(note.migrations)
+        _clear()
+        connection.close()
+        _run(
+            *("pg_restore", "--no-owner", "--single-transaction", "--exit-on-error"),
+            *(f"--dbname={connection.settings_dict['NAME']}", str(Path(folder) / DUMP)),
+        )
+    call_command("migrate", verbosity=0, interactive=False)
+    _demand_guarded()
+    with transaction.atomic():
+        holds.stop_all(None, REASON)
+        panel_identity.renew()
+    return note
+
+
+def read(path: Path) -> Note:
+    """What a backup says of itself, its dump compared with that; raises `BackupError`."""
+    with tempfile.TemporaryDirectory(prefix="tiercel-restore-") as folder:
+        return _unpack(path, Path(folder))
+
+
+def secrets_in(path: Path) -> str:
+    """The lines for `var/secrets.env`; "" where the backup was made without. `BackupError`."""
+    try:
+        with tarfile.open(path) as tar:
+            member = tar.extractfile(SECRETS) if SECRETS in tar.getnames() else None
+            return member.read().decode() if member is not None else ""
+    except (OSError, tarfile.TarError, UnicodeDecodeError) as error:
+        raise BackupError(f"{path} is no backup: {error}") from None
+
+
+def _note(digest: str) -> Note:
+    applied = MigrationRecorder(connection).applied_migrations()
+    return Note(
+        format=FORMAT,
+        version=VERSION,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        panel=str(panel_identity.this().panel),
+        migrations=tuple(sorted(".".join(each) for each in applied)),
+        dump_sha256=digest,
+    )
+
+
+def _unpack(path: Path, folder: Path) -> Note:
+    try:
+        with tarfile.open(path) as tar:
+            note = _note_from(json.loads(_member(tar, NOTE).read()))
+            with (folder / DUMP).open("wb") as file:
+                shutil.copyfileobj(_member(tar, DUMP), file, BLOCK_BYTES)
+    except (OSError, tarfile.TarError, ValueError, TypeError, LookupError) as error:
+        raise BackupError(f"{path} is no backup that this panel reads: {error}") from None
+    if _digest(folder / DUMP) != note.dump_sha256:
+        raise BackupError(f"{path} is damaged: its database is not what its note says")
+    return note
+
+
+def _note_from(document: Mapping[str, Any]) -> Note:
+    if document["format"] != FORMAT:
+        raise ValueError(f"format {document['format']!r:.20}, not {FORMAT}")
+    texts = {key: str(document[key]) for key in ("version", "made_at", "panel", "dump_sha256")}
+    return Note(FORMAT, migrations=tuple(map(str, document["migrations"])), **texts)
+
+
+def _member(tar: tarfile.TarFile, name: str) -> Any:
+    member = tar.extractfile(name)
+    if member is None:
+        raise LookupError(f"{name} is no file")
+    return member
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(content), 0o600
+    tar.addfile(info, io.BytesIO(content))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _demand_owner() -> None:
+    """The app's role sees rows through the wall, and may not make tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_user, pg_has_role(current_user, datdba, 'MEMBER') FROM pg_database"
+            " WHERE datname = current_database()"
+        )
+        role, owns = cursor.fetchone()
+    if not owns:
+        raise BackupError(f"{role} does not own the database: set DATABASE_OWNER_URL")
+
+
+def _demand_empty() -> None:
+    there = set(connection.introspection.table_names())
+    for table in FILLED:
+        if table not in there:
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')  # noqa: S608 (a constant)
+            (filled,) = cursor.fetchone()
+        if filled:
+            raise BackupError(
+                f"this panel is in use ({table} has rows): restore into an empty one, with a new "
+                "database"
+            )
+
+
+def _demand_known(migrations: Sequence[str]) -> None:
+    known = {".".join(each) for each in MigrationExecutor(connection).loader.disk_migrations}
+    newer = [each for each in migrations if each not in known]
+    if newer:
+        raise BackupError(
+            f"the backup was made by a newer panel ({', '.join(newer[:3])}): install that one"
+        )
+
+
+def _clear() -> None:
+    """Away with the empty tables. Rights by default go too: a dump takes none away, so the app
+    would get back what a migration has taken from it. The dump brings them."""
+    with connection.cursor() as cursor:
+        for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
+            cursor.execute(f"ALTER DEFAULT PRIVILEGES REVOKE ALL ON {kind} FROM tiercel_app")
+        cursor.execute("DROP SCHEMA public CASCADE")
+        cursor.execute("CREATE SCHEMA public")
+        cursor.execute("GRANT USAGE ON SCHEMA public TO PUBLIC")
+
+
+def _demand_guarded() -> None:
+    """The app may not rewrite the history, and the wall stands."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT has_table_privilege('tiercel_app', 'storage_volumeevent', 'UPDATE'),"
+            " has_table_privilege('tiercel_app', 'jobs_job', 'UPDATE'),"
+            " (SELECT relrowsecurity FROM pg_class WHERE oid = 'jobs_job'::regclass)"
+        )
+        rewrites, works, wall = cursor.fetchone()
+    if rewrites or not works or not wall:
+        raise BackupError(
+            "the rights of the app's role are not what they were: start anew with an empty "
+            "database whose roles are those of panel/operations/local_services/roles.sql"
+        )
+
+
+def _program(name: str) -> str:
+    """The embedded one or that on PATH, whichever is as new as the server."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        needed = int(cursor.fetchone()[0]) // 10000
+    candidates: list[str | None] = [shutil.which(name)]
+    with suppress(ServiceError):
+        candidates.insert(0, str(installed() / name))
+    for found in filter(None, candidates):
+        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+        version = re.search(r"(\d+)", said.stdout.partition(")")[2])
+        if version is not None and int(version[1]) >= needed:
+            return found
+    raise BackupError(f"there is no {name} of PostgreSQL {needed} or later: install its client")
+
+
+def _run(program: str, *arguments: str) -> None:
+    """The password goes by the environment, which only this user reads."""
+    found = _program(program)
+    entry = connection.settings_dict
+    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    given = {name: str(entry[key]) for name, key in names.items() if entry[key]}
+    given |= {"PGDATABASE": str(entry["NAME"]), "LC_ALL": "C", "PATH": os.environ.get("PATH", "")}
+    if "sslmode" in entry["OPTIONS"]:
+        given["PGSSLMODE"] = str(entry["OPTIONS"]["sslmode"])
+    done = subprocess.run(
+        [found, *arguments],
+        env=given,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BackupError(f"{program} failed ({done.returncode}): {done.stderr.strip()[-1000:]}")

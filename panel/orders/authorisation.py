@@ -1,0 +1,73 @@
+"""Approve, refuse or cancel an order that waits for authorisation.
+
+Each is taken once: whoever comes after another word changes nothing and gets False.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs.models import Job
+from jobs.queue import submit as submission
+from jobs.requester import Asker
+from panel.models import Order, OrderState
+from panel.orders import events
+from panel.orders.refusal import OrderRefused
+from panel.orders.transitions import move
+
+DECLINED = "Your provider's billing did not approve this order."
+ASKED = (OrderState.AUTHORISING, OrderState.PENDING)
+
+
+def approve(order: Order) -> bool:
+    """The work may begin."""
+    with transaction.atomic():
+        if not _decided(order, OrderState.RUNNING):
+            return False
+        submission.release(_job(order))
+    return True
+
+
+def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
+    """The work never begins; `reason` is shown to the customer."""
+    told = reason.strip()[:500] or DECLINED
+    with transaction.atomic():
+        if not _decided(order, OrderState.REFUSED, reason_code=code, reason=told):
+            return False
+        submission.cancel(_job(order), None)
+        events.refused.send(sender=Order, order=order)
+    return True
+
+
+def hold(order: Order) -> bool:
+    """The billing system will say later; `authorise_by` stays."""
+    return move(order, OrderState.AUTHORISING, OrderState.PENDING)
+
+
+def cancel(order: Order, asker: Asker | None) -> None:
+    """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
+    with transaction.atomic():
+        told = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
+        if move(order, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+            events.cancelled.send(sender=Order, order=order)
+            return
+        if not _decided(order, OrderState.CANCELLED, **told):
+            order.refresh_from_db()
+            raise OrderRefused(
+                "too_late",
+                "This order can no longer be cancelled: it has started or ended.",
+                "Wait until the order has ended. You can then undo it.",
+                order=order,
+            )
+        submission.cancel(_job(order), asker)
+        events.cancelled.send(sender=Order, order=order)
+
+
+def _decided(order: Order, to: OrderState, **fields: str) -> bool:
+    return any(move(order, state, to, **fields) for state in ASKED)
+
+
+def _job(order: Order) -> Job:
+    if order.job is None:
+        raise RuntimeError(f"order {order.key} waits for a word without a job")
+    return order.job

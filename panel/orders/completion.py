@@ -1,0 +1,55 @@
+"""What becomes of an order when its job is over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.models import Job, State
+from panel.models import Intent, Order, OrderState
+from panel.orders import events
+from panel.orders import texts as order_texts
+from panel.orders.pricing.trials import length
+from panel.orders.transitions import move
+
+
+@transaction.atomic
+def settle(order: Order) -> bool:
+    """End the order where its job is over; False where it is not, or somebody else was faster.
+    A job that needs a person leaves its order running."""
+    if not order.is_open or order.job_id is None:
+        return False
+    job = Job.objects.get(pk=order.job_id)
+    if job.state == State.SUCCEEDED:
+        return _complete(order)
+    if job.state in (State.FAILED, State.CANCELLED):
+        return _fail(order, job)
+    return False
+
+
+def _complete(order: Order) -> bool:
+    fields: dict[str, object] = {}
+    if order.intent == Intent.TRIAL:
+        # The provider may offer trials no more: this one was promised.
+        promised = length() or (order.trial_until or order.created_at) - order.created_at
+        fields = dict.fromkeys(("trial_until", "revert_until"), Now() + promised)
+    elif order.intent != Intent.REVERT:
+        fields = {"revert_until": Now() + timedelta(days=settings.TIERCEL_REVERT_DAYS)}
+    if not move(order, OrderState.RUNNING, OrderState.COMPLETED, **fields):
+        return False
+    events.completed.send(sender=Order, order=order)
+    return True
+
+
+def _fail(order: Order, job: Job) -> bool:
+    told = {
+        "reason_code": "stopped" if job.state == State.CANCELLED else "failed",
+        "reason": order_texts.sentence(job, list(job.step_set.all())),
+    }
+    if not move(order, OrderState(order.state), OrderState.FAILED, **told):
+        return False
+    events.failed.send(sender=Order, order=order)
+    return True

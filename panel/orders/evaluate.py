@@ -1,0 +1,177 @@
+"""What an order would be: its intent, its time, its money, and whether anything is in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from jobs.models import Kind
+from panel.models import Intent, Mandate
+from panel.orders import takeback
+from panel.orders.account import Account
+from panel.orders.asking import Ask
+from panel.orders.pricing import mandates, trials
+from panel.orders.pricing.prices import Price, paid_before
+from panel.orders.pricing.quote import Quote, quote, quote_later
+from panel.orders.refusal import OrderRefused
+from storage.planner.wish import Wish
+from storage.volumes.plan_offers import REASONS, Change, Offer
+from storage.volumes.snapshot import VolumeRow
+
+KINDS: Final[dict[Change, Kind]] = {
+    "add": Kind.ADD_CACHE,
+    "set": Kind.SET_CACHE,
+    "replace": Kind.REPLACE_CACHE,
+    "remove": Kind.REMOVE_CACHE,
+}
+SUPPORT: Final = "Choose another plan, or contact support."
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """`refusal` is None where it may be ordered; `wish` and `kind` are then the job's. `due_at` is
+    when it begins (None = at once), `trial_until` the end of a trial, `costs_more` whether anything
+    has to be paid for it."""
+
+    intent: Intent | None
+    quote: Quote | None
+    refusal: OrderRefused | None
+    wish: Wish | None = None
+    kind: Kind = Kind.SET_CACHE
+    due_at: datetime | None = None
+    trial_until: datetime | None = None
+    costs_more: bool = False
+
+
+def weigh(
+    ask: Ask, row: VolumeRow, offer: Offer | None, now: datetime, account: Account
+) -> Weighed:
+    """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
+    more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
+    is not looked at."""
+    if offer is None:
+        return Weighed(None, None, _retired())
+    if offer.is_current and (account.on_trial is None or ask.trial):
+        return Weighed(None, None, _same())
+    before = account.paid
+    wanted = _price(ask, offer)
+    currency = _currency(account.mandate, before, wanted)
+    if currency is None:
+        return Weighed(None, None, _other_currency())
+    from_minor = before.minor if before is not None else 0
+    intent = _intent(ask, from_minor, wanted)
+    is_later = _is_later(ask, intent, from_minor, wanted)
+    asked = quote_later(now, wanted.minor, currency) if is_later else None
+    offered = asked or quote(now, from_minor, wanted.minor, currency)
+    found = Weighed(
+        intent,
+        offered,
+        None,
+        wish=row.wish if offer.is_current else offer.wish,
+        kind=KINDS["set"] if offer.is_current else KINDS[offer.change],
+        due_at=offered.period_end if is_later else None,
+        trial_until=now + trials.length() if ask.trial else None,
+        costs_more=wanted.minor > from_minor,
+    )
+    return replace(found, refusal=_refusal(ask, row, offer, found, now, account))
+
+
+def _refusal(
+    ask: Ask, row: VolumeRow, offer: Offer, found: Weighed, now: datetime, account: Account
+) -> OrderRefused | None:
+    if ask.takes_back is not None:
+        is_ours = ask.by == "panel"
+        look = takeback.changed_since(ask.takes_back, row.volume) if is_ours else None
+        back = look if is_ours else takeback.refusal(ask.takes_back, row.volume, now)
+        if back is not None:
+            return back
+    if ask.trial and account.untried is not None:
+        return account.untried
+    if ask.when == "period_end" and found.due_at is None:
+        return OrderRefused(
+            "unavailable",
+            ("Only a lower price can start with the next period."),
+            "Order the plan now.",
+        )
+    if offer.reason or found.wish is None:
+        return no_offer(offer.reason)
+    if ask.agreed is not None and found.quote is not None:
+        currency = ask.agreed[1] if found.quote.price_minor else found.quote.currency
+        if (ask.agreed[0], currency) != (found.quote.price_minor, found.quote.currency):
+            return _price_changed()
+    if not found.costs_more or ask.by != "person" or row.volume.customer is None:
+        return None
+    if account.on_trial is not None and (ending := trials.ending(account.on_trial, now)):
+        return ending
+    asked = found.quote
+    if asked is None:
+        return None
+    left, others = account.left_minor, account.others_minor
+    return mandates.refusal(account.mandate, left, others, asked, now)
+
+
+def no_offer(reason: str) -> OrderRefused:
+    """The refusal for an offer that cannot be had; `reason` is the offer's."""
+    is_full = reason == REASONS["no_space"]
+    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, SUPPORT)
+
+
+def _price(ask: Ask, offer: Offer) -> Price:
+    if ask.trial:
+        return Price(0, offer.currency)
+    if ask.takes_back is not None and ask.plan is not None:
+        before = paid_before(ask.takes_back)
+        return before or Price(0, offer.currency)
+    return Price(offer.price_minor, offer.currency)
+
+
+def _intent(ask: Ask, from_minor: int, wanted: Price) -> Intent:
+    if ask.takes_back is not None:
+        return Intent.REVERT
+    if ask.trial:
+        return Intent.TRIAL
+    is_lower = wanted.minor < from_minor or ask.plan is None
+    return Intent.DOWNGRADE if is_lower else Intent.UPGRADE
+
+
+def _is_later(ask: Ask, intent: Intent, from_minor: int, wanted: Price) -> bool:
+    """Only a lower price waits for the end of the period that is paid for."""
+    may_wait = intent == Intent.DOWNGRADE and wanted.minor < from_minor
+    usual = "period_end" if may_wait and ask.by == "person" else "now"
+    return may_wait and (ask.when or usual) == "period_end"
+
+
+def _currency(mandate: Mandate | None, before: Price | None, wanted: Price) -> str | None:
+    """The currency of both prices; None where they differ. Where nothing is paid on either side,
+    that of the customer's mandate, "" without one."""
+    named = {price.currency for price in (before, wanted) if price and price.currency}
+    if len(named) > 1:
+        return None
+    if named:
+        return named.pop()
+    return mandate.currency if mandate is not None else ""
+
+
+def _retired() -> OrderRefused:
+    return OrderRefused("plan_retired", "This plan is no longer available.", "Choose another plan.")
+
+
+def _same() -> OrderRefused:
+    return OrderRefused("same_plan", "This is already your plan.", "Choose another plan.")
+
+
+def _price_changed() -> OrderRefused:
+    return OrderRefused(
+        "price_changed",
+        "The price has changed since you opened the page.",
+        "Check the new price and confirm again.",
+    )
+
+
+def _other_currency() -> OrderRefused:
+    return OrderRefused(
+        "currency",
+        "This plan has a different currency from your current plan.",
+        "Ask your provider to change the plan.",
+    )

@@ -1,0 +1,89 @@
+"""Free trials: once for a volume without a cache, and back by themselves."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef
+
+from panel.models import Intent, Order, OrderState
+from panel.models.order import OPEN
+from panel.orders import backoff
+from panel.orders.asking import Ask
+from panel.orders.pricing.prices import last_completed
+from panel.orders.refusal import OrderRefused
+from storage.models import Volume
+from storage.volumes.snapshot import VolumeRow
+
+REST: Final = timedelta(minutes=10)
+"""After a way back that failed, before it is tried again."""
+
+
+def length() -> timedelta:
+    """How long a trial lasts; zero where none is offered."""
+    return timedelta(days=settings.TIERCEL_TRIAL_DAYS)
+
+
+def refusal(row: VolumeRow) -> OrderRefused | None:
+    """Why the volume gets no trial; None where it does."""
+    if not length():
+        return _refused("Free trials are not offered.")
+    if row.cache is not None or row.volume.cache_plan_id is not None:
+        return _refused("A free trial is for volumes without a cache.")
+    tried = Order.objects.filter(volume=row.volume, intent=Intent.TRIAL)
+    if tried.filter(state__in=(*OPEN, OrderState.COMPLETED)).exists():
+        return _refused("This volume has already had its free trial.")
+    return None
+
+
+def running(volume: Volume) -> Order | None:
+    """The trial that the volume's plan comes from; None where it is paid for, or has none."""
+    last = last_completed(volume)
+    if last is None or last.intent != Intent.TRIAL or last.to_plan_id != volume.cache_plan_id:
+        return None
+    return last
+
+
+def ending(order: Order, now: datetime) -> OrderRefused | None:
+    """Why nothing can be bought while the trial `order`, whose time is up, is taken back: an order
+    that waits for its payment would keep it meanwhile, and one after the other for ever."""
+    if order.trial_until is None or order.trial_until > now:
+        return None
+    return OrderRefused(
+        "trial",
+        "Your free trial has ended and is being removed.",
+        "Order the plan again in a few minutes.",
+        order=order,
+    )
+
+
+def due(now: datetime) -> list[Order]:
+    """Trials whose time is up and that nobody ordered for money, of those who have the volume
+    still; one whose way back failed is tried again after a while."""
+    done = Order.objects.filter(state=OrderState.COMPLETED)
+    later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
+    backs = Order.objects.filter(reverts=OuterRef("pk"))
+    tried = backs.filter(state=OrderState.FAILED, ended_at__gt=now - REST)
+    found = done.filter(
+        ~Exists(later), ~Exists(backs.filter(state__in=OPEN)), ~Exists(tried), intent=Intent.TRIAL
+    ).filter(
+        backoff.ready(now),
+        trial_until__lte=now,
+        volume__cache_plan=F("to_plan"),
+        volume__customer=F("customer"),
+        volume__retired_at=None,
+    )
+    return list(found.order_by("id"))
+
+
+def way_back(order: Order) -> Ask:
+    """What the panel asks for at the end of a trial."""
+    return Ask(order.volume, order.from_plan, takes_back=order, by="panel", when="now")
+
+
+def _refused(why: str) -> OrderRefused:
+    return OrderRefused(
+        "trial", why, ("Order the plan. You can undo the order within the time limit.")
+    )

@@ -1,0 +1,127 @@
+"""One order: how far it is, what became of it, and the way back."""
+
+from __future__ import annotations
+
+import secrets
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from jobs.models import Door
+from jobs.requester import Asker
+from panel.authentication import step_up
+from panel.http.client_address import address_of
+from panel.models import Order, OrderState, ProofState, User
+from panel.orders import authorisation, rights, takeback
+from panel.orders import texts as order_texts
+from panel.orders.pricing import prices
+from panel.orders.refusal import OrderRefused
+from panel.orders.revert import preview_revert, revert
+from panel.portal import order_progress
+from panel.portal.ordering import STATUS, UNPROCESSABLE
+from panel.portal.rows import member_view, orders_of
+from storage.database_clock import database_now
+
+EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
+
+
+@require_safe
+@member_view
+def order(request: HttpRequest, key: str) -> HttpResponse:
+    """One order while it runs, and what became of it."""
+    return render(request, "portal/order.html", _told(request, _found(request, key)))
+
+
+@require_safe
+@member_view
+def order_status(request: HttpRequest, key: str) -> HttpResponse:
+    """The part of that page that renews itself."""
+    return render(request, "portal/_order.html", _told(request, _found(request, key)))
+
+
+@require_POST
+@member_view
+def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
+    """Stop an order before any work; later it is refused, and its page says why."""
+    found = _found(request, key)
+    refused = rights.outsider(request.user, found.volume)
+    try:
+        if refused is not None:
+            raise refused
+        asker = Asker(cast("User", request.user), address_of(request), Door.PORTAL)
+        authorisation.cancel(found, asker)
+    except OrderRefused as late:
+        messages.warning(request, f"{late.message} {late.way_out}")
+        return redirect("my-order", found.key)
+    messages.success(request, "Cancelled. Nothing was charged or changed.")
+    return redirect("my-order", found.key)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def order_revert(request: HttpRequest, key: str) -> HttpResponse:
+    """What taking an order back costs and does; sent back, it is ordered."""
+    found = _found(request, key)
+    if request.method != "POST":
+        return _revert(request, found, None)
+    asked = step_up.demand(request, reverse("my-order-revert", args=[found.key]))
+    if asked is not None:
+        return asked
+    try:
+        back = revert(
+            found,
+            actor=cast("User", request.user),
+            address=address_of(request),
+            idempotency_key=request.POST.get("idempotency_key", "")[:255],
+        )
+    except OrderRefused as refused:
+        return _revert(request, found, refused)
+    return redirect("my-order", back.key)
+
+
+def _revert(request: HttpRequest, found: Order, refused: OrderRefused | None) -> HttpResponse:
+    weighed = preview_revert(found, cast("User", request.user))
+    told = refused or weighed.refusal
+    context = {
+        "order": found,
+        "volume": found.volume,
+        "title": order_progress.title(found),
+        "money": weighed.quote if told is None else None,
+        "paid": prices.paid(found.volume),
+        "refused": told,
+        "order_in_the_way": told.order if told is not None and told.order != found else None,
+        "must_prove": not step_up.is_proven(request),
+        "idempotency_key": secrets.token_urlsafe(16),
+    }
+    status = STATUS.get(refused.code, UNPROCESSABLE) if refused is not None else 200
+    return render(request, "portal/revert.html", context, status=status)
+
+
+def _found(request: HttpRequest, key: str) -> Order:
+    return get_object_or_404(orders_of(request.user), key=key)
+
+
+def _told(request: HttpRequest, found: Order) -> dict[str, object]:
+    steps = list(found.job.step_set.all()) if found.job is not None else []
+    proof = getattr(found, "proof", None)
+    may_order = rights.barred(request.user, found.volume) is None
+    can_go_back = takeback.refusal(found, found.volume, database_now()) is None
+    is_ready = proof is not None and proof.state == ProofState.READY
+    return {
+        "order": found,
+        "volume": found.volume,
+        "title": order_progress.title(found),
+        "plans": order_progress.plans_of(found),
+        "sentence": order_progress.told(found, steps, proof),
+        "phases": order_progress.course(found, steps, proof),
+        "progress": order_texts.progress(found.job, steps) if found.job is not None else None,
+        "poll_seconds": order_progress.poll_seconds(found, proof),
+        "report_url": reverse("my-report", args=[found.key]) if is_ready else "",
+        # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
+        "may_cancel": rights.outsider(request.user, found.volume) is None and found.state in EARLY,
+        "may_revert": may_order and can_go_back,
+    }

@@ -1,0 +1,107 @@
+"""The cards of the upgrade page: each choice with its money, what to expect of it and what bars it.
+
+Nothing here decides: `panel.orders` weighed each choice, and weighs it again when an order comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from panel.models import Intent, Order
+from panel.orders.choices import Choice
+from panel.orders.order_expectations import trial_offered
+from panel.orders.pricing import mandates
+from panel.orders.pricing.quote import Quote
+from storage.analysis.forecast import Expectation
+from storage.models import Customer
+from storage.templatetags.money import amount
+from storage.volumes.plan_offers import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCard:
+    """A choice with what to expect of it (None: nothing is said). `keeps` is the trial that this
+    plan is on now, which may be ordered to keep it."""
+
+    choice: Choice
+    expected: Expectation | None
+    has_trial: bool
+    keeps: Order | None
+
+    @property
+    def offer(self) -> Offer:
+        return self.choice.offer
+
+    @property
+    def money(self) -> Quote | None:
+        """What a change costs at the time it usually happens."""
+        return self.choice.quote
+
+    @property
+    def is_less(self) -> bool:
+        """Cheaper than what is paid now."""
+        return self.choice.intent == Intent.DOWNGRADE
+
+    @property
+    def is_vain(self) -> bool:
+        """By the figures it would not help."""
+        return self.expected is not None and self.expected.kind == "no_help"
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be ordered, with what helps; "" where it can."""
+        refusal = self.choice.refusal
+        if refusal is None:
+            return ""
+        if refusal.message == self.offer.reason:
+            return refusal.message
+        return f"{refusal.message} {refusal.way_out}"
+
+
+def shelf(
+    choices: Sequence[Choice], expected: Mapping[str, Expectation], trial: Order | None
+) -> list[PlanCard]:
+    """A card for each choice, in their order; `expected` by key of the offer, `trial` the one the
+    volume is on."""
+    return [
+        PlanCard(
+            choice,
+            expected.get(choice.offer.key),
+            choice.trial is not None
+            and trial_offered(choice.offer, expected.get(choice.offer.key)),
+            trial if choice.offer.is_current else None,
+        )
+        for choice in choices
+    ]
+
+
+def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
+    """What to say of all plans at once where none of those that cost more would help."""
+    more = [
+        card
+        for card in cards
+        if card.offer.plan is not None and not card.offer.is_current and not card.is_less
+    ]
+    return more[0].expected if more and all(card.is_vain for card in more) else None
+
+
+def headroom(customer: Customer | None, now: datetime) -> str:
+    """What the payment authorisation leaves this month, in a sentence; "" where nobody knows."""
+    mandate = mandates.mandate_of(customer) if customer is not None else None
+    left = mandates.left_minor(mandate, now) if mandate is not None else None
+    if mandate is None or left is None:
+        return ""
+    return f"Your payment authorisation leaves {amount(left, mandate.currency)} this month."
+
+
+def trial_words() -> str:
+    """How long a trial lasts: "7 days"."""
+    days = settings.TIERCEL_TRIAL_DAYS
+    if days < 1:
+        minutes = max(1, round(days * 1440))
+        return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return "1 day" if days == 1 else f"{days:g} days"

@@ -1,0 +1,88 @@
+"""Every change of plan of a volume with its price: its orders, and older changes without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.urls import reverse
+
+from jobs.models import Job
+from panel.models import Order, OrderState, ProofState
+from panel.orders import texts as order_texts
+from panel.orders.texts import Outcome
+from panel.portal import order_progress
+from panel.portal.rows import changes_of, orders_of
+from storage.access import Person
+from storage.models import Volume
+
+ROWS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`charge_minor` is what was charged at once, None where nothing was or nobody recorded it;
+    `report_url` is "" where there is no report."""
+
+    name: str
+    url: str
+    price_minor: int
+    currency: str
+    charge_minor: int | None
+    credit_minor: int
+    at: datetime
+    who: str
+    outcome: Outcome
+    report_url: str
+
+
+def past(user: Person, volume: Volume, most: int | None = ROWS) -> tuple[list[Entry], bool]:
+    """The newest `most` changes (None = all), newest first, and whether there are more. Two
+    queries."""
+    look = most + 1 if most is not None else None
+    orders = orders_of(user).filter(volume=volume)[:look]
+    changes = changes_of(user).filter(volume=volume, order=None)[:look]
+    found = [*map(of_order, orders), *map(of_change, changes)]
+    newest = sorted(found, key=lambda entry: entry.at, reverse=True)
+    return newest[:most], most is not None and len(newest) > most
+
+
+def of_order(order: Order) -> Entry:
+    """An order as a row."""
+    proof = getattr(order, "proof", None)
+    is_done = order.state == OrderState.COMPLETED
+    is_told = proof is not None and proof.state == ProofState.READY
+    return Entry(
+        order_progress.title(order),
+        reverse("my-order", args=[order.key]),
+        order.price_minor,
+        order.currency,
+        order.charge_minor if is_done else None,
+        order.credit_minor if is_done else 0,
+        order.created_at,
+        _name(order.actor),
+        order_progress.outcome(order),
+        reverse("my-report", args=[order.key]) if is_told else "",
+    )
+
+
+def of_change(job: Job) -> Entry:
+    """A change from before there were orders."""
+    return Entry(
+        order_texts.plan_name(job),
+        reverse("my-change", args=[job.key]),
+        job.price_minor or 0,
+        job.currency,
+        None,
+        0,
+        job.created_at,
+        _name(job.actor),
+        order_texts.outcome(job),
+        "",
+    )
+
+
+def _name(person: object) -> str:
+    named = getattr(person, "get_full_name", None)
+    return named() if named is not None else ""

@@ -1,0 +1,173 @@
+"""Customers look at their volumes and at the changes they asked for."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from jobs.models import Job, State
+from panel.charts.pages import chart_context
+from panel.models import Proof, ProofState
+from panel.orders import rights, takeback
+from panel.orders import texts as order_texts
+from panel.orders.pricing.prices import last_completed
+from panel.portal import order_progress
+from panel.portal.cards import LARGE, Card, cards_of
+from panel.portal.effect import effect
+from panel.portal.plan_history import ROWS, past
+from panel.portal.rows import (
+    changes_of,
+    member_view,
+    orders_of,
+    paid_for,
+    row_of,
+    several_customers,
+    volumes_of,
+)
+from panel.portal.volume_notices import standing
+from panel.proofs.texts import brief
+from panel.search.query import cleaned
+from storage.database_clock import database_now
+from storage.models import Volume
+
+PAGE_CARDS = 24
+SEARCH_FROM = 7
+"""So many volumes are worth a search."""
+
+
+@require_safe
+@member_view
+def volumes(request: HttpRequest) -> HttpResponse:
+    """Every volume of the person's customers: is it fast, and what is its plan? `q` searches."""
+    own = volumes_of(request.user)
+    count, text = own.count(), cleaned(request.GET.get("q", ""))
+    found = own.filter(label__icontains=text) if text else own
+    page = Paginator(found, PAGE_CARDS).get_page(request.GET.get("page"))
+    changes = changes_of(request.user).unfinished()
+    running = {job.volume_id: job for job in changes if job.volume_id is not None}
+    context = {
+        "page": page,
+        "cards": cards_of(page.object_list, running, timezone.now()),
+        "count": count,
+        "q": text,
+        "has_search": count >= SEARCH_FROM or text,
+        "several_customers": several_customers(request.user),
+    }
+    return render(request, "portal/volumes.html", context)
+
+
+@require_safe
+@member_view
+def volume(request: HttpRequest, key: str) -> HttpResponse:
+    """One volume: is it fast, what runs, its plan, what the last change did, and the newest
+    changes; `changes=all` shows every one."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    changes = changes_of(request.user).filter(volume=found)
+    running = changes.unfinished().first()
+    card, last = _card(found, running), _last(request, found)
+    done = changes.filter(state=State.SUCCEEDED).first()
+    is_all = request.GET.get("changes") == "all"
+    history, has_older = past(request.user, found, None if is_all else ROWS)
+    context = {
+        "card": card,
+        "row": card.row,
+        "volume": found,
+        "paid": paid_for(request.user, found),
+        **order_progress.running(running),
+        "effect": effect(found, done, timezone.now()) if last is None else None,
+        "history": history,
+        "has_older": has_older,
+        "last": last,
+        "several_customers": several_customers(request.user),
+        **standing(request.user, found),
+    }
+    return render(request, "portal/volume.html", context)
+
+
+def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
+    """The order that the volume's plan comes from, with what may be done with it."""
+    order = last_completed(found)
+    if order is None or order.to_plan_id != found.cache_plan_id:
+        return None
+    proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
+    is_open = takeback.refusal(order, found, database_now()) is None
+    return {
+        "order": order,
+        "has_report": proof is not None and proof.state == ProofState.READY,
+        "brought": brief(proof) if proof is not None else None,
+        "may_revert": is_open and rights.barred(request.user, found) is None,
+    }
+
+
+@require_safe
+@member_view
+def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
+    """The answer alone: the element of the volume's page that renews itself."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    return render(request, "portal/_glance.html", {"card": _card(found, None), "volume": found})
+
+
+@require_safe
+@member_view
+def volume_running(request: HttpRequest, key: str) -> HttpResponse:
+    """The change that runs, as the pages of a volume show it. At its end the page is loaded again,
+    since plan, price and history are others now."""
+    found = get_object_or_404(volumes_of(request.user), key=key)
+    running = changes_of(request.user).filter(volume=found).unfinished().first()
+    if running is None and request.headers.get("HX-Request"):
+        return HttpResponseClientRefresh()
+    return render(
+        request, "portal/_running.html", {"volume": found, **order_progress.running(running)}
+    )
+
+
+@require_safe
+@member_view
+def charts(request: HttpRequest, key: str) -> HttpResponse:
+    """The technical view of a volume: figures of this moment, and charts."""
+    row = row_of(request, key)
+    context = {
+        **chart_context(row.volume, request, plain=True),
+        "row": row,
+        "volume": row.volume,
+        "several_customers": several_customers(request.user),
+    }
+    return render(request, "portal/charts.html", context)
+
+
+def _card(found: Volume, running: Job | None) -> Card:
+    return cards_of([found], {found.pk: running} if running else {}, timezone.now(), LARGE)[0]
+
+
+@require_safe
+@member_view
+def figures(request: HttpRequest, key: str) -> HttpResponse:
+    """The latest figures alone: the element of the charts' page that renews itself."""
+    row = row_of(request, key)
+    return render(request, "portal/_figures.html", {"row": row, "volume": row.volume})
+
+
+@require_safe
+@member_view
+def change(request: HttpRequest, key: str) -> HttpResponse:
+    """One change of plan while it runs, and what became of it; that of an order is told there."""
+    order = orders_of(request.user).filter(job__key=key).first()
+    if order is not None:
+        return redirect("my-order", order.key)
+    return render(request, "portal/change.html", _status(request, key))
+
+
+@require_safe
+@member_view
+def change_status(request: HttpRequest, key: str) -> HttpResponse:
+    """The part of that page that renews itself until the change is over."""
+    return render(request, "portal/_change.html", _status(request, key))
+
+
+def _status(request: HttpRequest, key: str) -> dict[str, object]:
+    job = get_object_or_404(changes_of(request.user), key=key)
+    return {"job": job, "volume": job.its_volume, **order_texts.told(job)}

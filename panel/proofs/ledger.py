@@ -1,0 +1,168 @@
+"""What was expected of all orders against what was measured: for the provider, so that what pages
+promise is kept honest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from panel.models import Order, Proof, ProofState
+from panel.models.proof import ProofQuerySet
+from panel.orders.texts import Outcome
+from panel.proofs import texts as proof_texts
+from storage.access import Person
+from storage.analysis.before_after import Verdict
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many orders had which outcome. `held` counts those whose measured hit rate can be
+    compared with an expected range; of them `within` lay in it."""
+
+    name: str
+    verdicts: Counter[str] = field(default_factory=Counter)
+    held: Counter[str] = field(default_factory=Counter)
+    points: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return self.verdicts.total()
+
+    @property
+    def gains(self) -> int:
+        return self.verdicts[Verdict.GAIN]
+
+    @property
+    def losses(self) -> int:
+        return self.verdicts[Verdict.LOSS]
+
+    @property
+    def without(self) -> int:
+        """Where a notable gain is ruled out."""
+        return self.verdicts[Verdict.NONE]
+
+    @property
+    def unknown(self) -> int:
+        """Unclear, or impossible to tell."""
+        return self.verdicts[Verdict.UNCLEAR] + self.verdicts[ProofState.IMPOSSIBLE]
+
+    @property
+    def unfinished(self) -> int:
+        return self.verdicts[ProofState.WAITING] + self.verdicts[ProofState.MEASURING]
+
+    @property
+    def compared(self) -> int:
+        return self.held.total()
+
+    @property
+    def within(self) -> int:
+        return self.held["within"]
+
+    @property
+    def mean_points(self) -> float | None:
+        """The mean change of the hit rate over all that were measured, in percentage points."""
+        return 100 * sum(self.points) / len(self.points) if self.points else None
+
+    def add(self, order: Order, proof: Proof) -> None:
+        """Count one more."""
+        is_ready = proof.state == ProofState.READY
+        self.verdicts[proof.verdict if is_ready else proof.state] += 1
+        if is_ready:
+            self.points.append(proof.result["hit_rate_change"])
+            if held := proof_texts.held(order, proof.result):
+                self.held[held] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One order. Hit rates are 0 to 1, None where nothing was expected or measured; `held` is
+    "within", "below", "above" or ""."""
+
+    order: Order
+    proof: Proof
+    chip: Outcome
+    expected_low: float | None
+    expected_high: float | None
+    before: float | None
+    after: float | None
+    read_ms_before: float | None
+    read_ms_after: float | None
+    held: str
+
+
+def proofs(user: Person) -> ProofQuerySet:
+    """All that the person may see, newest first, without what only comparing needs."""
+    found = Proof.objects.visible_to(user).defer("before")
+    return found.select_related("order__volume", "order__customer", "order__to_plan")
+
+
+def entry(proof: Proof) -> Entry:
+    """The proof as a row."""
+    order, told = proof.order, proof.result
+    return Entry(
+        order,
+        proof,
+        proof_texts.chip(proof),
+        order.expected.get("hit_rate_low"),
+        order.expected.get("hit_rate_high"),
+        told.get("hit_rate_before"),
+        told.get("hit_rate_after"),
+        told.get("read_ms_before"),
+        told.get("read_ms_after"),
+        proof_texts.held(order, told),
+    )
+
+
+def tallies(found: Iterable[Proof]) -> tuple[Tally, list[Tally]]:
+    """Of all, and by the plan that was bought, by name."""
+    everything, plans = Tally("All orders"), dict[str, Tally]()
+    for proof in found:
+        order = proof.order
+        name = order.to_plan.name if order.to_plan is not None else "No cache"
+        for tally in (everything, plans.setdefault(name, Tally(name))):
+            tally.add(order, proof)
+    return everything, [plans[name] for name in sorted(plans)]
+
+
+COLUMNS = (
+    *("order", "ordered_at", "customer", "volume", "plan", "intent", "state", "verdict"),
+    *("confidence", "expected_kind", "expected_hit_rate_low", "expected_hit_rate_high"),
+    *("hit_rate_before", "hit_rate_after", "held", "read_ms_before", "read_ms_after"),
+    *("read_ms_p95_before", "read_ms_p95_after", "slow_reads_spared_per_second", "reason"),
+)
+
+
+def cells(proof: Proof) -> list[Any]:
+    """The proof as a line of the CSV, in the order of `COLUMNS`; "" is not known."""
+    order, told, found = proof.order, proof.result, entry(proof)
+    line = [
+        order.key,
+        f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
+        _plain(order.customer.name),
+        _plain(order.volume.label),
+        _plain(order.to_plan.name) if order.to_plan is not None else "",
+        order.intent,
+        proof.state,
+        proof.verdict,
+        told.get("confidence"),
+        order.expected.get("kind"),
+        found.expected_low,
+        found.expected_high,
+        found.before,
+        found.after,
+        found.held,
+        found.read_ms_before,
+        found.read_ms_after,
+        told.get("read_ms_p95_before"),
+        told.get("read_ms_p95_after"),
+        told.get("slow_reads_spared_per_second"),
+        proof.reason_code,
+    ]
+    return ["" if cell is None else cell for cell in line]
+
+
+def _plain(text: str) -> str:
+    """No spreadsheet takes it for a formula."""
+    return f"'{text}" if text[:1] in "=+-@\t\r" else text

@@ -1,0 +1,247 @@
+"""From an order that is done to its proof: the time before, the wait for a warm cache, the time
+after, the comparison. Every function does what the rows and the samples say is due."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Final, cast
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+
+from jobs.models import Job, JobQuerySet, Kind
+from panel.models import Intent, Order, Proof, ProofState
+from panel.orders import events
+from panel.proofs.reasons import Reason
+from panel.proofs.result import result
+from panel.proofs.transitions import move
+from storage.analysis.before_after import (
+    Block,
+    before_window,
+    block_seconds,
+    judge,
+    pairs,
+    period_seconds,
+    warm_from,
+)
+from storage.analysis.before_after.change import LEAST
+from storage.analysis.before_after.windows import DAY, HOUR, WEEK
+from storage.analysis.sample_blocks import blocks
+from storage.models import Volume
+from storage.volumes.ownership import theirs_since
+
+LEAST_COVERAGE: Final = 0.5
+"""Where less of a window has figures, it is their lack that is told, not a lack of use."""
+LATE_SAMPLES: Final = 2
+"""So many intervals of samples after the end of a window all its figures are there."""
+
+
+def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
+    """The proof of a completed order with the time before it; None where it has none: nothing was
+    done on a host, or it only took another order back. Asked again, it is the same one."""
+    job = order.job
+    if not has_proof(order) or job is None or job.started_at is None or job.ended_at is None:
+        return None
+    window, patience = _lengths(order, job.ended_at)
+    window = window_seconds or window
+    step = block_seconds(window, settings.TIERCEL_SAMPLE_SECONDS)
+    limit = _nothing_before(order, job.started_at, step)
+    start, end = before_window(limit, job.started_at, window, step)
+    since = max(limit, start - timedelta(seconds=step))
+    found = blocks(order.volume, start, end, step, since=since) if start < end else []
+    proof, _made = Proof.objects.get_or_create(
+        order=order,
+        defaults={
+            "before_start": start,
+            "before_end": end,
+            "before": [block.to_json() for block in found],
+            "block_seconds": step,
+            "warm_by": job.ended_at + timedelta(seconds=patience),
+        },
+    )
+    return proof
+
+
+def has_proof(order: Order) -> bool:
+    """Whether a proof of the completed order comes."""
+    return order.job_id is not None and order.intent != Intent.REVERT
+
+
+def advance(proof: Proof, now: datetime) -> bool:
+    """Bring the proof as far as it can come by `now`; True where it came further."""
+    moved = False
+    if proof.state == ProofState.WAITING:
+        moved = _await_warmth(proof, now)
+    if proof.state == ProofState.MEASURING:
+        moved = _compare(proof, now) or moved
+    return moved
+
+
+def _await_warmth(proof: Proof, now: datetime) -> bool:
+    """Let the measuring begin once the hit rate is flat, or the wait is over."""
+    order, step = proof.order, proof.block_seconds
+    done = _done_at(order)
+    length = proof.before_end - proof.before_start
+    if length < LEAST * timedelta(seconds=step):
+        return _give_up(proof, Reason.NO_BEFORE)
+    if sum(block.is_used for block in _before(proof)) < LEAST:
+        return _give_up(proof, _lack(_before(proof), length))
+    changed = _changed_at(order, done)
+    end = min(each for each in (now, proof.warm_by, changed) if each is not None)
+    warm = _warm_at(order, done, end, step)
+    was_warm = warm is not None
+    if warm is None and changed is not None and changed <= min(now, proof.warm_by):
+        return _give_up(proof, Reason.CHANGED)
+    if warm is None and now >= proof.warm_by:
+        warm = proof.warm_by
+    if warm is None:
+        return False
+    start = _next_hour(warm) if length >= timedelta(seconds=DAY) else warm
+    times = {"after_start": start, "after_end": start + length}
+    return move(proof, ProofState.WAITING, ProofState.MEASURING, was_warm=was_warm, **times)
+
+
+def _compare(proof: Proof, now: datetime) -> bool:
+    """Hold the time after against the one before, once it is over."""
+    order = proof.order
+    if proof.after_start is None or proof.after_end is None:
+        return False
+    changed = _changed_at(order, _done_at(order))
+    if changed is not None and changed < proof.after_end:
+        return _give_up(proof, Reason.CHANGED)
+    if now < proof.after_end + timedelta(seconds=LATE_SAMPLES * settings.TIERCEL_SAMPLE_SECONDS):
+        return False
+    before = _before(proof)
+    after = _after(proof, proof.after_start, proof.after_end)
+    length = proof.before_end - proof.before_start
+    found = pairs(before, after, period_seconds(length.total_seconds()))
+    judged = judge(found, is_short=length < timedelta(seconds=WEEK))
+    if judged is None:
+        return _give_up(proof, _lack(min(before, after, key=_covered), length))
+    told = result(
+        found,
+        judged,
+        cache_bytes=_cache_bytes(order),
+        volume_bytes=order.volume.size_bytes,
+        blocks=round(length.total_seconds() / proof.block_seconds),
+    )
+    with transaction.atomic():
+        verdict = {"result": told, "verdict": judged.verdict.value}
+        if not move(proof, ProofState.MEASURING, ProofState.READY, **verdict):
+            return False
+        events.proof_ready.send(sender=Order, order=order)
+    return True
+
+
+def _give_up(proof: Proof, reason: Reason) -> bool:
+    said = {"reason_code": reason.value, "reason": reason.sentence}
+    return move(proof, ProofState(proof.state), ProofState.IMPOSSIBLE, **said)
+
+
+def _lengths(order: Order, done: datetime) -> tuple[int, int]:
+    """How long a window is at most, and the wait for a warm cache, in seconds. Of a trial half and
+    a quarter, so that its report is there before its customer must choose."""
+    window, patience = settings.TIERCEL_PROOF_SECONDS, settings.TIERCEL_PROOF_WARM_SECONDS
+    if order.intent == Intent.TRIAL and order.trial_until is not None:
+        length = int((order.trial_until - done).total_seconds())
+        window, patience = min(window, max(1, length // 2)), min(patience, length // 4)
+    return window, patience
+
+
+def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
+    """Since when the volume was theirs and as it was when the order came: an earlier change and the
+    time its cache took to warm up are no part of the time before."""
+    volume = order.volume
+    earlier = _touching(order).filter(ended_at__lte=until).aggregate(last=Max("ended_at"))["last"]
+    warm = Proof.objects.filter(order__volume=volume, after_start__lte=until).exclude(order=order)
+    times = (
+        volume.created_at,
+        theirs_since(volume),
+        earlier,
+        warm.aggregate(last=Max("after_start"))["last"],
+    )
+    limit = max(each for each in times if each is not None)
+    return limit if limit != earlier else _warmed(volume, limit, until, step)
+
+
+def _warmed(volume: Volume, changed: datetime, until: datetime, step: int) -> datetime:
+    """When the volume's cache was warm again after an earlier change: a cache that still learns
+    makes whatever comes after it look like a gain. Never is `until`; without a cache, at once."""
+    found = blocks(volume, changed, until, step) if changed < until else []
+    if not any(block.hits for block in found):
+        return changed
+    count = warm_from(found)
+    if count is None:
+        return until
+    return datetime.fromtimestamp(found[count - 1].at + step, tz=until.tzinfo)
+
+
+def _changed_at(order: Order, since: datetime) -> datetime | None:
+    """When the volume was touched first after the order's own job, None where it was not. A volume
+    that is somebody else's now counts as changed at once."""
+    if order.volume.customer_id != order.customer_id:
+        return since
+    later = _touching(order).filter(started_at__gte=since).order_by("started_at").first()
+    return later.started_at if later is not None else None
+
+
+def _touching(order: Order) -> JobQuerySet:
+    """Other jobs that began on the order's volume, but for those that only write a name on it."""
+    others = Job.objects.filter(volume_id=order.volume_id, dry_run=False, started_at__isnull=False)
+    return others.exclude(pk=cast("Job", order.job).pk).exclude(kind=Kind.TAG_VOLUME)
+
+
+def _warm_at(order: Order, done: datetime, end: datetime, step: int) -> datetime | None:
+    """When the cache was warm, None where it still is not by `end`. What has no cache is at once;
+    only whole blocks are looked at."""
+    if order.to_plan_id is None:
+        return done
+    whole = done + timedelta(seconds=max(0.0, (end - done).total_seconds()) // step * step)
+    if whole <= done:
+        return None
+    found = blocks(order.volume, done, whole, step)
+    count = warm_from(found)
+    if count is None:
+        return None
+    return datetime.fromtimestamp(found[count - 1].at + step, tz=done.tzinfo)
+
+
+def _before(proof: Proof) -> list[Block]:
+    return [Block.from_json(block) for block in proof.before]
+
+
+def _after(proof: Proof, start: datetime, end: datetime) -> list[Block]:
+    """Nothing of the time in which the change was made."""
+    step = proof.block_seconds
+    since = max(_done_at(proof.order), start - timedelta(seconds=step))
+    return blocks(proof.order.volume, start, end, step, since=since)
+
+
+def _lack(found: list[Block], length: timedelta) -> Reason:
+    is_covered = _covered(found) >= LEAST_COVERAGE * length.total_seconds()
+    return Reason.TOO_LITTLE_LOAD if is_covered else Reason.GAPS
+
+
+def _covered(found: list[Block]) -> float:
+    return sum(block.dt_ms for block in found) / 1000
+
+
+def _done_at(order: Order) -> datetime:
+    """`begin` makes no proof of an order without it."""
+    return cast("datetime", cast("Job", order.job).ended_at)
+
+
+def _next_hour(at: datetime) -> datetime:
+    return datetime.fromtimestamp(ceil(at.timestamp() / HOUR) * HOUR, tz=at.tzinfo)
+
+
+def _cache_bytes(order: Order) -> int | None:
+    """What the order's plan gives the volume."""
+    plan = order.to_plan
+    if plan is None:
+        return None
+    if plan.size_bytes is not None:
+        return plan.size_bytes
+    return order.volume.size_bytes * (plan.ratio_percent or 0) // 100
