@@ -16,7 +16,7 @@ from jobs.engine import steps
 from jobs.hosts import contact
 from jobs.models import Job, State, Step, StepState
 from jobs.requester import Asker, ordered
-from storage.agent.schema import RISES
+from storage.agent.wire.schema import RISES
 from storage.planner import Refused
 from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, Wish
 from storage.volumes.snapshot import rows_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from storage.agent.retirement import is_retired, retired
+from storage.agent.commands.retirement import is_retired, retired
 from storage.discovery.host_summary import outline
 from storage.discovery.placement_cache import keep_caches, note_of
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode, storable

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.agent.retirement import is_retired
+from storage.agent.commands.retirement import is_retired
 from storage.health.leftovers import leftovers_of
 from storage.inventory.facts import LogicalVolume
 from storage.naming import (

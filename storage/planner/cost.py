@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from storage.agent.left import ranges
+from storage.agent.commands.vacated_extents import ranges
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import DIRTY_LIMIT_BYTES, Step, Target
 from storage.planner.lvm_sizes import pool_bytes

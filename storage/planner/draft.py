@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.agent.room import TEXT_BYTES
+from storage.agent.commands.free_space import TEXT_BYTES
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import (
     MADE_TAG_PREFIX,

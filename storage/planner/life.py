@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from storage.agent.retirement import retired
+from storage.agent.commands.retirement import retired
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, WIPING_TAG, retired_name, tagged_volume_key
 from storage.planner import bcache, growth, lvmcache, volume

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from storage.agent.atwork import sentence
+from storage.agent.facts.lvm_activity import sentence
 from storage.inventory.facts import LogicalVolume, Work
 from storage.naming import MOVING_TAG, PVMOVE_PREFIX
 from storage.planner.draft import Draft, Refused

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.agent.retirement import retired
+from storage.agent.commands.retirement import retired
 from storage.inventory.facts import (
     BcacheBacking,
     DmCache,

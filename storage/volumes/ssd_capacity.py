@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from storage.agent.room import TEXT_BYTES
+from storage.agent.commands.free_space import TEXT_BYTES
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.planner.lvm_sizes import volume_bytes
 from storage.planner.lvmcache import SUB_LV_SUFFIX

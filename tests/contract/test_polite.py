@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import stats
-from storage.agent.pace import percentile_ns
+from storage.agent.kernel import stats
+from storage.agent.operations.pace import percentile_ns
 from tests.contract.client import MIB, Agent
 from tests.contract.lab_world import THROTTLE, LabWorld
 from tests.lab import load

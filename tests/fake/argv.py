@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake.parts import ModelGap
 
 

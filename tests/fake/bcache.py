@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import udev
 from tests.fake.argv import parse
 from tests.fake.group import Steps

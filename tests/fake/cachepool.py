@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import group
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import Steps

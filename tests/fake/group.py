@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import lvmfilter
 from tests.fake.argv import Line, failed, parse
 from tests.fake.machine import Machine

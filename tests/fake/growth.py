@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake.argv import Line, failed, parse, said
 from tests.fake.group import Steps, find, not_found, pv_at, refuses_change, runs_of, writer
 from tests.fake.machine import Machine

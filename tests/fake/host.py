@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from storage.agent.errors import Refusal
-from storage.agent.execute import execute
-from storage.agent.handle import handle
-from storage.agent.host import Beat, LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
+from storage.agent.kernel.host import Beat, LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
+from storage.agent.operations.execute import execute
+from storage.agent.wire.errors import Refusal
+from storage.agent.wire.handle import handle
 from tests.fake import (
     bcache,
     dmstats,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import activation, cachepool
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from storage.agent.host import Result
-from storage.agent.versions import parse
+from storage.agent.facts.versions import parse
+from storage.agent.kernel.host import Result
 from tests.fake import lvmfilter
 from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg

@@ -10,7 +10,7 @@ from typing import Self
 
 import asyncssh
 
-from storage.agent.protocol import REQUEST_LIMIT
+from storage.agent.wire.protocol import REQUEST_LIMIT
 from tests.fake.host import FakeHost
 from tests.fake.loop import run
 

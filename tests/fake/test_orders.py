@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from storage.agent.inventory import inventory
-from storage.agent.policy import Policy
+from storage.agent.facts.inventory import inventory
+from storage.agent.state.policy import Policy
 from tests.demo.furniture import TENANTS
 from tests.fake import FakeHost
 from tests.fake.__main__ import obey

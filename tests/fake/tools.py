@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import growth, lvmfilter
 from tests.fake.argv import parse
 from tests.fake.group import Steps

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from storage.agent.host import Result
+from storage.agent.kernel.host import Result
 from tests.fake import bcache, lvmfilter
 from tests.fake.group import Steps
 from tests.fake.machine import Machine

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.agent.host import Result
-from storage.agent.ops import BARRED
+from storage.agent.kernel.host import Result
+from storage.agent.operations.ops import BARRED
 from tests.fake.host import FakeHost, Killed, Pause
 from tests.faults.armed import PAUSE_SECONDS
 

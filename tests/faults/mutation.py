@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from storage.agent import execute
+from storage.agent.operations import execute
 
 MUTATIONS = ("fence", "dedup", "postcondition")
 

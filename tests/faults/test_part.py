@@ -14,7 +14,7 @@ from django.db import connection
 
 from jobs import notify_workers
 from jobs.engine import operation
-from storage.agent import execute
+from storage.agent.operations import execute
 from tests.conftest import this_run, url_of
 from tests.faults import mutation, named, sweep
 from tests.faults.fault import Fault, endure

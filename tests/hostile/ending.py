@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.agent.retirement import NAME_PREFIX
+from storage.agent.commands.retirement import NAME_PREFIX
 from tests.contract.client import Agent
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent import hiding, links
-from storage.agent.boot import boot
-from storage.agent.policy import Policy
+from storage.agent.guests import hiding
+from storage.agent.state import udev_links
+from storage.agent.state.boot import boot
+from storage.agent.state.policy import Policy
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -133,12 +134,12 @@ def test_a_rules_file_that_was_poisoned_is_clean_after_the_boot_unit(
     host: FakeHost, agent: Agent
 ) -> None:
     volume = agent.volume()
-    good = host.machine.files[links.PATH]
+    good = host.machine.files[udev_links.PATH]
     poisoned = good + f'KERNEL=="dm-*", RUN+="/bin/sh -c {MARK}"\n'.encode()
-    host.save(links.PATH, poisoned)
+    host.save(udev_links.PATH, poisoned)
     host.fail_next("lvm", 5, "  A disk is slow.\n")
     boot(host)
-    assert host.machine.files[links.PATH] == good
+    assert host.machine.files[udev_links.PATH] == good
     assert volume[2:].encode() in good
 
 

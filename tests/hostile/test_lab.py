@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from storage.agent.policy import AGENT
+from storage.agent.state.policy import AGENT
 from tests.contract.client import Agent
 from tests.contract.lab_world import LabWorld
 from tests.hostile import lvm2

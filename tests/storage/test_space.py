@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.agent.room import pool_overhead
+from storage.agent.commands.free_space import pool_overhead
 from storage.planner.lvm_sizes import (
     choose,
     keep,

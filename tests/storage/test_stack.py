@@ -8,8 +8,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from panel.staff.hosts.storage_stack import Group, Pillar, kind_of, stack_of
-from storage.agent.inventory import inventory
-from storage.agent.policy import Policy
+from storage.agent.facts.inventory import inventory
+from storage.agent.state.policy import Policy
 from storage.discovery.ingest import guest_of
 from storage.inventory.device_tree import Chain, is_part_of
 from storage.inventory.facts import ArrayMember, BareBacking, LogicalVolume, VolumeUser, decode

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.agent.retirement import retired
+from storage.agent.commands.retirement import retired
 from storage.inventory.device_tree import (
     Box,
     Chain,

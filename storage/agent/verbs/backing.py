@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import bcache, checks, hiding
-from ..command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
-from ..dm import text
-from ..errors import Refusal
-from ..host import MissingTool, TimedOut
-from ..protocol import Call
-from ..redundancy import redundant
-from ..usage import unused
-from ..view import Check, Facts, View, cset_subject, lv_subject
+from ..commands.command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
+from ..facts.redundancy import redundant
+from ..guests import hiding
+from ..guests.usage import unused
+from ..kernel import bcache
+from ..kernel.dm import text
+from ..kernel.host import MissingTool, TimedOut
+from ..operations import checks
+from ..operations.view import Check, Facts, View, cset_subject, lv_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Callable
 
-from ..command import Args
-from ..protocol import Call
-from ..view import Check, View
+from ..commands.command import Args
+from ..operations.view import Check, View
+from ..wire.protocol import Call
 
 
 @dataclass(frozen=True)

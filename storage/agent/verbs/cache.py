@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import checks, provenance
-from ..command import MADE_POOL, Args
-from ..errors import Refusal
-from ..protocol import Call
-from ..redundancy import redundant
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..commands import provenance
+from ..commands.command import MADE_POOL, Args
+from ..facts.redundancy import redundant
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 from .clear import noted
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from .. import checks, left
-from ..command import MADE_LEFT, OURS, ZEROING, volume_tag
-from ..errors import Refusal
-from ..protocol import Call
-from ..usage import unused
-from ..view import Check, Facts, View, lv_subject, space_subject
+from ..commands import vacated_extents
+from ..commands.command import MADE_LEFT, OURS, ZEROING, volume_tag
+from ..guests.usage import unused
+from ..operations import checks
+from ..operations.view import Check, Facts, View, lv_subject, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 
@@ -15,7 +16,7 @@ def noted(view: View, call: Call) -> frozenset[str]:
     """The command that notes what goes, where root lets it be cleared, and LVM's text about the
     group has room for it: a cache must come off also where there is none."""
     vg = view.vg(call.args["vg"])
-    is_full = vg["metadata_bytes"] and vg["metadata_free_bytes"] < left.TEXT_BYTES
+    is_full = vg["metadata_bytes"] and vg["metadata_free_bytes"] < vacated_extents.TEXT_BYTES
     return frozenset(("note",)) if view.policy.clear_freed and not is_full else NOTHING
 
 
@@ -29,7 +30,7 @@ def _identity(view: View, call: Call) -> list[Check]:
 
 
 def _held(view: View, call: Call) -> Facts | None:
-    return view.find_lv(call.args["vg"], left.held_name(call.args))
+    return view.find_lv(call.args["vg"], vacated_extents.held_name(call.args))
 
 
 def _is_ours(view: View, call: Call) -> Check:
@@ -52,14 +53,14 @@ def _is_ours(view: View, call: Call) -> Check:
 def _todo(view: View, call: Call) -> frozenset[str] | None:
     vg = call.args["vg"]
     held = _held(view, call)
-    if not left.ranges(view.lv(vg, call.args["lv"])["tags"]):
+    if not vacated_extents.ranges(view.lv(vg, call.args["lv"])["tags"]):
         return NOTHING if held is None else frozenset(("zero", "remove"))
-    report = left.report_of(view.host, call.expect["vg_uuid"], vg)
-    wanted = left.noted_on(report, call.args["lv"])
-    free = left.free_of(report, wanted)
+    report = vacated_extents.report_of(view.host, call.expect["vg_uuid"], vg)
+    wanted = vacated_extents.noted_on(report, call.args["lv"])
+    free = vacated_extents.free_of(report, wanted)
     if held is None:
         return frozenset(("reserve", "zero", "cleared", "remove") if free else ("cleared",))
-    cleared = ("cleared",) if left.taken_of(wanted, free) else ()
+    cleared = ("cleared",) if vacated_extents.taken_of(wanted, free) else ()
     return frozenset(("zero", *cleared, "remove"))
 
 
@@ -82,7 +83,7 @@ def _lvm_knows_all(view: View, call: Call) -> Check:
 
     def check() -> None:
         vg = call.args["vg"]
-        lost = left.unknown_to_lvm(view.host, call.expect["vg_uuid"], vg)
+        lost = vacated_extents.unknown_to_lvm(view.host, call.expect["vg_uuid"], vg)
         if lost:
             raise Refusal(
                 "in_use",

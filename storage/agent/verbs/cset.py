@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 
-from .. import checks, provenance, room
-from ..command import FORMAT_BCACHE, MADE_CSET, REGISTER, Args, device
-from ..errors import Refusal
-from ..host import MissingTool, TimedOut
-from ..protocol import Call
-from ..usage import unused
-from ..view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
+from ..commands import free_space, provenance
+from ..commands.command import FORMAT_BCACHE, MADE_CSET, REGISTER, Args, device
+from ..guests.usage import unused
+from ..kernel.host import MissingTool, TimedOut
+from ..operations import checks
+from ..operations.view import (
+    LOOK_AGAIN,
+    Check,
+    Facts,
+    View,
+    cset_subject,
+    lv_subject,
+    space_subject,
+)
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .backing import signatures
 from .base import NOTHING, Verb
 from .pool import gone
@@ -97,9 +106,9 @@ def _uuid_free(view: View, call: Call) -> Check:
 
 
 def _create_state(view: View, call: Call) -> list[Check]:
-    sized = [room.whole_extents(view, call), _buckets(view, call)]
+    sized = [free_space.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
-        return [*sized, room.space(view, call), room.described(view, call)]
+        return [*sized, free_space.space(view, call), free_space.described(view, call)]
     resumed = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [*sized, unused(view, resumed)]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .. import checks
-from ..errors import Refusal
-from ..protocol import Call
-from ..quota import destroys
-from ..retirement import WIPING
-from ..undo import over
-from ..usage import unused
-from ..view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..commands.retirement import WIPING
+from ..guests.usage import unused
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..state.quota import destroys
+from ..state.undo_window import over
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .backing import signatures
 from .base import NOTHING, Verb
 from .life import is_cache_device, known, marks_of

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from .. import checks, room, versions
-from ..command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
-from ..errors import Refusal
-from ..growth import grown_tag, is_grown, room_name
-from ..protocol import Call
-from ..usage import unused
-from ..users import of_devices
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..commands import free_space
+from ..commands.command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
+from ..commands.growth import grown_tag, is_grown, room_name
+from ..facts import versions
+from ..guests.usage import unused
+from ..guests.users import of_devices
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 GIVE = frozenset(("mark", "give", "extend"))
@@ -83,9 +85,9 @@ def _extend_state(view: View, call: Call) -> list[Check]:
     return [
         _lvm_can(view, call),
         _grows(view, call),
-        room.whole_extents(view, call),
-        room.space(view, needed),
-        room.described(view, call),
+        free_space.whole_extents(view, call),
+        free_space.space(view, needed),
+        free_space.described(view, call),
     ]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .. import checks, keep
-from ..command import MADE_CSET, MADE_PREFIX, OURS, Args, volume_tag
-from ..errors import Refusal
-from ..protocol import Call
-from ..retirement import WIPING, Retired, retired
-from ..undo import is_fresh
-from ..usage import unused
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..commands.command import MADE_CSET, MADE_PREFIX, OURS, Args, volume_tag
+from ..commands.retirement import WIPING, Retired, retired
+from ..guests.usage import unused
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..state import boot_state
+from ..state.undo_window import is_fresh
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .backing import hidden_from_lvm
 from .base import NOTHING, Verb
 
@@ -171,7 +172,7 @@ def _let_go(view: View, call: Call) -> Check:
             )
         backing = found["bcache"]
         is_cset = is_cache_device(view, found)
-        ours = {each.lv_uuid for each in keep.load(view.host)}
+        ours = {each.lv_uuid for each in boot_state.load(view.host)}
         layout = "cset" if is_cset else "bcache" if backing is not None else ""
         if layout not in ("", call.args["layout"]) or (is_cset and found["uuid"] in ours):
             raise Refusal(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .. import checks, dm, provenance
-from ..errors import Refusal
-from ..inventory import cache_statuses
-from ..protocol import Call
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..commands import provenance
+from ..facts.inventory import cache_statuses
+from ..kernel import dm
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 MISSING = "[unknown]"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .. import checks
-from ..command import FORMAT_BCACHE, MOVING, ZEROING, Args
-from ..errors import Refusal
-from ..growth import move_name
-from ..protocol import Call
-from ..view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..commands.command import FORMAT_BCACHE, MOVING, ZEROING, Args
+from ..commands.growth import move_name
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 from .clear import noted
 

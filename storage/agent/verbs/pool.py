@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .. import checks, provenance, room
-from ..command import MADE_POOL, OURS, volume_tag
-from ..errors import Refusal
-from ..protocol import Call
-from ..view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..commands import free_space, provenance
+from ..commands.command import MADE_POOL, OURS, volume_tag
+from ..operations import checks
+from ..operations.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 from .clear import noted
 
@@ -60,12 +61,12 @@ def _chunks(view: View, call: Call) -> Check:
                 f"size_bytes must be a multiple of the chunk size {chunk}.",
                 "Round the size up to whole chunks.",
             )
-        if size // chunk > room.MAX_CHUNKS:
-            least = -(-size // room.MAX_CHUNKS)
+        if size // chunk > free_space.MAX_CHUNKS:
+            least = -(-size // free_space.MAX_CHUNKS)
             kib = -(-least // (32 * KIB)) * 32
             raise Refusal(
                 "unsupported",
-                f"A cache pool has at most {room.MAX_CHUNKS} chunks; this one would have "
+                f"A cache pool has at most {free_space.MAX_CHUNKS} chunks; this one would have "
                 f"{size // chunk}.",
                 f"Use chunks of at least {kib} KiB.",
             )
@@ -81,10 +82,10 @@ def _space(view: View, call: Call) -> Check:
             for lv in view.facts["lvs"]
             if lv["vg_uuid"] == vg["uuid"] and lv["name"].endswith("_pmspare")
         )
-        extra = room.pool_overhead(
+        extra = free_space.pool_overhead(
             call.args["size_bytes"], call.args["chunk_kib"] * KIB, vg["extent_bytes"], spare
         )
-        room.space(view, call, extra)()
+        free_space.space(view, call, extra)()
 
     return check
 
@@ -99,8 +100,8 @@ CREATE = Verb(
     ],
     todo=_create_todo,
     state=lambda view, call: [
-        room.whole_extents(view, call),
-        room.described(view, call),
+        free_space.whole_extents(view, call),
+        free_space.described(view, call),
         _chunks(view, call),
         _space(view, call),
     ],

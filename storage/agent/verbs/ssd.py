@@ -6,14 +6,15 @@ import json
 import re
 from typing import Any
 
-from .. import checks, disks
-from ..dm import text
-from ..errors import Refusal
-from ..host import Host, MissingTool, TimedOut
-from ..protocol import Call
-from ..usage import is_at_work
-from ..users import of_devices
-from ..view import Check, Facts, View, space_subject
+from ..guests.usage import is_at_work
+from ..guests.users import of_devices
+from ..kernel import disks
+from ..kernel.dm import text
+from ..kernel.host import Host, MissingTool, TimedOut
+from ..operations import checks
+from ..operations.view import Check, Facts, View, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 MEMBER = "LVM2_member"

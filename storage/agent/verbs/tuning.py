@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .. import checks
-from ..errors import Refusal
-from ..protocol import Call
-from ..view import Check, View, lv_subject
+from ..operations import checks
+from ..operations.view import Check, View, lv_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .backing import differing, has_device, identity, redundant_set, touches
 from .base import Verb
 

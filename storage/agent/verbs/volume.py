@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .. import byhand, checks, provenance, room
-from ..command import OURS, ZEROING, Args, volume_tag
-from ..errors import Refusal
-from ..protocol import Call
-from ..usage import unused
-from ..view import Check, View, lv_subject
+from ..commands import free_space, provenance
+from ..commands.command import OURS, ZEROING, Args, volume_tag
+from ..guests.usage import unused
+from ..operations import checks
+from ..operations.view import Check, View, lv_subject
+from ..state import bcache_by_hand
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
 from .base import NOTHING, Verb
 
 
@@ -24,9 +26,9 @@ def _create_state(view: View, call: Call) -> list[Check]:
         # Zeroing again must not meet a guest: the tag says that none has had the volume yet.
         return [unused(view, Call(call.verb, {**call.args, "lv": found["name"]}, {}))]
     return [
-        room.whole_extents(view, call),
-        room.space(view, call),
-        room.described(view, call),
+        free_space.whole_extents(view, call),
+        free_space.space(view, call),
+        free_space.described(view, call),
     ]
 
 
@@ -98,7 +100,7 @@ TAG = Verb(
     state=lambda view, call: [
         _name_of_a_volume(view, call),
         _one_owner(view, call),
-        byhand.is_sure(view, call.args["vg"], call.args["lv"]),
+        bcache_by_hand.is_sure(view, call.args["vg"], call.args["lv"]),
     ],
     touches=_tag_touches,
 )

@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from uuid import NAMESPACE_OID, uuid5
 
-from storage.agent import left
-from storage.agent.commands import commands
+from storage.agent.commands import vacated_extents
+from storage.agent.commands.build import commands
 from storage.inventory.facts import HostFacts
 from storage.naming import cache_device_name, pool_name
 from storage.planner import Refused, Step, Target, plan
@@ -69,4 +69,4 @@ def _removal(row: VolumeRow, wish: Wish) -> tuple[str, ...]:
         pool = {"pool": wish.cache.name} if wish.cache is not None else {}
         steps = [("cache.detach", {**place, **pool})]
     each = [command for verb, args in steps for command in commands(verb, args)]
-    return tuple(command.shell for command in each if not left.asks(command.argv))
+    return tuple(command.shell for command in each if not vacated_extents.asks(command.argv))

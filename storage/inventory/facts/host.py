@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from storage.agent.hostown import is_own
+from storage.agent.facts.host_devices import is_own
 from storage.inventory.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.hosts import enrolment
 from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.hosts.refresh import refresh
-from storage.agent import ops
+from storage.agent.operations import ops
 from storage.inventory.facts import HostFacts, decode
 from storage.models import Host
 from storage.models.host import HostState

@@ -11,7 +11,7 @@ from typing import Any
 
 from jobs.hosts.refresh import refresh
 from jobs.models import State
-from storage.agent.schema import MUTATING
+from storage.agent.wire.schema import MUTATING
 from storage.models import Host, Placement, Volume
 from tests.faults import oracle
 from tests.faults.fault import Fault, NotReached, Played

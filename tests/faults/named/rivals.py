@@ -24,7 +24,7 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State, VgFence
 from jobs.queue.submit import cancel, submit
 from panel.operations import local_services
-from storage.agent import owner
+from storage.agent.state import owner
 from tests.fake.host import FakeHost
 from tests.faults.fault import Fault, Played
 from tests.faults.operations import BY_NAME

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from storage.agent.host import MissingTool, Reader, Result
+from storage.agent.kernel.host import MissingTool, Reader, Result
 
 DATA = Path(__file__).parents[2] / "data" / "agent"
 

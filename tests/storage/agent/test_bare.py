@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from panel.staff.hosts.storage_stack import stack_of
-from storage.agent.hello import hello
-from storage.agent.inventory import inventory
-from storage.agent.policy import Policy
+from storage.agent.facts.hello import hello
+from storage.agent.facts.inventory import inventory
+from storage.agent.state.policy import Policy
 from storage.inventory.facts import BareBacking, decode, encode
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from storage.agent import hiding, keep, links
-from storage.agent.boot import REPORT, boot, last
-from storage.agent.errors import Refusal
+from storage.agent.guests import hiding
+from storage.agent.state import boot_state, udev_links
+from storage.agent.state.boot import REPORT, boot, last
+from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import Signature
@@ -98,7 +99,7 @@ def test_a_group_that_is_left_out_for_a_while_is_not_forgotten(
     boot(host)
     with host.changing() as machine:
         machine.vgs[0].tags.clear()
-    assert len(keep.load(host)) == 2
+    assert len(boot_state.load(host)) == 2
     host.root.reboot(registers=False)
     assert boot(host)[1] == []
     assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
@@ -108,7 +109,7 @@ def test_a_group_that_other_machines_may_use_is_brought_back_all_the_same(
     host: FakeHost, agent: Agent
 ) -> None:
     volume, _ = cached(agent)
-    paths = host.machine.files[links.PATH]
+    paths = host.machine.files[udev_links.PATH]
     hidden = host.machine.files[hiding.PATH]
     with host.changing() as machine:
         machine.vgs[0].lock_type = "sanlock"
@@ -116,7 +117,7 @@ def test_a_group_that_other_machines_may_use_is_brought_back_all_the_same(
     host.root.reboot(registers=False)
     assert boot(host)[1] == []
     assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
-    assert (host.machine.files[links.PATH], host.machine.files[hiding.PATH]) == (paths, hidden)
+    assert (host.machine.files[udev_links.PATH], host.machine.files[hiding.PATH]) == (paths, hidden)
 
 
 def test_a_volume_that_is_off_is_waited_for_and_named(host: FakeHost, agent: Agent) -> None:
@@ -135,9 +136,9 @@ def test_a_file_that_cannot_be_read_stops_it_and_registers_nothing(
 ) -> None:
     ours, _ = cached(agent)
     host.root.reboot(registers=False)
-    host.save(keep.PATH, b'{"devices": [{"kind": "anything"}]}')
+    host.save(boot_state.PATH, b'{"devices": [{"kind": "anything"}]}')
     _, failed = boot(host)
-    assert failed and keep.PATH in failed[0]
+    assert failed and boot_state.PATH in failed[0]
     assert agent.lv(ours)["bcache"] is None
 
 
@@ -145,14 +146,14 @@ def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached(agent)
-    kept = host.machine.files[keep.PATH]
+    kept = host.machine.files[boot_state.PATH]
     read = host.read
-    monkeypatch.setattr(host, "read", lambda path: None if path == keep.PATH else read(path))
-    with pytest.raises(Refusal, match=keep.PATH):
-        keep.load(host)
+    monkeypatch.setattr(host, "read", lambda path: None if path == boot_state.PATH else read(path))
+    with pytest.raises(Refusal, match=boot_state.PATH):
+        boot_state.load(host)
     lines = [line["text"] for line in agent.do("volume.create", agent.volume_args())["lines"]]
     assert any("could not be noted" in line for line in lines)
-    assert host.machine.files[keep.PATH] == kept
+    assert host.machine.files[boot_state.PATH] == kept
 
 
 def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
@@ -168,19 +169,19 @@ def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
 def test_a_removed_cache_is_forgotten(host: FakeHost, agent: Agent) -> None:
     volume, name = cached(agent)
     uuid = agent.lv(volume)["bcache"]["cset_uuid"]
-    assert {each.kind for each in keep.load(host)} == {"backing", "cset"}
+    assert {each.kind for each in boot_state.load(host)} == {"backing", "cset"}
     agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
     agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
-    assert [each.kind for each in keep.load(host)] == ["backing"]
+    assert [each.kind for each in boot_state.load(host)] == ["backing"]
 
 
 def test_a_key_that_two_volumes_carry_leads_nowhere(host: FakeHost, agent: Agent) -> None:
     volume = agent.volume()
     key = volume[2:]
-    assert f"tiercel/{key}" in host.machine.files[links.PATH].decode()
+    assert f"tiercel/{key}" in host.machine.files[udev_links.PATH].decode()
     host.root.add_lv("copy", 64 << 20, tags=["tiercel", f"tiercel.volume={key}"])
     boot(host)
-    assert f"tiercel/{key}" not in host.machine.files[links.PATH].decode()
+    assert f"tiercel/{key}" not in host.machine.files[udev_links.PATH].decode()
 
 
 def test_the_path_of_a_bcache_volume_never_leads_below_it(host: FakeHost, agent: Agent) -> None:
@@ -199,9 +200,9 @@ def test_a_tenants_superblock_leads_no_path_elsewhere(host: FakeHost, agent: Age
     host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
     assert agent.lv(plain)["bcache"] is not None
     boot(host)
-    assert f"tiercel/{plain[2:]}" not in host.machine.files[links.PATH].decode()
+    assert f"tiercel/{plain[2:]}" not in host.machine.files[udev_links.PATH].decode()
     ours = agent.backing()
-    rules = host.machine.files[links.PATH].decode()
+    rules = host.machine.files[udev_links.PATH].decode()
     assert f"tiercel/{ours[2:]}" in rules and f"tiercel/{plain[2:]}" not in rules
 
 
@@ -215,16 +216,16 @@ def test_a_tenants_superblock_gets_no_event_that_would_register_it(
         lv_name="web12",
         size_bytes=64 << 20,
     )
-    assert "tiercel/aaaaaaaa" in host.machine.files[links.PATH].decode()
+    assert "tiercel/aaaaaaaa" in host.machine.files[udev_links.PATH].decode()
     assert host.real("/dev/tiercel/aaaaaaaa") is None
     assert agent.lv("web12")["bcache"] is None
 
 
 def test_what_a_killed_operation_did_not_note_is_noted_later(host: FakeHost, agent: Agent) -> None:
     volume, _ = cached(agent)
-    del host.machine.files[keep.PATH]
+    del host.machine.files[boot_state.PATH]
     agent.volume()
-    noted = keep.load(host)
+    noted = boot_state.load(host)
     assert sorted(each.kind for each in noted) == ["backing", "cset"]
     backing = next(each for each in noted if each.kind == "backing")
     assert backing.settings["sequential_cutoff"] == "0"
@@ -240,7 +241,7 @@ def test_a_setting_is_noted_before_it_is_made_and_a_moments_lock_after_it_fails_
     write, noted = host.write, []
 
     def written(path: str, value: str) -> None:
-        noted.append({each.kind: each for each in keep.load(host)}["backing"].settings)
+        noted.append({each.kind: each for each in boot_state.load(host)}["backing"].settings)
         write(path, value)
         host.machine.locked.add("vg0")
 
@@ -265,4 +266,4 @@ def test_a_tenants_device_is_never_noted(host: FakeHost, agent: Agent) -> None:
     host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
     agent.volume()
     uuid = agent.lv(plain)["uuid"]
-    assert uuid not in {each.lv_uuid for each in keep.load(host)}
+    assert uuid not in {each.lv_uuid for each in boot_state.load(host)}

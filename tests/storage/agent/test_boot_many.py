@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent import keep
-from storage.agent.boot import boot
+from storage.agent.state import boot_state
+from storage.agent.state.boot import boot
 from tests.fake import FakeHost
 from tests.fake.parts import MIB, Lv, Pv, Signature
 
@@ -52,7 +52,7 @@ def the_fleet(host: FakeHost) -> tuple[list[Lv], list[Lv]]:
     for number in range(CACHED, VOLUMES):
         host.root.add_lv(f"plain{number}", 4 * MIB, ("sdc", "sdd")[number % 2])
     assert boot(host)[1] == []
-    assert len(keep.load(host)) == 2 * CACHED
+    assert len(boot_state.load(host)) == 2 * CACHED
     return healthy, dying
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent import admin, hiding, keep
-from storage.agent.boot import boot
-from storage.agent.errors import Refusal
-from storage.agent.policy import Policy
+from storage.agent.guests import hiding
+from storage.agent.state import admin, boot_state
+from storage.agent.state.boot import boot
+from storage.agent.state.policy import Policy
+from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -57,7 +58,7 @@ def test_it_is_back_on_a_host_that_is_only_looked_at(host: FakeHost, agent: Agen
     restarted(host)
     restarted(host)
     assert is_back(agent)
-    assert keep.load(host) == ()
+    assert boot_state.load(host) == ()
 
 
 def test_it_is_back_where_its_group_was_allowed(host: FakeHost, agent: Agent) -> None:
@@ -178,7 +179,7 @@ def test_what_a_guest_made_before_tiercel_came_does_not_come_back(
     if adopted:
         adopt(agent)
     boot(host)
-    assert keep.load(host) == ()
+    assert boot_state.load(host) == ()
     restarted(host)
     assert agent.lv("data")["bcache"] is None
     assert agent.inventory()["csets"] == []
@@ -190,7 +191,7 @@ def test_root_cannot_keep_what_a_guest_uses_itself(host: FakeHost, agent: Agent)
     host.root.bcache_by_hand("evil")
     with pytest.raises(Refusal, match="vg0/evil itself is used by qemu evil"):
         admin.keep_bcache(host, "vg0/evil")
-    assert keep.load(host) == ()
+    assert boot_state.load(host) == ()
 
 
 @pytest.mark.parametrize("name", ["vg0/fast2", "data", "vg0/plain"])

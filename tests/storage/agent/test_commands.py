@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.agent.commands import commands
-from storage.agent.schema import MUTATING
+from storage.agent.commands.build import commands
 from storage.agent.verbs import VERBS
+from storage.agent.wire.schema import MUTATING
 
 CSET = "1f92c373-e8d9-4e05-8f27-be6825d7e039"
 NEW = {"vg": "vg0", "size_bytes": 1 << 30, "pvs": ("md0", "sdc"), "volume_key": "abcdefgh"}

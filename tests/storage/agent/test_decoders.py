@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from storage.agent import bcache, dm, lvm, sample, stats
-from storage.agent.errors import Refusal
-from storage.agent.host import Result
+from storage.agent.facts import sample
+from storage.agent.kernel import bcache, dm, lvm, stats
+from storage.agent.kernel.host import Result
+from storage.agent.wire.errors import Refusal
 
 STATUS = (
     "8 72/3072 128 4096/4096 1204 331 900 21 12 4108 37 2 metadata2 writeback "

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from storage.agent import dm
+from storage.agent.kernel import dm
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.fake.hands import Hands

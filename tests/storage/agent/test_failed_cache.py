@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.agent import dm, journal
-from storage.agent.host import Result
+from storage.agent.kernel import dm
+from storage.agent.kernel.host import Result
+from storage.agent.operations import journal
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from storage.agent import admin, attachment, guests, policy
-from storage.agent.errors import Refusal
+from storage.agent.guests import guest_configs
+from storage.agent.kernel import attachment
+from storage.agent.state import admin, policy
+from storage.agent.wire.errors import Refusal
 from tests.contract.client import VOLUME_BYTES, Agent, pool_args
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -95,8 +97,11 @@ def test_a_group_that_is_this_hosts_own_needs_no_word_of_root(agent: Agent) -> N
 
 
 def test_only_storages_that_are_marked_so_are_shared() -> None:
-    assert guests.proxmox_shared(SHARED) == {"vg0"}
-    assert guests.proxmox_shared("lvm: a\n vgname x\n shared 0\ndir: b\n shared 1\n") == frozenset()
+    assert guest_configs.proxmox_shared(SHARED) == {"vg0"}
+    assert (
+        guest_configs.proxmox_shared("lvm: a\n vgname x\n shared 0\ndir: b\n shared 1\n")
+        == frozenset()
+    )
 
 
 class Sysfs:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import guests
-from storage.agent.guests import Drive, Guest
+from storage.agent.guests import guest_configs
+from storage.agent.guests.guest_configs import Drive, Guest
 
 STORAGE = """dir: local
 \tpath /var/lib/vz
@@ -39,9 +39,9 @@ disk = [ 'phy:/dev/vg0/web12,xvda,w', "format=raw, vdev=xvdb, target=/dev/vg0/sw
 
 
 def test_proxmox_storages_lead_to_volume_groups_and_snapshots_do_not_count() -> None:
-    storages = guests.proxmox_storages(STORAGE)
+    storages = guest_configs.proxmox_storages(STORAGE)
     assert storages == {"fast": "vg0", "thin": "pve"}
-    assert list(guests.proxmox("101", PROXMOX, storages)) == [
+    assert list(guest_configs.proxmox("101", PROXMOX, storages)) == [
         Guest("proxmox", "web12", "scsi0", "/dev/vg0/vm-101-disk-0", format="raw"),
         Guest("proxmox", "web12", "virtio1", "/dev/vg0/extra", format="raw"),
         Guest("proxmox", "web12", "unused0", "/dev/pve/vm-101-disk-9", format="raw"),
@@ -57,12 +57,12 @@ def test_proxmox_storages_lead_to_volume_groups_and_snapshots_do_not_count() -> 
     ],
 )
 def test_proxmox_says_which_image_an_lv_holds(volume: str, image: str) -> None:
-    (guest,) = guests.proxmox("101", f"scsi0: {volume}\n", {"fast": "vg0"})
+    (guest,) = guest_configs.proxmox("101", f"scsi0: {volume}\n", {"fast": "vg0"})
     assert guest.format == image
 
 
 def test_a_xen_configuration_names_its_devices() -> None:
-    assert list(guests.xen_config(XEN)) == [
+    assert list(guest_configs.xen_config(XEN)) == [
         Guest("xen", "web12", "xvda", "/dev/vg0/web12"),
         Guest("xen", "web12", "", "/dev/vg0/swap"),
     ]
@@ -72,7 +72,7 @@ def test_a_xen_configuration_names_its_devices() -> None:
     ("number", "disk"), [(51712, "xvda"), (51728, "xvdb"), (1 << 28 | 26 << 8, "xvdaa"), (768, "")]
 )
 def test_a_xen_device_number_is_a_disk_name(number: int, disk: str) -> None:
-    assert guests.xen_disk(number) == disk
+    assert guest_configs.xen_disk(number) == disk
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_a_xen_device_number_is_a_disk_name(number: int, disk: str) -> None:
     ],
 )
 def test_qemus_name_option_has_two_forms(words: list[str], name: str | None) -> None:
-    assert guests.qemu_name(words) == name
+    assert guest_configs.qemu_name(words) == name
 
 
 def test_qemus_virtio_drives_are_counted_in_order() -> None:
     words = ["qemu", "-drive", "file=/dev/vg0/cd,if=ide", "-drive", "file=/dev/vg0/a,if=virtio"]
     words += ["-drive", "file=/dev/vg0/b,if=virtio,format=raw"]
-    assert guests.qemu_disks(words) == (
+    assert guest_configs.qemu_disks(words) == (
         Drive("/dev/vg0/cd", "", ""),
         Drive("/dev/vg0/a", "vda", ""),
         Drive("/dev/vg0/b", "vdb", "raw"),
@@ -108,7 +108,7 @@ def test_libvirts_block_nodes_are_followed_to_their_device() -> None:
         "-device",
         '{"driver":"virtio-blk-pci","drive":"libvirt-1-format","id":"virtio-disk0"}',
     ]
-    assert Drive("/dev/vg0/a", "vda", "raw") in guests.qemu_disks(words)
+    assert Drive("/dev/vg0/a", "vda", "raw") in guest_configs.qemu_disks(words)
 
 
 BELOW = {"driver": "host_device", "filename": "/dev/vg0/a", "node-name": "e0"}
@@ -130,17 +130,19 @@ BELOW = {"driver": "host_device", "filename": "/dev/vg0/a", "node-name": "e0"}
 def test_a_block_node_says_what_is_written_on_the_device(node: dict[str, Any], image: str) -> None:
     """Proxmox VE 9 nests them, with a throttle on top."""
     words = ["qemu", "-blockdev", json.dumps({"node-name": "drive-scsi0", **node})]
-    assert ("/dev/vg0/a", image) in [(each.path, each.format) for each in guests.qemu_disks(words)]
+    assert ("/dev/vg0/a", image) in [
+        (each.path, each.format) for each in guest_configs.qemu_disks(words)
+    ]
 
 
 def test_nodes_within_nodes_without_end_name_nothing() -> None:
     deep = '{"driver":"raw","file":' * 300 + "{}" + "}" * 300
-    assert guests.qemu_disks(["qemu", "-blockdev", deep]) == ()
+    assert guest_configs.qemu_disks(["qemu", "-blockdev", deep]) == ()
 
 
 def test_nonsense_on_a_command_line_names_nothing() -> None:
     words = ["qemu", "-blockdev", "{", "-drive", ",,=,", "-device", "virtio-blk,drive=none"]
-    assert guests.qemu_disks(words) == ()
+    assert guest_configs.qemu_disks(words) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,4 +154,4 @@ def test_nonsense_on_a_command_line_names_nothing() -> None:
     ],
 )
 def test_qemus_uuid_is_libvirts_name_of_the_domain(words: list[str], uuid: str) -> None:
-    assert guests.qemu_uuid(["qemu", *words]) == uuid
+    assert guest_configs.qemu_uuid(["qemu", *words]) == uuid

@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from storage.agent import attachment, checks, disks, dm, journal, waits
-from storage.agent.errors import Refusal
-from storage.agent.host import LockBusy, Result
+from storage.agent.kernel import attachment, disks, dm
+from storage.agent.kernel.host import LockBusy, Result
+from storage.agent.operations import checks, journal, waits
+from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent, cset_args
 from tests.fake import FakeHost
 

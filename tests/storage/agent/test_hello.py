@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent import policy
-from storage.agent.hello import hello
+from storage.agent.facts.hello import hello
+from storage.agent.state import policy
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

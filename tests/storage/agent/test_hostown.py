@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.agent.hostown import is_own
+from storage.agent.facts.host_devices import is_own
 from tests.contract.client import POOL_BYTES, Agent, pool_args
 from tests.fake import FakeHost
 from tests.storage.agent.test_atwork import said

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from storage.agent import left, links, lvm
-from storage.agent.host import Result
-from storage.agent.inventory import storage
-from storage.agent.policy import Policy
+from storage.agent.commands import vacated_extents
+from storage.agent.facts.inventory import storage
+from storage.agent.kernel import lvm
+from storage.agent.kernel.host import Result
+from storage.agent.state import udev_links
+from storage.agent.state.policy import Policy
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.fake import FakeHost
 
@@ -51,14 +53,14 @@ def report(*segments: lvm.Row, pvs: Sequence[lvm.Row] = (disk(ONE), disk(TWO))) 
     ],
 )
 def test_ranges_that_touch_or_overlap_are_one(
-    places: list[left.Range], expected: list[left.Range]
+    places: list[vacated_extents.Range], expected: list[vacated_extents.Range]
 ) -> None:
-    assert left.joined(places) == tuple(expected)
+    assert vacated_extents.joined(places) == tuple(expected)
 
 
 def test_of_too_many_ranges_those_with_the_smallest_gaps_are_joined_on_each_disk() -> None:
     pieces = [(ONE, 0, 1), (ONE, 10, 11), (ONE, 14, 15), (ONE, 30, 31), (TWO, 0, 1), (TWO, 50, 51)]
-    assert left.joined(pieces, most=2) == (
+    assert vacated_extents.joined(pieces, most=2) == (
         (ONE, 0, 15),
         (ONE, 30, 31),
         (TWO, 0, 1),
@@ -68,9 +70,9 @@ def test_of_too_many_ranges_those_with_the_smallest_gaps_are_joined_on_each_disk
 
 def test_no_volume_in_many_pieces_writes_more_tags_than_there_is_room_for() -> None:
     pieces = [(ONE, 10 * n, 10 * n + 3) for n in range(500)]
-    noted = left.joined(pieces)
-    assert len(noted) == left.MOST_RANGES
-    assert sum(len(left.tag(each)) + 8 for each in noted) <= left.TEXT_BYTES
+    noted = vacated_extents.joined(pieces)
+    assert len(noted) == vacated_extents.MOST_RANGES
+    assert sum(len(vacated_extents.tag(each)) + 8 for each in noted) <= vacated_extents.TEXT_BYTES
     for _, first, last in pieces:
         assert any(low <= first and last <= high for _, low, high in noted)
 
@@ -88,22 +90,22 @@ def test_no_volume_in_many_pieces_writes_more_tags_than_there_is_room_for() -> N
     ],
 )
 def test_a_tag_that_is_no_range_is_not_looked_at(mark: str) -> None:
-    assert left.ranges([mark]) == ()
+    assert vacated_extents.ranges([mark]) == ()
 
 
 def test_only_what_nobody_has_is_free() -> None:
     seen = report(part("web", ONE, 10, 5), part("mail", ONE, 20, 100), part("db", TWO, 0, 100))
     wanted = ((ONE, 5, 30), (TWO, 0, 9))
-    assert left.free_of(seen, wanted) == ((ONE, 5, 9), (ONE, 15, 19))
+    assert vacated_extents.free_of(seen, wanted) == ((ONE, 5, 9), (ONE, 15, 19))
 
 
 def test_ranges_that_overlap_are_free_once() -> None:
-    assert left.free_of(report(), ((ONE, 0, 9), (ONE, 5, 14))) == ((ONE, 0, 14),)
+    assert vacated_extents.free_of(report(), ((ONE, 0, 9), (ONE, 5, 14))) == ((ONE, 0, 14),)
 
 
 def test_gaps_between_what_is_noted_are_not_zeroed_however_many_ranges_there_are() -> None:
-    wanted = tuple((ONE, 2 * n, 2 * n) for n in range(left.MOST_RANGES + 8))
-    assert left.free_of(report(), wanted) == wanted
+    wanted = tuple((ONE, 2 * n, 2 * n) for n in range(vacated_extents.MOST_RANGES + 8))
+    assert vacated_extents.free_of(report(), wanted) == wanted
 
 
 @pytest.mark.parametrize(
@@ -117,22 +119,24 @@ def test_gaps_between_what_is_noted_are_not_zeroed_however_many_ranges_there_are
     ids=["split off", "barred", "missing", "shrunk"],
 )
 def test_nothing_is_free_on_a_disk_that_lvm_gives_nothing_of(pvs: tuple[lvm.Row, ...]) -> None:
-    assert left.free_of(report(pvs=pvs), ((ONE, 10, 19),)) == ()
+    assert vacated_extents.free_of(report(pvs=pvs), ((ONE, 10, 19),)) == ()
 
 
 def test_a_disk_that_shrank_is_cleared_as_far_as_it_goes() -> None:
-    assert left.free_of(report(pvs=(disk(ONE, 15),)), ((ONE, 10, 19),)) == ((ONE, 10, 14),)
+    assert vacated_extents.free_of(report(pvs=(disk(ONE, 15),)), ((ONE, 10, 19),)) == (
+        (ONE, 10, 14),
+    )
 
 
 def tags(agent: Agent, volume: str) -> list[str]:
-    return [each for each in agent.lv(volume)["tags"] if each.startswith(left.PREFIX)]
+    return [each for each in agent.lv(volume)["tags"] if each.startswith(vacated_extents.PREFIX)]
 
 
 def mark(host: FakeHost, volume: str, *extents: tuple[int, int], pv: str = "sdc") -> None:
     """The volume is noted to have left these."""
     with host.changing() as machine:
         on = next(each for each in machine.vgs[0].pvs if each.device.name == pv)
-        marks = [left.tag((on.uuid, first, last)) for first, last in extents]
+        marks = [vacated_extents.tag((on.uuid, first, last)) for first, last in extents]
         host.root.lv(volume).tags += marks
 
 
@@ -238,8 +242,8 @@ def test_a_volume_keeps_its_path_while_what_it_left_is_cleared(
 ) -> None:
     volume = agent.volume()
     key = volume[2:]
-    rules = links.rules(storage(host, Policy(("vg0",))), ())
+    rules = udev_links.rules(storage(host, Policy(("vg0",))), ())
     assert f'SYMLINK+="tiercel/{key}"' in rules
     made = ("tiercel", f"tiercel.volume={key}", "tiercel.made=left", "tiercel.zeroing")
     host.root.add_lv(f"w-{key}", VOLUME_BYTES, "sdc", tags=made)
-    assert links.rules(storage(host, Policy(("vg0",))), ()) == rules
+    assert udev_links.rules(storage(host, Policy(("vg0",))), ()) == rules

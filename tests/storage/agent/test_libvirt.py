@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from storage.agent import libvirt
-from storage.agent.libvirt import DomainDisk
+from storage.agent.guests import libvirt
+from storage.agent.guests.libvirt import DomainDisk
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import policy
-from storage.agent.retirement import Retired, retired
+from storage.agent.commands.retirement import Retired, retired
+from storage.agent.state import policy
 from tests.contract.client import Agent
 from tests.contract.test_life import destroy_args, naming, restore_args
 from tests.fake import FakeHost

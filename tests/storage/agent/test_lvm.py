@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import disks, lvm
-from storage.agent.errors import Refusal
-from storage.agent.host import Result
+from storage.agent.kernel import disks, lvm
+from storage.agent.kernel.host import Result
+from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from storage.agent import journal, ops
-from storage.agent.assess import assess
-from storage.agent.command import Command
-from storage.agent.errors import Refusal
-from storage.agent.execute import Execution, execute
-from storage.agent.fence import FOLDER
-from storage.agent.ops import accept, get, listing
-from storage.agent.protocol import Call
-from storage.agent.view import View
+from storage.agent.commands.command import Command
+from storage.agent.operations import journal, ops
+from storage.agent.operations.assess import assess
+from storage.agent.operations.execute import Execution, execute
+from storage.agent.operations.ops import accept, get, listing
+from storage.agent.operations.view import View
+from storage.agent.state.fence import FOLDER
+from storage.agent.wire.errors import Refusal
+from storage.agent.wire.protocol import Call
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 

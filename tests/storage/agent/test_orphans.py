@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from storage.agent import dm, lvm
-from storage.agent.hello import hello
-from storage.agent.inventory import inventory
-from storage.agent.orphans import orphans
-from storage.agent.policy import Policy
+from storage.agent.facts.hello import hello
+from storage.agent.facts.inventory import inventory
+from storage.agent.facts.orphan_devices import orphans
+from storage.agent.kernel import dm, lvm
+from storage.agent.state.policy import Policy
 from storage.inventory.facts import Orphan, decode
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host

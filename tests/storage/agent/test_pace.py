@@ -6,7 +6,8 @@ from bisect import bisect_right
 
 import pytest
 
-from storage.agent.pace import (
+from storage.agent.kernel.stats import FINE_NS
+from storage.agent.operations.pace import (
     CLASSES,
     FIRST_SHARE,
     LEAST_SHARE,
@@ -16,7 +17,6 @@ from storage.agent.pace import (
     Pace,
     percentile_ns,
 )
-from storage.agent.stats import FINE_NS
 
 SECOND = 1_000_000_000
 

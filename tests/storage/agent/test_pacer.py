@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from storage.agent import pacer, rhythm, stats
-from storage.agent.boot import boot
-from storage.agent.ops import get
-from storage.agent.pace import percentile_ns
+from storage.agent.kernel import stats
+from storage.agent.operations import pacer, rhythm
+from storage.agent.operations.ops import get
+from storage.agent.operations.pace import percentile_ns
+from storage.agent.state.boot import boot
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 from tests.fake.nodes import THROTTLE

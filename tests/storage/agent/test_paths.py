@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent.paths import Paths, mounts
-from storage.agent.users import of_devices
+from storage.agent.guests.users import of_devices
+from storage.agent.kernel.paths import Paths, mounts
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

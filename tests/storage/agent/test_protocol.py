@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.agent import protocol
-from storage.agent.errors import Refusal
-from storage.agent.handle import handle
-from storage.agent.protocol import Call
+from storage.agent.wire import protocol
+from storage.agent.wire.errors import Refusal
+from storage.agent.wire.handle import handle
+from storage.agent.wire.protocol import Call
 
 from .replay import ReplayHost
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import keep, links, policy
-from storage.agent.boot import boot
+from storage.agent.state import boot_state, policy, udev_links
+from storage.agent.state.boot import boot
 from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.fake import FakeHost
 from tests.fake.parts import Signature
@@ -92,7 +92,7 @@ def test_one_that_was_put_under_management_before_stays_so(agent: Agent, mail: s
 
 def test_nor_does_its_name_cost_it_its_path(host: FakeHost, agent: Agent, mail: str) -> None:
     boot(host)
-    assert f"tiercel/{key_of(agent, mail)}".encode() in host.machine.files[links.PATH]
+    assert f"tiercel/{key_of(agent, mail)}".encode() in host.machine.files[udev_links.PATH]
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "of an older agent"])
@@ -105,7 +105,7 @@ def test_what_is_made_beside_a_volume_does_not_take_its_path(
         with host.changing():
             host.root.lv(pool).tags.remove("tiercel.made=pool")
     boot(host)
-    rules = host.machine.files[links.PATH].decode()
+    rules = host.machine.files[udev_links.PATH].decode()
     uuid = agent.lv(volume)["uuid"].replace("-", "")
     assert [line for line in rules.splitlines() if volume[2:] in line and uuid in line]
     assert rules.count("SYMLINK") == 1
@@ -252,8 +252,8 @@ def forgotten(host: FakeHost, agent: Agent) -> str:
     _, uuid = agent.cset(volume)
     wished = {"cset_uuid": uuid, "cache_mode": "writeback", "sequential_cutoff_bytes": 0}
     agent.do("bcache.attach", {"lv": volume, **wished})
-    host.save(keep.PATH, b'{"devices": []}')
-    assert keep.load(host) == ()
+    host.save(boot_state.PATH, b'{"devices": []}')
+    assert boot_state.load(host) == ()
     return volume
 
 

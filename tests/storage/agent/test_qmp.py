@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import qmp
-from storage.agent.growth import is_grown
+from storage.agent.commands.growth import is_grown
+from storage.agent.guests import qmp
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

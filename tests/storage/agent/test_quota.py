@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent import policy, quota
-from storage.agent.errors import Refusal
-from storage.agent.protocol import Call
-from storage.agent.view import View
+from storage.agent.operations.view import View
+from storage.agent.state import policy, quota
+from storage.agent.wire.errors import Refusal
+from storage.agent.wire.protocol import Call
 from tests.fake import FakeHost
 
 HOUR_SECONDS = 3600

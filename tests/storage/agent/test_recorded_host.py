@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from storage.agent.assess import preview
-from storage.agent.errors import Refusal
-from storage.agent.hello import hello
-from storage.agent.inventory import inventory
-from storage.agent.ops import accept, get
-from storage.agent.policy import Policy
-from storage.agent.protocol import Call
-from storage.agent.sample import sample
+from storage.agent.facts.hello import hello
+from storage.agent.facts.inventory import inventory
+from storage.agent.facts.sample import sample
+from storage.agent.operations.assess import preview
+from storage.agent.operations.ops import accept, get
+from storage.agent.state.policy import Policy
+from storage.agent.wire.errors import Refusal
+from storage.agent.wire.protocol import Call
 from storage.inventory.facts import decode
 
 from .replay import ReplayHost

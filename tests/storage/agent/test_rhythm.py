@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from storage.agent.pace import CLASSES, Histograms
-from storage.agent.rhythm import Rhythm
-from storage.agent.stats import FINE_NS
+from storage.agent.kernel.stats import FINE_NS
+from storage.agent.operations.pace import CLASSES, Histograms
+from storage.agent.operations.rhythm import Rhythm
 
 MINUTE_NS = 60_000_000_000
 

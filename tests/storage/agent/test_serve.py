@@ -4,7 +4,7 @@ import io
 import json
 from pathlib import Path
 
-from storage.agent.serve import serve, unreplaced
+from storage.agent.wire.serve import serve, unreplaced
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import lvm, names
-from storage.agent.host import Result
-from storage.agent.soundness import sift
+from storage.agent.facts.soundness import sift
+from storage.agent.kernel import lvm
+from storage.agent.kernel.host import Result
+from storage.agent.wire import names
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.hostile.scenarios import MARK

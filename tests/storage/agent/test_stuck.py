@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import tools
-from storage.agent.host import Stuck, TimedOut
-from storage.agent.tools import Runner
+from storage.agent.kernel import tools
+from storage.agent.kernel.host import Stuck, TimedOut
+from storage.agent.kernel.tools import Runner
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.agent import users
+from storage.agent.guests import users
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

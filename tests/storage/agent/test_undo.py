@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent import policy, undo
-from storage.agent.boot import boot
+from storage.agent.state import policy, undo_window
+from storage.agent.state.boot import boot
 from tests.contract.client import Agent
 from tests.contract.test_life import destroy_args, naming, restore_args
 from tests.fake import FakeHost
@@ -67,7 +67,7 @@ def test_a_retirement_from_before_the_note_waits_until_root_has_had_it_noted(
 ) -> None:
     args = retire()
     host.advance(48 * HOUR)
-    host.save(undo.RETIREMENTS, b"{}")
+    host.save(undo_window.RETIREMENTS, b"{}")
     with agent.unchanged():
         assert agent.refused("volume.destroy", args) == "too_early"
     done, failed = boot(host)
@@ -84,7 +84,7 @@ def test_a_note_that_cannot_be_understood_ends_no_window(
     args = retire()
     host.advance(48 * HOUR)
     for text in (b"[]", b"{", json.dumps({"x": {"boot_id": 1, "boottime_s": True}}).encode()):
-        host.save(undo.RETIREMENTS, text)
+        host.save(undo_window.RETIREMENTS, text)
         with agent.unchanged():
             assert agent.refused("volume.destroy", args) == "unsupported"
 
@@ -109,7 +109,7 @@ def test_a_volume_is_not_retired_where_the_note_cannot_be_kept(
     volume, save = agent.volume(), host.save
 
     def full(path: str, data: bytes) -> None:
-        if path == undo.RETIREMENTS:
+        if path == undo_window.RETIREMENTS:
             raise OSError(28, "No space left on device")
         save(path, data)
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent import units
-from storage.agent.host import MissingTool, Result, TimedOut
-from storage.agent.tools import Runner
+from storage.agent.kernel import units
+from storage.agent.kernel.host import MissingTool, Result, TimedOut
+from storage.agent.kernel.tools import Runner
 
 OP = "4b1d2ad6-6ad5-4c3b-8f0e-2f1f9a54a001"
 

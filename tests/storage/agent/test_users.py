@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from storage.agent import users
+from storage.agent.guests import users
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.fake.hands import Hands

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from storage.agent import versions
-from storage.agent.hello import hello
+from storage.agent.facts import versions
+from storage.agent.facts.hello import hello
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 

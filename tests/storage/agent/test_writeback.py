@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent.hello import hello
+from storage.agent.facts.hello import hello
 from storage.health.inventory_findings import out_of_writeback
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld

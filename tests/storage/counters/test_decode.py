@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.agent.stats import BOUNDS_NS
+from storage.agent.kernel.stats import BOUNDS_NS
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     BadSample,

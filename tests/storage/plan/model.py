@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from storage.agent import protocol
+from storage.agent.wire import protocol
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import (
     FORMAT_TAG,

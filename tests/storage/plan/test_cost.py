@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent import schema
+from storage.agent.wire import schema
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import Step
 from storage.planner.cost import SECONDS, Cost, cost

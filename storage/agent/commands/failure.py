@@ -1,0 +1,29 @@
+"""What a command that failed means, as far as its words tell."""
+
+from __future__ import annotations
+
+from ..wire.errors import Refusal
+from .command import Command
+
+LOCKED = ("Resource temporarily unavailable", "Can't get lock")
+NO_SPACE = ("nsufficient free space", "nsufficient suitable")
+
+
+def of_command(command: Command, rc: int, stderr: str) -> Refusal:
+    """The refusal for a command that ended with exit code `rc`."""
+    code = "cmd_failed"
+    correction = "Read the command's output, fix the cause on the host, then plan again."
+    if any(sign in stderr for sign in LOCKED):
+        code, correction = "busy", "Another LVM command holds the VG. Try again when it has ended."
+    elif any(sign in stderr for sign in NO_SPACE):
+        code, correction = "no_space", "Request less space, or add a device to the VG."
+    said = stderr.strip().splitlines()
+    last = f": {said[-1].strip()}" if said else "."
+    return Refusal(
+        code,
+        f"{command.argv[0]} failed with exit code {rc}{last}",
+        correction,
+        argv=command.argv,
+        rc=rc,
+        stderr=stderr,
+    )

@@ -1,0 +1,81 @@
+"""Whether what is asked for fits: extents, chunks, free space on the named PVs."""
+
+from __future__ import annotations
+
+import math
+
+from ..operations.view import Check, View, space_subject
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
+
+MIB = 1 << 20
+METADATA_BASE = 4 * MIB
+METADATA_PER_CHUNK = 44
+MAX_CHUNKS = 1_000_000
+# What LVM writes about each thing it makes: a cached volume is five LVs of about 390 bytes.
+TEXT_BYTES = {
+    "volume.create": 600,
+    "volume.extend": 1000,
+    "pool.create": 2000,
+    "cset.create": 600,
+}
+
+
+def whole_extents(view: View, call: Call) -> Check:
+    def check() -> None:
+        extent = view.vg(call.args["vg"])["extent_bytes"]
+        if call.args["size_bytes"] % extent:
+            raise Refusal(
+                "bad_request",
+                f"size_bytes must be a multiple of the extent size {extent}.",
+                f"Ask for {math.ceil(call.args['size_bytes'] / extent) * extent} bytes.",
+            )
+
+    return check
+
+
+def space(view: View, call: Call, extra_bytes: int = 0) -> Check:
+    """The named PVs are usable and have room for the volume and `extra_bytes`."""
+
+    def check() -> None:
+        pvs = view.pvs(call.args["vg"], call.args["pvs"])
+        free = sum(pv["free_bytes"] for pv in pvs)
+        needed = call.args["size_bytes"] + extra_bytes
+        if free < needed:
+            raise Refusal(
+                "no_space",
+                f"{needed / MIB:.0f} MiB are needed on {', '.join(call.args['pvs'])}, "
+                f"{free / MIB:.0f} MiB are free.",
+                "Take less, free a cache nobody needs, or add a device to the VG.",
+                subject=space_subject(call.args["vg"]),
+            )
+
+    return check
+
+
+def described(view: View, call: Call) -> Check:
+    """LVM's text about the VG has room for what the verb adds: old and new must both fit the
+    metadata area, else every command that makes the text longer fails, also a way back."""
+
+    def check() -> None:
+        vg = view.vg(call.args["vg"])
+        needed = TEXT_BYTES[call.verb]
+        if vg["metadata_bytes"] and vg["metadata_free_bytes"] < needed:
+            raise Refusal(
+                "no_space",
+                f"The metadata area of {vg['name']} has {vg['metadata_free_bytes']} bytes left; "
+                f"{needed} are needed.",
+                "It does not grow in place: use another group, or remove what nobody needs.",
+            )
+
+    return check
+
+
+def pool_overhead(size_bytes: int, chunk_bytes: int, extent_bytes: int, spare_bytes: int) -> int:
+    """Bytes LVM takes beside a cache pool's data: metadata of 4 MiB and 44 bytes a chunk in whole
+    extents (two at least of the usual 4 MiB), and as much again where the VG's spare for repairs
+    is smaller."""
+    metadata = METADATA_BASE + METADATA_PER_CHUNK * (size_bytes // chunk_bytes)
+    metadata = max(math.ceil(metadata / extent_bytes) * extent_bytes, 8 * MIB)
+    metadata = math.ceil(metadata / extent_bytes) * extent_bytes
+    return metadata + max(0, metadata - spare_bytes)

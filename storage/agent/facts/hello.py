@@ -1,0 +1,209 @@
+"""What this host is, which tools it has, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .. import PROTOCOL, VERSION
+from ..guests import guest_lvm_exposure, users
+from ..kernel import disks
+from ..kernel.dm import text
+from ..kernel.host import Host
+from ..state import bcache_by_hand, boot, fence, owner, policy, udev_links
+from ..wire.errors import Refusal
+from . import groups, inventory, orphan_devices, recovery, versions, writeback
+from .problems import Problem, problem
+
+TOOLS = (
+    "lvs",
+    "lvcreate",
+    "lvconvert",
+    "lvchange",
+    "lvremove",
+    "dmsetup",
+    "cache_check",
+    "make-bcache",
+    "bcache-super-show",
+    "blkdiscard",
+    "wipefs",
+    "lsblk",
+    "modprobe",
+    "busctl",
+    "mdadm",
+)
+BUS = "/run/dbus/system_bus_socket"
+
+
+def hello(host: Host) -> dict[str, Any]:
+    """Never fails for what is missing on the host: it is reported as a problem."""
+    tools = {tool: host.has_tool(tool) for tool in TOOLS}
+    named = versions.every(host)
+    kernel = named["kernel"]
+    local = policy.load(host)
+    facts, failure = _facts(host, local)
+    booted = boot.last(host)
+    problems = [
+        *_policy_problems(local),
+        *_owner_problems(host),
+        *_tool_problems(tools, bus=host.exists(BUS)),
+        *versions.problems(named),
+        *guest_lvm_exposure.of_config(host),
+        *recovery.of_boot(booted),
+        *_facts_problems(host, facts),
+        *_list_problems(local, facts),
+    ]
+    if failure is not None:
+        problems.append(problem(failure.code, "error", failure.message, failure.correction))
+    return {
+        "agent": VERSION,
+        "protocol": PROTOCOL,
+        "hostname": host.hostname(),
+        "machine_id": text(host, "/etc/machine-id"),
+        "boot_id": text(host, "/proc/sys/kernel/random/boot_id"),
+        "kernel": kernel,
+        "os": _os_name(text(host, "/etc/os-release")),
+        "python": named["python"],
+        "lvm2": named["lvm"] or None,
+        "systemd": named["systemd"] or None,
+        "util_linux": named["util_linux"] or None,
+        "tools": tools,
+        "modules": {
+            "dm_cache": _module(host, kernel, "dm_cache", "dm-cache"),
+            "bcache": _module(host, kernel, "bcache", "bcache"),
+        },
+        "policy": local.to_json(),
+        "boot": booted,
+        "links": host.exists(udev_links.PATH),
+        "owner": owner.shown(host),
+        "fences": fence.highest(host),
+        "problems": problems,
+    }
+
+
+def _facts(host: Host, local: policy.Policy) -> tuple[dict[str, Any] | None, Refusal | None]:
+    if not host.has_tool("lvs"):
+        return None, None
+    try:
+        found = inventory.storage(host, local)
+    except Refusal as refusal:
+        return None, refusal
+    backings = inventory.bare_backings(host, found["lvs"])
+    return {**found, "arrays": disks.arrays(host), "backings": backings}, None
+
+
+def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
+    """First of all: a broken file looks like one that allows nothing, and allow-vg refuses it."""
+    if local.broken:
+        yield problem(
+            "policy_broken",
+            "error",
+            f"{policy.PATH} cannot be used, so nothing on this host can be changed: "
+            f"{local.broken}.",
+            f"Correct the file as root; `{policy.AGENT} policy` prints what is understood.",
+        )
+
+
+def _owner_problems(host: Host) -> Iterable[Problem]:
+    try:
+        owner.load(host)
+    except Refusal as refusal:
+        yield problem("owner_broken", "error", refusal.message, refusal.correction)
+
+
+def _list_problems(local: policy.Policy, facts: dict[str, Any] | None) -> Iterable[Problem]:
+    """Which PVs the lists of the policy name, is known only where LVM has answered."""
+    if facts is None:
+        return ()
+    return policy.problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
+
+
+def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
+    if not (tools["lvs"] and tools["lvcreate"] and tools["lvconvert"]):
+        yield problem(
+            "no_lvm2",
+            "error",
+            "lvm2 is not installed, so there is nothing to manage.",
+            "Install the package lvm2.",
+        )
+    if not tools["cache_check"]:
+        yield problem(
+            "no_thin_provisioning_tools",
+            "error",
+            "cache_check is missing: LVM could not check or repair a cache pool.",
+            "Install the package thin-provisioning-tools.",
+        )
+    if not (tools["make-bcache"] and tools["bcache-super-show"]):
+        yield problem(
+            "no_bcache_tools",
+            "info",
+            "make-bcache is missing: bcache volumes cannot be created.",
+            "Install the package bcache-tools, if you want bcache volumes.",
+        )
+    if not tools["busctl"]:
+        yield problem(
+            "no_systemd",
+            "error",
+            "busctl is missing: operations cannot be started.",
+            "The agent needs a host that systemd runs.",
+        )
+    elif not bus:
+        yield problem(
+            "no_dbus",
+            "error",
+            f"There is no {BUS}: systemd cannot be asked, so no operation can be started.",
+            "Install the package dbus (or dbus-broker) and start it: systemctl start dbus.socket",
+        )
+
+
+def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Problem]:
+    if facts is None:
+        return
+    for array in facts["arrays"]:
+        if array["degraded_count"]:
+            yield problem(
+                "array_degraded",
+                "error",
+                f"{array['name']} ({array['level']}) has missing disks: {array['degraded_count']}.",
+                f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
+            )
+    yield from groups.of_facts(facts)
+    yield from recovery.of_facts(facts, users.resting(host, facts["lvs"]))
+    yield from orphan_devices.of_facts(facts)
+    yield from _split_vgs(facts)
+    yield from guest_lvm_exposure.of_facts(host, facts)
+    yield from bcache_by_hand.problems(host, facts)
+    yield from writeback.of_facts(host, facts)
+
+
+def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
+    tiers: dict[str, set[str]] = {vg["uuid"]: set() for vg in facts["vgs"]}
+    for pv in facts["pvs"]:
+        if pv["vg_uuid"] in tiers:
+            tiers[pv["vg_uuid"]].add(pv["tier"])
+    every = set().union(*tiers.values()) if tiers else set()
+    if every == {"fast", "slow"} and not any(found == every for found in tiers.values()):
+        yield problem(
+            "split_vgs",
+            "warning",
+            "SSD and HDD are in different VGs: a cache and its volume must lie in one VG.",
+            "Add an SSD to the HDDs' VG (a button on the host's page, or vgextend), or merge the "
+            "VGs with vgmerge, offline.",
+        )
+
+
+def _os_name(release: str) -> str:
+    match = re.search(r'(?m)^PRETTY_NAME="?([^"\n]*)', release)
+    return match.group(1) if match else ""
+
+
+def _module(host: Host, kernel: str, name: str, file: str) -> bool:
+    """Loaded, built in, or there to be loaded."""
+    if host.exists(f"/sys/module/{name}"):
+        return True
+    for listing in ("modules.dep", "modules.builtin"):
+        found = text(host, f"/lib/modules/{kernel}/{listing}")
+        if re.search(rf"(?m)/{re.escape(file)}\.ko", found):
+            return True
+    return False

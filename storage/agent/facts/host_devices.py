@@ -1,0 +1,72 @@
+"""Which devices hold the host itself: its root, /boot, /usr, /var, and swap, and all that these
+stand on. Nothing is done to them: a host that cannot start takes all its guests with it."""
+
+from __future__ import annotations
+
+import re
+
+from ..kernel import disks
+from ..kernel.dm import text
+from ..kernel.host import Host
+from ..kernel.paths import Paths
+
+# What is mounted there, or below it, the host needs to start and to run.
+_OWN = re.compile(r"/|/(?:bin|boot|efi|etc|lib|lib32|lib64|sbin|usr|var)(?:/.*)?")
+_DEPTH = 16
+
+
+def is_own(mount_point: str) -> bool:
+    """Whether the host needs what is mounted there; the point as mountinfo has it."""
+    return _OWN.fullmatch(mount_point) is not None
+
+
+def uses(host: Host) -> dict[str, str]:
+    """Kernel name of each device that holds a part of the host itself, with what it holds."""
+    found: dict[str, str] = {}
+    for device, use in [*_mounted(host), *_swaps(host)]:
+        kname = disks.kname_of(host, device)
+        if kname is not None:
+            _below(host, kname, use, found)
+    return found
+
+
+def _mounted(host: Host) -> list[tuple[str, str]]:
+    """By "MAJOR:MINOR". A file system of several devices (btrfs) has a number of its own there:
+    then the source tells one of them."""
+    found = []
+    paths = Paths(host)
+    for line in text(host, "/proc/self/mountinfo").splitlines():
+        head, hyphen, tail = line.partition(" - ")
+        fields, source = head.split(" "), tail.split(" ")
+        if not hyphen or len(fields) < 5 or not is_own(fields[4]):
+            continue
+        device: str | None = fields[2]
+        if device is not None and device.startswith("0:"):
+            path = source[1] if len(source) > 1 else ""
+            device = paths.device(path) if path.startswith("/dev/") else None
+        if device is not None:
+            found.append((device, f"mounted at {fields[4]}"))
+    return found
+
+
+def _swaps(host: Host) -> list[tuple[str, str]]:
+    found = []
+    paths = Paths(host)
+    for line in text(host, "/proc/swaps").splitlines()[1:]:
+        words = line.split()
+        device = paths.device(words[0]) if words and words[0].startswith("/dev/") else None
+        if device is not None:
+            found.append((device, "swap"))
+    return found
+
+
+def _below(host: Host, kname: str, use: str, found: dict[str, str], depth: int = _DEPTH) -> None:
+    """The device itself, and whatever it stands on."""
+    if kname in found or depth == 0:
+        return
+    found[kname] = use
+    for lower in host.list(f"/sys/class/block/{kname}/slaves"):
+        _below(host, lower, use, found, depth - 1)
+    whole = disks.whole(host, kname)
+    if whole != kname:
+        _below(host, whole, use, found, depth - 1)

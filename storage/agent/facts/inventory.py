@@ -1,0 +1,284 @@
+"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, bcache, users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..guests import users
+from ..kernel import attachment, bcache, disks, dm, lvm, writecache
+from ..kernel.host import Host, TimedOut
+from ..state.policy import Policy, tier
+from ..wire.names import lvm_uuid, printable
+from . import host_devices, lvm_activity, sharing, versions
+from .orphan_devices import orphans
+from .soundness import Sifted, sift
+from .volumes import Layout, cache_facts, lv_facts, pv_name
+
+Facts = dict[str, Any]
+
+
+def inventory(host: Host, policy: Policy) -> Facts:
+    """Everything. Raises what lvm.read and dm.caches raise."""
+    facts = storage(host, policy)
+    # What is left out is told by hello.
+    del facts["unsound"], facts["guests"], facts["named"], facts["hidden"]
+    facts["machine_id"] = dm.text(host, "/etc/machine-id")
+    facts["disks"] = disks.disks(host)
+    facts["arrays"] = disks.arrays(host)
+    facts["lvm_version"] = _lvm_version(host)
+    by_device = {}
+    for lv in facts["lvs"]:
+        device = top_device(host, lv)
+        if device is not None:
+            by_device[device] = lv
+    facts["backings"] = bare_backings(host, facts["lvs"])
+    for backing in facts["backings"]:
+        device = dm.text(host, f"/sys/block/{backing['kname']}/dev") if backing["kname"] else ""
+        if device:
+            by_device[device] = backing
+    found = users.of_devices(host, by_device)
+    for device, used in by_device.items():
+        used["users"] = found[device]
+    off = [lv for lv in facts["lvs"] if lv["dev"] is None and "public" in lv["role"]]
+    named = users.of_inactive(host, off)
+    for lv in off:
+        lv["users"] = named[lv["uuid"]]
+    volumes = {lv["kname"] for lv in facts["lvs"]}
+    for backing in facts["backings"]:
+        # A physical volume is held by each LV on it, which is told elsewhere.
+        backing["users"] = [
+            each
+            for each in backing["users"]
+            if each["kind"] != "holder" or each["name"] not in volumes
+        ]
+    return facts
+
+
+def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+    """Every registered bcache backing device that is no LV, without its users."""
+    knames = frozenset(lv["kname"] for lv in lvs if lv["kname"] is not None)
+    return [
+        {
+            "device": backing.kname,
+            "kname": backing.device,
+            "cset_uuid": backing.cset_uuid,
+            "mode": backing.cache_mode,
+            "state": backing.state,
+            "dirty_bytes": backing.dirty_bytes,
+            "users": [],
+        }
+        for backing in bcache.other_backings(host, knames)
+    ]
+
+
+def storage(
+    host: Host, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
+) -> Facts:
+    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
+    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
+    uuids of the others that root names: what was made there is brought back also while other
+    machines may use the group and nothing of it is changed. In those that are `hidden` (uuids) the
+    host is kept away from guests' disks. Raises what lvm.read raises for
+    `fresh`, and what dm.caches raises."""
+    before = host.list("/sys/block")
+    whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
+    devices = dm.devices(host)
+    guests = guests_groups(host, whole.pvs, devices)
+    sifted = sift(whole, guests, policy.vgs)
+    report = sifted.report
+    layout = Layout(report.lvs, report.segments)
+    statuses = cache_statuses(host, devices)
+    work = lvm_activity.of_volumes(host, layout)
+    snapshots = lvm_activity.snapshots(layout)
+    own = host_devices.uses(host)
+    writecaches = writecache.of_volumes(host, layout)
+    lvs = []
+    for row in report.lvs:
+        lv = lv_facts(row, layout, _kname(host, row))
+        lv["cache"] = cache_facts(row, layout, statuses)
+        lv["writecache"] = writecaches.get(row["lv_uuid"])
+        lv["work"] = work.get(row["lv_uuid"])
+        lv["snapshots"] = snapshots.get((row["vg_uuid"], row["lv_name"]), [])
+        lv["host_use"] = own.get(lv["kname"] or "", "")
+        if lv["kname"] is not None:
+            lv["bcache"] = _bcache_facts(host, lv["kname"])
+        lvs.append(lv)
+    return {
+        "consistent": report.consistent,
+        "stale": report.stale,
+        "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
+        "vgs": [_vg(host, policy, row, report.pvs, sifted) for row in report.vgs],
+        "lvs": lvs,
+        "csets": _cache_sets(host, lvs),
+        "orphans": orphans(report, devices, before, sifted.left_out),
+        "unsound": [asdict(each) for each in sifted.unsound],
+        "guests": sorted(sifted.guests),
+        "named": [
+            row["vg_uuid"]
+            for row in report.vgs
+            if row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out
+        ],
+        "hidden": _hidden(policy, report, sifted),
+    }
+
+
+def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
+    """Uuids of the groups in which guests' disks are hidden: all that bear a name that root names,
+    for one that a guest had left out by what it wrote is the host's all the same."""
+    groups = [(row["vg_name"], row["vg_uuid"]) for row in report.vgs]
+    groups += [(each.name, each.vg_uuid) for each in sifted.unsound]
+    found = []
+    for name, uuid in groups:
+        try:
+            found.append(lvm_uuid(uuid) if name in policy.vgs else "")
+        except ValueError:
+            # No group of LVM's has such a uuid: nothing of it can be at work.
+            continue
+    return sorted({*found} - {""})
+
+
+def guests_groups(
+    host: Host, pvs: Sequence[lvm.Row], devices: Sequence[dm.Device]
+) -> frozenset[str]:
+    """Uuids of the VGs with a PV on a guest's disk: a logical volume, its bcache device, or
+    anything that stands on one. Two machines then write to it, and a guest wrote its metadata."""
+    volumes = frozenset(device.kname for device in devices)
+    names = {row["vg_uuid"]: [] for row in pvs if row["vg_uuid"]}  # type: dict[str, list[str]]
+    for row in pvs:
+        kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
+        if row["vg_uuid"] and kname is not None:
+            names[row["vg_uuid"]].append(kname)
+    return frozenset(
+        uuid
+        for uuid, found in names.items()
+        if any(disks.stands_on(host, kname, volumes) for kname in found)
+    )
+
+
+def cache_statuses(host: Host, devices: Sequence[dm.Device]) -> Mapping[str, dm.CacheStatus]:
+    """Cache status by LV uuid. With a classic snapshot the cache target sits on the `-real`
+    layer of the LV instead of on the LV itself."""
+    tops = {device.name: device for device in devices if device.layer in ("", "real")}
+    if not tops:
+        return {}
+    return {tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops}
+
+
+def top_device(host: Host, lv: Mapping[str, Any]) -> str | None:
+    """ "MAJOR:MINOR" of what a guest of this LV opens; None for hidden and inactive LVs."""
+    if lv["dev"] is None or "public" not in lv["role"]:
+        return None
+    if lv["bcache"] is None:
+        return str(lv["dev"])
+    if lv["bcache"]["device"] is None:
+        return None
+    return dm.text(host, f"/sys/block/{lv['bcache']['device']}/dev") or None
+
+
+def _lvm_version(host: Host) -> str:
+    try:
+        return versions.read(host, "lvm")
+    except TimedOut:
+        return ""
+
+
+def _kname(host: Host, row: lvm.Row) -> str | None:
+    return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
+
+
+def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
+    """`free_bytes` is what LVM gives out: nothing of a PV that root has barred (pvchange -xn), or
+    that is exported."""
+    name = pv_name(row["pv_name"])
+    uuid = row["pv_uuid"]
+    kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
+    missing = lvm.flag(row["pv_missing"])
+    redundant, healthy = (False, False)
+    if kname is not None:
+        redundant, healthy = attachment.redundancy(host, kname)
+    exported = lvm.flag(row["pv_exported"])
+    # LVM leaves the field out of a PV in no VG.
+    allocatable = row["pv_allocatable"] != "0"
+    free_bytes = lvm.number(row["pv_free"])
+    return {
+        "uuid": uuid,
+        "name": name,
+        "vg_uuid": row["vg_uuid"],
+        "vg_name": row["vg_name"],
+        "size_bytes": lvm.number(row["pv_size"]),
+        "free_bytes": free_bytes if allocatable and not exported else 0,
+        "unusable_bytes": 0 if allocatable and not exported else free_bytes,
+        "allocatable": allocatable,
+        "exported": exported,
+        "missing": missing,
+        "duplicate": lvm.flag(row["pv_duplicate"]),
+        "tier": tier(policy, uuid, name, None if kname is None else disks.rotational(host, kname)),
+        "redundant": redundant or uuid in policy.redundant_pvs,
+        "healthy": healthy and not missing,
+        "logical_sector_bytes": 512 if kname is None else disks.logical_sector_bytes(host, kname),
+    }
+
+
+def _vg(host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted) -> Facts:
+    """`allowed`: root lets the panel change it, and no other machine may. LVM keeps the old and the
+    new text of its metadata in one ring: half of it is what a VG can be described with."""
+    left_out = row["vg_uuid"] in sifted.left_out
+    others = [] if left_out else sharing.reasons(host, row, pvs)
+    alone = row["vg_name"] in policy.alone
+    return {
+        "uuid": row["vg_uuid"],
+        "name": row["vg_name"],
+        "size_bytes": lvm.number(row["vg_size"]),
+        "free_bytes": lvm.number(row["vg_free"]),
+        "extent_bytes": lvm.number(row["vg_extent_size"]),
+        "seqno": lvm.number(row["vg_seqno"]),
+        "tags": lvm.listed(row["vg_tags"]),
+        "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
+        "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
+        "sharing": others,
+        "alone": alone,
+        "clears_freed": policy.clear_freed,
+        "lock_type": printable(row["vg_lock_type"]),
+        "system_id": printable(row["vg_systemid"]),
+        "exported": lvm.flag(row["vg_exported"]),
+        "clustered": lvm.flag(row["vg_clustered"]),
+        "partial": lvm.flag(row["vg_partial"]),
+        "metadata_bytes": lvm.number(row["vg_mda_size"]) // 2,
+        "metadata_free_bytes": lvm.number(row["vg_mda_free"]),
+    }
+
+
+def _bcache_facts(host: Host, kname: str) -> Facts | None:
+    found = bcache.backing(host, kname)
+    if found is None:
+        return None
+    size = dm.text(host, f"/sys/block/{found.device}/size") if found.device else ""
+    return {
+        "uuid": found.uuid,
+        "device": found.device,
+        "cset_uuid": found.cset_uuid,
+        "state": found.state,
+        "cache_mode": found.cache_mode,
+        "sequential_cutoff_bytes": found.sequential_cutoff_bytes,
+        "writeback_percent": found.writeback_percent,
+        "dirty_bytes": found.dirty_bytes,
+        "size_bytes": lvm.number(size) * 512,
+    }
+
+
+def _cache_sets(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+    by_kname = {lv["kname"]: lv["uuid"] for lv in lvs if lv["kname"] is not None}
+    return [
+        {
+            "uuid": cset.uuid,
+            "lv_uuid": by_kname.get(cset.kname),
+            "device": cset.kname,
+            "size_bytes": cset.bucket_bytes * cset.bucket_count,
+            "bucket_bytes": cset.bucket_bytes,
+            "available_percent": cset.available_percent,
+            "backing_count": len(cset.backing),
+        }
+        for cset in bcache.cache_sets(host)
+    ]

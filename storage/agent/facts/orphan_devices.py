@@ -1,0 +1,57 @@
+"""Device-mapper devices of no logical volume: what a crashed LVM command, or a disk that lost its
+metadata, left in the kernel. They are only told of: no verb touches them. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from ..kernel.dm import Device
+from ..kernel.lvm import Report
+
+Orphan = dict[str, Any]
+
+
+def orphans(
+    report: Report,
+    devices: Sequence[Device],
+    before: Collection[str],
+    left_out: Collection[str] = (),
+) -> list[Orphan]:
+    """Those of `devices` that the report, which was made after `before` was listed, has no volume
+    for. A report without LVM's locks says nothing: a command may be at work. Nor does it of the
+    groups that were `left_out` (uuids)."""
+    if report.stale or not report.consistent:
+        return []
+    groups = {row["vg_uuid"]: row["vg_name"] for row in report.vgs}
+    volumes = {row["lv_uuid"] for row in report.lvs}
+    return [
+        {
+            "name": device.name,
+            "device": device.kname,
+            "uuid": device.lv_uuid,
+            "why": f"LVM has no such volume in {groups[device.vg_uuid]}"
+            if device.vg_uuid in groups
+            else "LVM sees no volume group that it is of",
+        }
+        for device in devices
+        if device.lv_uuid not in volumes
+        and device.kname in before
+        and device.vg_uuid not in left_out
+    ]
+
+
+def of_facts(facts: dict[str, Any]) -> Iterable[dict[str, str]]:
+    """As preflight problems."""
+    for orphan in facts["orphans"]:
+        name = shlex.quote(orphan["name"])
+        yield {
+            "code": "orphan_device",
+            "severity": "warning",
+            "message": f"{orphan['name']} ({orphan['device']}) is left in the kernel: "
+            f"{orphan['why']}.",
+            "correction": "Do not write to it: its blocks may belong to another volume now. Where "
+            f"`dmsetup info {name}` shows the open count 0 and `pvs` misses no disk, "
+            f"run as root: dmsetup remove {name}",
+        }

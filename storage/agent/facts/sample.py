@@ -1,0 +1,163 @@
+"""One round of counters: /proc/diskstats once, sysfs, one `dmsetup status`, dm-stats.
+
+Never a report of LVM: those take VG locks and scan disks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..kernel import bcache, disks, dm, stats
+from ..kernel.host import Host
+from ..wire.errors import Refusal
+from . import inventory
+
+FIELDS = 17
+
+# dm names double the hyphens of VG and LV names; one single hyphen stands between the two.
+_SPLIT = re.compile(r"(?P<vg>(?:[^-]|--)+)-(?P<lv>(?:[^-]|--)+)")
+_HIDDEN = re.compile(
+    r"_(?:cdata|cmeta|corig|cpool|cvol|wcorig|mimage|mlog|rimage|rmeta|tdata|tmeta|vdata|imeta"
+    r"|iorig|pmspare|vorigin)(?:_|\d|$)|^(?:snapshot|pvmove)\d"
+)
+
+
+def sample(host: Host) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """(data, warnings). Without dmsetup the dm-cache figures are null and a warning says so."""
+    devices = dm.devices(host)
+    warnings = []
+    statuses: Mapping[str, dm.CacheStatus] = {}
+    try:
+        statuses = inventory.cache_statuses(host, devices)
+    except Refusal as refusal:
+        warnings.append({"code": refusal.code, "message": refusal.message})
+    counters = diskstats(dm.text(host, "/proc/diskstats"))
+    by_kname = {device.kname: device for device in devices}
+    volumes = [
+        _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname)
+        for device in devices
+        if visible(device) and device.kname in counters
+    ]
+    data = {
+        "volumes": volumes,
+        "disks": [
+            {"name": name, "disk": counters[name]}
+            for name in disks.disk_names(host)
+            if name in counters
+        ],
+    }
+    return data, warnings
+
+
+def visible(device: dm.Device) -> bool:
+    """Whether it is a public LV, told without asking LVM: no layer suffix in its dm uuid, and
+    not named like one of LVM's own sub-volumes."""
+    match = _SPLIT.fullmatch(device.name)
+    lv = device.name if match is None else match.group("lv").replace("--", "-")
+    return device.layer == "" and _HIDDEN.search(lv) is None
+
+
+def diskstats(text: str) -> dict[str, list[int]]:
+    """Device name -> its first 17 fields; older kernels have fewer: zeros."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        numbers = words[3 : 3 + FIELDS]
+        if len(words) > 3 and all(word.isdecimal() for word in numbers):
+            found[words[2]] = [int(word) for word in numbers] + [0] * (FIELDS - len(numbers))
+    return found
+
+
+def _volume(
+    host: Host,
+    device: dm.Device,
+    status: dm.CacheStatus | None,
+    counters: Mapping[str, list[int]],
+    by_kname: Mapping[str, dm.Device],
+) -> dict[str, Any]:
+    backing = _backing(host, device.kname, counters)
+    size = dm.text(host, f"/sys/block/{device.kname}/size")
+    measured = None
+    if not device.suspended and backing is None and size.isdecimal():
+        measured = stats.latency(host, device.name, int(size))
+    return {
+        "lv_uuid": device.lv_uuid,
+        "vg_uuid": device.vg_uuid,
+        "name": device.name,
+        "kname": device.kname,
+        "suspended": device.suspended,
+        "disk": counters[device.kname],
+        "cache": None if status is None else _cache(host, device, status, counters, by_kname),
+        "bcache": backing,
+        "latency": measured,
+    }
+
+
+def _cache(
+    host: Host,
+    device: dm.Device,
+    status: dm.CacheStatus,
+    counters: Mapping[str, list[int]],
+    by_kname: Mapping[str, dm.Device],
+) -> dict[str, Any]:
+    legs = _legs(host, device.kname, by_kname)
+    return {
+        "chunk_sectors": status.chunk_sectors,
+        "used": status.used,
+        "total": status.total,
+        "metadata_used": status.metadata_used,
+        "metadata_total": status.metadata_total,
+        "read_hits": status.read_hits,
+        "read_misses": status.read_misses,
+        "write_hits": status.write_hits,
+        "write_misses": status.write_misses,
+        "demotions": status.demotions,
+        "promotions": status.promotions,
+        "dirty": status.dirty,
+        "mode": status.mode,
+        "policy": status.policy,
+        "read_only": status.read_only,
+        "needs_check": status.needs_check,
+        "failed": status.failed,
+        "origin": counters.get(legs.get("real", "")),
+        "cdata": counters.get(legs.get("cdata", "")),
+    }
+
+
+def _legs(host: Host, kname: str, by_kname: Mapping[str, dm.Device]) -> dict[str, str]:
+    """Layer -> kname of what a cached LV stands on; under a snapshot one level deeper."""
+    parts = [by_kname[part] for part in host.list(f"/sys/block/{kname}/slaves") if part in by_kname]
+    found = {part.layer: part.kname for part in parts}
+    if "cdata" not in found and "real" in found:
+        return _legs(host, found["real"], by_kname)
+    return found
+
+
+def _backing(host: Host, kname: str, counters: Mapping[str, list[int]]) -> dict[str, Any] | None:
+    found = bcache.backing(host, kname)
+    if found is None or found.device is None or found.device not in counters:
+        return None
+    cset = None if found.cset_uuid is None else bcache.cache_set(host, found.cset_uuid)
+    totals = [_total(host, kname, name) for name in _TOTALS]
+    return {
+        "device": found.device,
+        "uuid": found.uuid,
+        "cset_uuid": found.cset_uuid,
+        "state": found.state,
+        "cache_mode": found.cache_mode,
+        "dirty_bytes": found.dirty_bytes,
+        "disk": counters[found.device],
+        **dict(zip(("hits", "misses", "bypass_hits", "bypass_misses"), totals)),
+        "available_percent": None if cset is None else cset.available_percent,
+        "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,
+    }
+
+
+_TOTALS: Sequence[str] = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses")
+
+
+def _total(host: Host, kname: str, name: str) -> int:
+    value = dm.text(host, f"{bcache.folder(kname)}/stats_total/{name}")
+    return int(value) if value.isdecimal() else 0

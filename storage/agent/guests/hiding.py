@@ -1,0 +1,279 @@
+"""Guests' disks, hidden from what the host would do with them by itself.
+
+Whatever a guest writes to its disk the host's kernel and udev can read: a physical volume, a member
+of an array, a bcache superblock. Two things keep the host away. A rules file of udev, between the
+one that reads what a device holds and those of LVM, md and bcache that act upon it, says of our
+volumes that they hold nothing. And a filter of LVM's keeps its commands from looking themselves;
+root writes it with one command, because it is root's file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from ..commands.command import OURS
+from ..facts.inventory import storage
+from ..kernel import bcache, disks, dm
+from ..kernel.host import Host, MissingTool, TimedOut
+from ..operations.view import Facts
+from ..state import bcache_by_hand
+from ..state.boot_state import UNIT, Kept
+from ..state.policy import AGENT, HIDE, Policy
+from ..wire.errors import Refusal
+
+PATH = "/etc/udev/rules.d/61-tiercel.rules"
+LOCAL = "/etc/lvm/lvmlocal.conf"
+DEVICES_FILE = "/etc/lvm/devices/system.devices"
+COMMAND = f"{AGENT} hide-guests"
+
+CONFIG = (
+    "lvmconfig",
+    "--type",
+    "full",
+    "devices/scan_lvs",
+    "devices/global_filter",
+    "devices/filter",
+)
+BY_NAME = "r|^/dev/bcache.*|"
+# udev gives every guest's bcache device, and each of its partitions, a link in this folder.
+BY_LINK = "r|^/dev/tiercel-guest/.*|"
+
+_BEGIN = f"# Begin of what {COMMAND} wrote; run it again after a change of global_filter.\n"
+_END = "# End of what Tiercel wrote.\n"
+_OURS = re.compile(rf"(?s){re.escape(_BEGIN)}.*?{re.escape(_END)}")
+_SETS_FILTER = re.compile(r"(?m)^[^#\n]*\bglobal_filter\b")
+_ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_EVERYTHING = re.compile(r"a(?P<mark>.)\^?(?:\.\*)?\$?(?P=mark)")
+_NAMES = ("/dev/bcache7", "/dev/bcache7p1")
+_LINKS = ("/dev/tiercel-guest/bcache7", "/dev/tiercel-guest/bcache7p1")
+_ALIASES = (
+    "/dev/block/251:7",
+    "/dev/tiercel/abcdefgh",
+    "/dev/bcache/by-uuid/x",
+    "/dev/disk/by-uuid/x",
+    "/dev/disk/by-partuuid/x",
+    "/dev/disk/by-id/lvm-pv-uuid-x",
+)
+
+# What the host would take for its own. Nothing at all may be two at once, of which blkid tells
+# neither: bcache's rule then looks again by itself.
+_ACTED_UPON = "*_raid_member|LVM2_member|mpath_member"
+_HEAD = """\
+# Written by Tiercel's agent. Changes made by hand are lost.
+# What a guest wrote to its disk is not for this host: no LVM, md or bcache of it is started here.
+SUBSYSTEM!="block", GOTO="tiercel_end"
+ACTION=="remove", GOTO="tiercel_end"
+KERNEL=="bcache*", GOTO="tiercel_bcache"
+KERNEL!="dm-*", GOTO="tiercel_end"
+"""
+_BCACHE = """\
+GOTO="tiercel_end"
+LABEL="tiercel_bcache"
+ENV{DEVTYPE}=="disk", TEST=="bcache/backing_dev_uuid", TEST!="slaves/*/dm/uuid", GOTO="tiercel_end"
+ENV{DEVTYPE}=="partition", TEST=="../bcache/backing_dev_uuid", TEST!="../slaves/*/dm/uuid", \
+GOTO="tiercel_end"
+"""
+# In the very first event of a bcache device the kernel may not yet show what it stands on.
+_IN_DOUBT_THE_HOSTS = """\
+ENV{DEVTYPE}=="disk", TEST!="bcache/backing_dev_uuid", ENV{CACHED_UUID}=="", GOTO="tiercel_end"
+ENV{DEVTYPE}=="partition", TEST!="../bcache/backing_dev_uuid", GOTO="tiercel_end"
+"""
+_TAIL = f"""\
+SYMLINK+="tiercel-guest/%k", OPTIONS+="link_priority=-100"
+LABEL="tiercel_type"
+ENV{{ID_FS_TYPE}}=="{_ACTED_UPON}", ENV{{ID_FS_TYPE}}="tiercel_guest"
+"""
+_NO_BCACHE = """\
+ENV{ID_FS_TYPE}=="bcache", ENV{ID_FS_TYPE}="tiercel_guest"
+ENV{ID_FS_TYPE}=="", ENV{ID_FS_TYPE}="tiercel_guest"
+"""
+_END_OF_RULES = 'LABEL="tiercel_end"\n'
+
+
+def rules(
+    facts: Facts,
+    kept: Iterable[Kept],
+    own: Collection[str],
+    held: Collection[str],
+    *,
+    brings_back: bool,
+) -> str:
+    """The rules file. All LVs of the VGs that root names are taken for guests', but for those in
+    `held` (uuids) that something of the host stands on and that are not ours, and for the bcache
+    that root made. bcache devices are guests' but for those that stand on no logical volume, or on
+    one of another VG, and those in `own` (uuids of backing devices): where there is none of the
+    latter, also when nothing is known yet. bcache is left to the distribution where nobody
+    `brings_back` ours after a restart. Pure."""
+    lines = [_HEAD]
+    for lv in facts["lvs"]:
+        if lv["uuid"] in held and OURS not in lv["tags"]:
+            lines.append(f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", GOTO="tiercel_end"\n')
+    for lv, each in bcache_by_hand.left_to_udev(facts, kept):
+        match = f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", ENV{{ID_FS_TYPE}}=="bcache", '
+        # blkid's uuid of a cache device is not that of its set, which is what is noted.
+        superblock = f'ENV{{ID_FS_UUID}}=="{each.uuid}", ' if each.kind == "backing" else ""
+        lines.append(f'{match}{superblock}GOTO="tiercel_end"\n')
+    for uuid in facts["hidden"]:
+        plain = uuid.replace("-", "")
+        lines.append(f'ENV{{DM_UUID}}=="LVM-{plain}*", GOTO="tiercel_type"\n')
+    lines.append(_BCACHE)
+    elsewhere = {
+        lv["bcache"]["uuid"]
+        for lv in facts["lvs"]
+        if lv["bcache"] is not None and lv["vg_uuid"] not in facts["named"]
+    }
+    for uuid in sorted({*own, *elsewhere}):
+        lines.append(f'ENV{{CACHED_UUID}}=="{uuid}", GOTO="tiercel_end"\n')
+        lines.append(f'ATTRS{{bcache/backing_dev_uuid}}=="{uuid}", GOTO="tiercel_end"\n')
+    if own:
+        lines.append(_IN_DOUBT_THE_HOSTS)
+    return "".join((*lines, _TAIL, _NO_BCACHE if brings_back else "", _END_OF_RULES))
+
+
+def rules_of(host: Host, facts: Facts, kept: Sequence[Kept]) -> str:
+    """The rules file for this host as it is. What bcache holds is root's only where that is known,
+    or where nobody can tell."""
+    held = set(bcache_by_hand.look(host, facts, kept).unclear)
+    for lv in facts["lvs"]:
+        holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
+        if not all(bcache.is_device(each) for each in holders):
+            held.add(lv["uuid"])
+    own = {each.uuid for each in own_backings(host)}
+    return rules(facts, kept, own, held, brings_back=host.exists(UNIT))
+
+
+def dm_uuid(lv: Facts) -> str:
+    """What device-mapper calls an LV; made of two uuids that were checked."""
+    return "LVM-" + f"{lv['vg_uuid']}{lv['uuid']}".replace("-", "")
+
+
+def own_backings(host: Host) -> tuple[bcache.Backing, ...]:
+    """Backing devices at work that stand on no logical volume: the host's own."""
+    lvs = frozenset(device.kname for device in dm.devices(host))
+    found = bcache.other_backings(host, lvs)
+    return tuple(each for each in found if disks.stands_on(host, each.kname, lvs) is None)
+
+
+def settings(host: Host) -> str:
+    """What LVM's configuration lets it look into; "" where it does not say."""
+    try:
+        return host.run(CONFIG, timeout=10.0).stdout
+    except (MissingTool, TimedOut):
+        return ""
+
+
+def entries(text: str, name: str) -> tuple[str, ...]:
+    """The entries of a filter in `settings`."""
+    match = re.search(rf"(?m)^\s*{name}=\[(.*)\]\s*$", text)
+    return () if match is None else tuple(_ENTRY.findall(match.group(1)))
+
+
+def rejects(filters: Sequence[str], names: Iterable[str]) -> bool:
+    """Whether a device with these names is one that LVM does not open: the first entry that fits a
+    name decides about that name, and one name that is accepted is enough. An entry that cannot be
+    understood rejects nothing."""
+    rejected = False
+    for name in names:
+        for entry in filters:
+            try:
+                fits = re.search(entry[2:-1], name) is not None
+            except re.error:
+                return False
+            if fits and entry[:1] == "a":
+                return False
+            if fits:
+                rejected = True
+                break
+    return rejected
+
+
+def is_hidden(text: str, *, linked: bool) -> bool:
+    """Whether LVM with these `settings` looks away from guests' bcache devices; `linked`: our rules
+    give each of them its link."""
+    filters = [entries(text, "global_filter"), entries(text, "filter")]
+    return all(
+        any(rejects(each, (name, *([link] if linked else []), *_ALIASES)) for each in filters)
+        for name, link in zip(_NAMES, _LINKS)
+    )
+
+
+def hides_guests(host: Host) -> bool:
+    """Whether LVM on this host looks away from guests' bcache devices: by a filter, or because
+    root lists by name what it may look into."""
+    if is_hidden(settings(host), linked=host.exists(PATH)):
+        return True
+    if not host.exists(DEVICES_FILE):
+        return False
+    try:
+        listed = host.run(("lvmconfig", "--type", "full", "devices/use_devicesfile"), timeout=10.0)
+    except (MissingTool, TimedOut):
+        return False
+    return re.search(r"(?m)^\s*use_devicesfile=1\s*$", listed.stdout) is not None
+
+
+def demand(host: Host) -> None:
+    """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own."""
+    if not hides_guests(host):
+        raise Refusal(
+            "unsupported",
+            "LVM scans bcache devices. It could pick up a guest's volume group as the host's own.",
+            HIDE,
+        )
+
+
+def hide_guests(host: Host, policy: Policy) -> str:
+    """Give LVM the filter, in front of what the filter has, and look whether it holds. Says what
+    was done. Raises Refusal(unsupported), and what inventory.storage raises; OSError."""
+    facts = storage(host, policy)
+    said = [*_switch_off(host, facts)]
+    said += [
+        f"{each['message']} {each['correction']}" for each in bcache_by_hand.problems(host, facts)
+    ]
+    if hides_guests(host):
+        return "\n".join([*said, "LVM on this host already ignores guests' disks."])
+    before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
+    rest = _OURS.sub("", before)
+    if _SETS_FILTER.search(rest):
+        raise Refusal(
+            "unsupported",
+            f"{LOCAL} sets global_filter itself.",
+            f'Put "{BY_NAME}" before the existing entries, and remove any entry that accepts '
+            f'everything ("a|.*|"): LVM accepts a device if any of its names is accepted.',
+        )
+    own = own_backings(host)
+    ours = (BY_LINK,) if own else (BY_NAME, BY_LINK)
+    kept = [
+        entry
+        for entry in entries(settings(host), "global_filter")
+        if entry not in (BY_NAME, BY_LINK) and _EVERYTHING.fullmatch(entry) is None
+    ]
+    listed = ", ".join(f'"{entry}"' for entry in (*ours, *kept))
+    block = f"{_BEGIN}devices {{\n\tglobal_filter = [ {listed} ]\n}}\n{_END}"
+    head = rest if not rest or rest.endswith("\n") else f"{rest}\n"
+    host.save(LOCAL, (head + block).encode("utf-8", "surrogateescape"))
+    if not hides_guests(host):
+        host.save(LOCAL, before.encode("utf-8", "surrogateescape"))
+        raise Refusal(
+            "unsupported",
+            "Another entry of LVM's filter lets guests' disks in by another of their names: "
+            f"{listed}.",
+            "Take the entries that begin with a out of global_filter in /etc/lvm/lvm.conf where "
+            "they fit more than your own disks; then run this again.",
+        )
+    said.append(f"{LOCAL}: global_filter = [ {listed} ]")
+    if own:
+        names = ", ".join(each.kname for each in own)
+        said.append(f"The bcache on {names} is the host's own and stays visible.")
+    return "\n".join([*said, "LVM on this host now ignores guests' disks."])
+
+
+def _switch_off(host: Host, facts: Facts) -> Iterable[str]:
+    """Guests' groups that are active here: once they are hidden LVM could not switch them off."""
+    for uuid in facts["guests"]:
+        words = ("vgchange", "-an", "-S", f"vg_uuid={uuid}")
+        try:
+            is_off = host.run(words, timeout=None).rc == 0
+        except MissingTool:
+            is_off = False
+        yield f"{' '.join(words)}{'' if is_off else ' failed: its volumes may be in use.'}"

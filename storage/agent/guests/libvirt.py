@@ -1,0 +1,98 @@
+"""Disks of libvirt's domains, by the XML that libvirt keeps: running or not."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..kernel.host import Host
+from ..wire import names
+
+DOMAINS = ("/etc/libvirt/qemu", "/etc/libvirt/libxl", "/run/libvirt/qemu", "/run/libvirt/libxl")
+POOLS = ("/etc/libvirt/storage", "/run/libvirt/storage")
+# The format of what lies below a snapshot: the guest's disk is what stands on it.
+BACKING = "backing"
+
+
+@dataclass(frozen=True)
+class DomainDisk:
+    """`uuid` is the domain's, "" where the file has none; `format` "" where it says none."""
+
+    name: str
+    uuid: str
+    target: str
+    path: str
+    format: str
+
+
+def disks(host: Host) -> Iterator[DomainDisk]:
+    """Of every domain. What a running one has comes after what it will have at its next start."""
+    pools = dict(_pool(document) for folder in POOLS for document in _documents(host, folder))
+    for folder in DOMAINS:
+        for document in _documents(host, folder):
+            yield from _domain(document, pools)
+
+
+def _documents(host: Host, folder: str) -> Iterator[ElementTree.Element]:
+    for name in host.list(folder):
+        root = _parsed(host.read(f"{folder}/{name}") or b"") if name.endswith(".xml") else None
+        if root is not None:
+            yield root
+
+
+def _parsed(document: bytes) -> ElementTree.Element | None:
+    try:
+        return ElementTree.fromstring(document)  # noqa: S314 (root's own files)
+    except ElementTree.ParseError:
+        return None
+
+
+def _pool(root: ElementTree.Element) -> tuple[str, str]:
+    found = root if root.tag == "pool" else root.find("pool")
+    if found is None:
+        return "", ""
+    return found.findtext("name") or "", found.findtext("target/path") or ""
+
+
+def _domain(root: ElementTree.Element, pools: Mapping[str, str]) -> Iterator[DomainDisk]:
+    found = root if root.tag == "domain" else root.find("domain")
+    if found is None:
+        return
+    name = found.findtext("name") or ""
+    try:
+        uuid = names.uuid((found.findtext("uuid") or "").strip())
+    except ValueError:
+        uuid = ""
+    for disk in found.iterfind("./devices/disk"):
+        source, target = disk.find("source"), disk.find("target")
+        path = "" if source is None else _path(source, pools)
+        where = "" if target is None else target.get("dev") or ""
+        if path:
+            yield DomainDisk(name, uuid, where, path, _format(disk))
+        for below in disk.iterfind(".//backingStore/source"):
+            path = _path(below, pools)
+            if path:
+                yield DomainDisk(name, uuid, where, path, BACKING)
+
+
+def _path(source: ElementTree.Element, pools: Mapping[str, str]) -> str:
+    folder = pools.get(source.get("pool") or "", "")
+    volume = source.get("volume") or ""
+    if folder and volume:
+        return f"{folder}/{volume}"
+    return source.get("dev") or source.get("file") or ""
+
+
+def _format(disk: ElementTree.Element) -> str:
+    """What is between the guest and the path: raw only where that is the whole device as it is."""
+    driver = disk.find("driver")
+    try:
+        image = names.image_format("" if driver is None else driver.get("type"))
+    except ValueError:
+        return ""
+    if image != "raw":
+        return image
+    if disk.find("encryption") is not None or disk.find("source/encryption") is not None:
+        return "luks"
+    return "slice" if disk.find("source/slices") is not None else "raw"

@@ -1,0 +1,238 @@
+"""Who uses each volume: guests, mounts, swap, other devices, other processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable
+
+from ..kernel.dm import text
+from ..kernel.host import Host
+from ..kernel.paths import Mounts, Paths
+from ..wire import names
+from . import guest_configs, targets
+
+# They look at every device that changes and let go at once, as does all that udev's rules run
+# (probe-bcache, dmsetup, mdadm, …).
+_PASSING = frozenset(("(udev-worker)", "systemd-udevd", "udevd", "blkid"))
+# Of the host itself: a container has a service of that name too.
+_UDEV = re.compile(r"(?m)^\d+:[^:]*:/system\.slice/systemd-udevd\.service(/udev)?$")
+
+User = dict[str, Any]
+VOLUME_TAG = "tiercel.volume="
+
+
+def user(
+    kind: str,
+    name: str,
+    disk: str = "",
+    pid: int | None = None,
+    *,
+    format: str = "",
+    domain: str = "",
+    path: str = "",
+) -> User:
+    """`format` is how the guest's image is written on the device ("" = nobody says it), `domain`
+    and `path` are what libvirt knows the guest and its disk by. All of it was written by others."""
+    return {
+        "kind": kind,
+        "name": names.quoted(name),
+        "disk": names.quoted(disk),
+        "pid": pid,
+        "format": _valid(names.image_format, format),
+        "domain": _valid(names.uuid, domain),
+        "path": _valid(names.device_path, path),
+    }
+
+
+def _valid(check: Callable[[Any], str], value: str) -> str:
+    try:
+        return check(value)
+    except ValueError:
+        return ""
+
+
+def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
+    """Users of each device given as "MAJOR:MINOR" (the device a guest would open: bcacheN for a
+    bcache volume). A running guest that its configuration also names appears once."""
+    wanted = {device: [] for device in devices}  # type: dict[str, list[User]]
+    if not wanted:
+        return wanted
+    paths = Paths(host)
+    for device, found in _processes(host, wanted, paths):
+        wanted[device].append(found)
+    for device, found in _configured(host, wanted, paths):
+        _merge(wanted[device], found)
+    others = [*_mounts(host), *_swaps(host, paths), *_loops(host), *_targets(host, paths)]
+    for device, found in others:
+        if device in wanted and found not in wanted[device]:
+            wanted[device].append(found)
+    for device in wanted:
+        link = host.link(f"/sys/dev/block/{device}")
+        if link is not None:
+            kname = link.rsplit("/", 1)[-1]
+            holders = host.list(f"/sys/block/{kname}/holders")
+            wanted[device] += [user("holder", holder) for holder in holders]
+    return wanted
+
+
+def of_inactive(host: Host, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[User]]:
+    """Users, by LV uuid, of LVs that have no device now: whose configuration names one by a path
+    that it would have. Proxmox VE switches the LVs of a guest off when it stops."""
+    found: dict[str, list[User]] = {}
+    paths: dict[str, str] = {}
+    for lv in lvs:
+        found[lv["uuid"]] = []
+        vg, name = (part.replace("-", "--") for part in (lv["vg_name"], lv["name"]))
+        own = [f"/dev/{lv['vg_name']}/{lv['name']}", f"/dev/mapper/{vg}-{name}"]
+        keys = [tag[len(VOLUME_TAG) :] for tag in lv["tags"] if tag.startswith(VOLUME_TAG)]
+        paths.update(dict.fromkeys([*own, *(f"/dev/tiercel/{key}" for key in keys)], lv["uuid"]))
+    if not paths:
+        return found
+    for guest in guest_configs.configured(host):
+        if guest.path in paths:
+            known = user(guest.kind, guest.name, guest.disk, format=guest.format)
+            _merge(found[paths[guest.path]], known)
+    for kind, name, path in targets.uses(host):
+        if path in paths:
+            found[paths[path]].append(user(kind, name))
+    return found
+
+
+def resting(host: Host, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """UUIDs of LVs that are off because Proxmox VE switched them off with their guest."""
+    off = [lv for lv in lvs if not lv["active"]]
+    if not host.exists("/etc/pve"):
+        return frozenset()
+    named = of_inactive(host, off)
+    return frozenset(
+        uuid for uuid, found in named.items() if any(each["kind"] == "proxmox" for each in found)
+    )
+
+
+def _merge(found: list[User], configured: User) -> None:
+    for running in found:
+        if running["kind"] in ("qemu", configured["kind"]) and _same_guest(running, configured):
+            running["kind"] = configured["kind"]
+            running["disk"] = configured["disk"] or running["disk"]
+            if running["domain"] == configured["domain"]:
+                running["path"] = configured["path"]
+            said = [each for each in (running["format"], configured["format"]) if each]
+            running["format"] = _image(said)
+            return
+    found.append(configured)
+
+
+def _same_guest(running: User, configured: User) -> bool:
+    """libvirt's UUID decides where both have one: a name is given anew."""
+    if running["domain"] and configured["domain"]:
+        return bool(running["domain"] == configured["domain"])
+    return bool(running["name"] == configured["name"])
+
+
+def _image(formats: Sequence[str]) -> str:
+    """The format of a disk of which several are said: raw only where all of them are."""
+    other = next((each for each in formats if each not in ("", "raw")), "")
+    return other if other or not formats or "" in formats else "raw"
+
+
+def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+    """Every process with one of the devices open, by whatever node: a jailed hypervisor has its own
+    ones. A file on a remote mount is left alone: a stat of it could hang."""
+    devices = frozenset(wanted)
+    mounts = Mounts(host)
+    found = []
+    for pid in host.list("/proc"):
+        if not pid.isdecimal():
+            continue
+        opened = set()
+        for number in host.list(f"/proc/{pid}/fd"):
+            path = host.link(f"/proc/{pid}/fd/{number}")
+            if path is None or not path.startswith("/"):
+                continue
+            if _block(path) if path.startswith("/dev/") else mounts.is_local(pid, number):
+                device = host.rdev(f"/proc/{pid}/fd/{number}")
+                if device in devices:
+                    opened.add(device)
+        if opened:
+            found += [(device, each) for device, each in _process(host, pid, opened, paths)]
+    return found
+
+
+def _block(path: str) -> bool:
+    """Leave out what every process has open and is no disk."""
+    return not path.startswith(("/dev/null", "/dev/pts/", "/dev/tty", "/dev/urandom"))
+
+
+def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+    comm = text(host, f"/proc/{pid}/comm")
+    if comm in _PASSING or _UDEV.search(text(host, f"/proc/{pid}/cgroup")):
+        return []
+    words = text(host, f"/proc/{pid}/cmdline").split("\0")
+    program = words[0].rsplit("/", 1)[-1]
+    if not re.match(r"qemu|kvm", program):
+        return [(device, user("process", comm, pid=int(pid))) for device in sorted(opened)]
+    name = guest_configs.qemu_name(words) or comm
+    found = []
+    for device in sorted(opened):
+        drives = [
+            each for each in guest_configs.qemu_disks(words) if paths.device(each.path) == device
+        ]
+        image = _image([each.format for each in drives])
+        disk = next((each.disk for each in drives if each.disk), "")
+        uuid = guest_configs.qemu_uuid(words)
+        found.append((device, user("qemu", name, disk, int(pid), format=image, domain=uuid)))
+    return found
+
+
+def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+    devices = frozenset(wanted)
+    found = []
+    for guest in guest_configs.configured(host):
+        device = guest.device or paths.device(guest.path)
+        if device in devices:
+            path = guest.path if guest.kind == "libvirt" else ""
+            image, uuid = guest.format, guest.domain
+            names = (guest.kind, guest.name, guest.disk)
+            found.append((device, user(*names, format=image, domain=uuid, path=path)))
+    return found
+
+
+def _targets(host: Host, paths: Paths) -> list[tuple[str, User]]:
+    found = []
+    for kind, name, path in targets.uses(host):
+        device = paths.device(path) if path.startswith("/") else None
+        if device is not None:
+            found.append((device, user(kind, name)))
+    return found
+
+
+def _mounts(host: Host) -> list[tuple[str, User]]:
+    """/proc/self/mountinfo: third field is MAJOR:MINOR, fifth the mount point."""
+    found = []
+    for line in text(host, "/proc/self/mountinfo").splitlines():
+        fields = line.split(" ")
+        if len(fields) > 4:
+            found.append((fields[2], user("mount", fields[4])))
+    return found
+
+
+def _swaps(host: Host, paths: Paths) -> list[tuple[str, User]]:
+    found = []
+    for line in text(host, "/proc/swaps").splitlines()[1:]:
+        path = line.split()[0]
+        device = paths.device(path)
+        if device is not None:
+            found.append((device, user("swap", path)))
+    return found
+
+
+def _loops(host: Host) -> list[tuple[str, User]]:
+    """A loop device keeps its backing device open without any process that has it open."""
+    found = []
+    for name in host.list("/sys/block"):
+        path = text(host, f"/sys/block/{name}/loop/backing_file") if name[:4] == "loop" else ""
+        device = host.rdev(path) if path.startswith("/dev/") else None
+        if device is not None:
+            found.append((device, user("holder", name)))
+    return found

@@ -1,0 +1,184 @@
+"""Device-mapper devices by sysfs, and the status line of a dm-cache target."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..wire.errors import Refusal
+from .host import Host, MissingTool, TimedOut
+
+STATUS = ("dmsetup", "status", "--noflush", "--target", "cache")
+SECTOR = 512
+
+_LINE = re.compile(r"(?P<name>[^:]+): (?P<start>\d+) (?P<length>\d+) cache (?P<rest>.*)")
+_LVM = re.compile(r"LVM-([0-9A-Za-z]{32})([0-9A-Za-z]{32})(?:-([a-z]+))?")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One dm-N. `lv` and `layer` come from an LVM dm uuid: the LV's uuid in LVM's dashed form
+    and the suffix ("" = the visible LV, "cdata", "cmeta", "real", …)."""
+
+    kname: str
+    name: str
+    vg_uuid: str
+    lv_uuid: str
+    layer: str
+    suspended: bool
+
+
+@dataclass(frozen=True)
+class CacheStatus:
+    """Fields of `dmsetup status` of a cache target (storage units in its own chunks). Where it has
+    `failed` the kernel gives none of them, and the zeros say nothing."""
+
+    metadata_used: int
+    metadata_total: int
+    chunk_sectors: int
+    used: int
+    total: int
+    read_hits: int
+    read_misses: int
+    write_hits: int
+    write_misses: int
+    demotions: int
+    promotions: int
+    dirty: int
+    mode: str
+    policy: str
+    migration_threshold: int | None
+    read_only: bool
+    needs_check: bool
+    failed: bool
+
+    @property
+    def dirty_bytes(self) -> int | None:
+        """What the slow disk has not; None where the kernel cannot tell any more."""
+        return None if self.failed else self.dirty * self.chunk_sectors * SECTOR
+
+
+COUNTERS = (
+    "read_hits",
+    "read_misses",
+    "write_hits",
+    "write_misses",
+    "demotions",
+    "promotions",
+    "dirty",
+)
+FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
+
+
+def text(host: Host, path: str) -> str:
+    """A small sysfs or procfs file, stripped; "" when it cannot be read."""
+    data = host.read(path)
+    return "" if data is None else data.decode("utf-8", "replace").strip()
+
+
+def devices(host: Host) -> tuple[Device, ...]:
+    """Every device that LVM made, hidden layers too."""
+    found = []
+    for kname in host.list("/sys/block"):
+        if not kname.startswith("dm-"):
+            continue
+        match = _LVM.fullmatch(text(host, f"/sys/block/{kname}/dm/uuid"))
+        if match is None:
+            continue
+        suspended = text(host, f"/sys/block/{kname}/dm/suspended") == "1"
+        name = text(host, f"/sys/block/{kname}/dm/name")
+        vg_uuid, lv_uuid = dashed(match.group(1)), dashed(match.group(2))
+        found.append(Device(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
+    return tuple(found)
+
+
+def lv_uuid(host: Host, vg: str, lv: str) -> str | None:
+    """Uuid of an active LV by its name, without asking LVM; None where the kernel has none. In
+    device-mapper's names each dash of a part is doubled."""
+    name = "-".join(part.replace("-", "--") for part in (vg, lv))
+    return next((each.lv_uuid for each in devices(host) if each.name == name), None)
+
+
+def dashed(plain: str) -> str:
+    """LVM's 32 characters as 6-4-4-4-4-4-6, the form its reports use."""
+    ends = (0, 6, 10, 14, 18, 22, 26, 32)
+    return "-".join(plain[a:b] for a, b in zip(ends, ends[1:]))
+
+
+def caches(host: Host) -> dict[str, CacheStatus]:
+    """dm name -> status of its cache target. `--noflush`: without it each call would commit the
+    cache's metadata. Raises Refusal(missing_tool | timeout | cmd_failed)."""
+    try:
+        result = host.run(STATUS, timeout=10.0)
+    except MissingTool:
+        raise Refusal(
+            "missing_tool",
+            "dmsetup is not installed on this host.",
+            "Install the package dmsetup.",
+            argv=STATUS,
+        ) from None
+    except TimedOut:
+        raise Refusal(
+            "timeout",
+            "dmsetup did not answer within 10 seconds.",
+            "A device may hang: look at `dmesg`.",
+            argv=STATUS,
+        ) from None
+    if result.rc != 0:
+        raise Refusal(
+            "cmd_failed",
+            f"dmsetup failed with exit code {result.rc}.",
+            "Run the command on the host by hand and read what it says.",
+            argv=STATUS,
+            rc=result.rc,
+            stderr=result.stderr,
+        )
+    found = {}
+    for line in result.stdout.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is not None:
+            found[match.group("name")] = parse_cache(match.group("rest"))
+    return found
+
+
+def parse_cache(rest: str) -> CacheStatus:
+    """Everything after the target's name. The counts are walked, because features, core and
+    policy arguments vary in number. `Fail` and `Error` (or nonsense) give FAILED."""
+    words = rest.split()
+    try:
+        metadata_used, metadata_total = _pair(words[1])
+        used, total = _pair(words[3])
+        counters = dict(zip(COUNTERS, map(int, words[4:11])))
+        at = 11
+        features = words[at + 1 : at + 1 + int(words[at])]
+        at += 1 + int(words[at])
+        core = words[at + 1 : at + 1 + int(words[at])]
+        at += 1 + int(words[at])
+        policy = words[at]
+        at += 2 + int(words[at + 1])
+        access = words[at]
+        check = words[at + 1] if len(words) > at + 1 else "-"
+        settings = dict(zip(core[::2], core[1::2]))
+        threshold = settings.get("migration_threshold")
+        modes = [word for word in features if word in ("writethrough", "writeback", "passthrough")]
+        return CacheStatus(
+            metadata_used,
+            metadata_total,
+            int(words[2]),
+            used,
+            total,
+            mode=modes[0] if modes else "writeback",
+            policy=policy,
+            migration_threshold=None if threshold is None else int(threshold),
+            read_only=access == "ro",
+            needs_check=check == "needs_check",
+            failed=False,
+            **counters,
+        )
+    except (IndexError, ValueError):
+        return FAILED
+
+
+def _pair(word: str) -> tuple[int, int]:
+    used, _, total = word.partition("/")
+    return int(used), int(total)

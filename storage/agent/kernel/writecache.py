@@ -1,0 +1,55 @@
+"""dm-writecache: a cache of writes in front of a volume, made by hand. What is in it is on the slow
+disk not yet. Tiercel makes none and changes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..facts.volumes import Layout
+from .dm import SECTOR
+from .host import Host, MissingTool, TimedOut
+from .lvm import listed, number
+
+STATUS = ("dmsetup", "status", "--noflush", "--target", "writecache")
+TABLE = ("dmsetup", "table", "--target", "writecache")
+# Errors, blocks in all, blocks free (kernel: Documentation/admin-guide/device-mapper/writecache).
+_STATUS = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache (\d+) (?P<total>\d+) (?P<free>\d+)\b.*")
+_TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block>\d+)\b.*")
+
+
+def of_volumes(host: Host, layout: Layout) -> dict[str, dict[str, Any]]:
+    """By LV uuid. Unless `dirty_known` the kernel told nothing, and `dirty_bytes` 0 does not mean
+    clean."""
+    rows = [row for row in layout.by_uuid.values() if listed(row["lv_layout"]) == ["writecache"]]
+    dirty = _dirty(host) if rows else {}
+    found = {}
+    for row in rows:
+        name = "-".join(row[key].replace("-", "--") for key in ("vg_name", "lv_name"))
+        pool = layout.by_uuid.get(row["pool_lv_uuid"])
+        found[row["lv_uuid"]] = {
+            "name": row["pool_lv"],
+            "size_bytes": 0 if pool is None else number(pool["lv_size"]),
+            "dirty_bytes": dirty.get(name, 0),
+            "dirty_known": name in dirty,
+            "pvs": [] if pool is None else layout.pvs(pool["lv_uuid"]),
+        }
+    return found
+
+
+def _dirty(host: Host) -> Mapping[str, int]:
+    """By name in device-mapper: what is not free is not on the slow disk yet."""
+    try:
+        status, table = (host.run(command, timeout=10.0) for command in (STATUS, TABLE))
+    except (MissingTool, TimedOut):
+        return {}
+    tables = (_TABLE.fullmatch(line.strip()) for line in table.stdout.splitlines())
+    blocks = {match.group("name"): int(match.group("block")) for match in tables if match}
+    found = {}
+    for line in status.stdout.splitlines():
+        match = _STATUS.fullmatch(line.strip())
+        if match is not None and match.group("name") in blocks:
+            held = int(match.group("total")) - int(match.group("free"))
+            found[match.group("name")] = max(0, held) * max(SECTOR, blocks[match.group("name")])
+    return found

@@ -1,0 +1,57 @@
+"""op.abort and op.pace: what is asked of an operation that runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernel.host import Host
+from ..wire.errors import Refusal
+from . import journal, ops, pacer
+
+# Each of these may stop at any moment and be taken up again from what is there: zeroing and wiping
+# begin anew, LVM puts the cache's policy back, pvmove leaves each extent in one place or the other,
+# and a guest may be told its size again.
+ABORTABLE = frozenset(
+    (
+        "bcache.flush",
+        "cache.detach",
+        "cache.flush",
+        "guest.resize",
+        "volume.clear",
+        "volume.create",
+        "volume.destroy",
+        "volume.extend",
+        "volume.move",
+    )
+)
+
+
+def abort(host: Host, op: str) -> dict[str, Any]:
+    """Ask a running operation to stop; its state as far as it is known. The mark is made once and
+    seen by the unit within a second: it sends one SIGINT to a command that is watched because it
+    takes long, lets any other end, and starts no further one. Asking again changes nothing.
+    Raises Refusal(not_found | not_abortable | journal_unwritable)."""
+    record = ops.load(host, op)
+    verb = record["call"]["verb"]
+    if record["state"] == "running":
+        if verb not in ABORTABLE:
+            raise Refusal(
+                "not_abortable",
+                f"{verb} cannot be interrupted: the volume would be left between two states.",
+                "Wait until the step has finished. You can then undo it with another change.",
+            )
+        try:
+            host.op_mark(op, journal.ABORT)
+        except OSError as error:
+            raise journal.unwritable(error) from None
+    return {"op": op, "state": record["state"]}
+
+
+def pace(host: Host, op: str, rise_percent: int) -> dict[str, Any]:
+    """Let a running operation take more of the time: the p95 of the other volumes may rise by so
+    many percent. Asking again changes nothing, and what has ended is left alone. Raises
+    Refusal(not_found | journal_unwritable)."""
+    record = ops.load(host, op)
+    if record["state"] == "running":
+        pacer.allow(host, op, rise_percent)
+    return {"op": op, "state": record["state"]}

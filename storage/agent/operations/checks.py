@@ -1,0 +1,298 @@
+"""Checks that several verbs share. Each returns a function that raises a Refusal or nothing, so
+that a dry run can look at every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..commands.command import FORMAT_BCACHE, OURS, ZEROING
+from ..facts import lvm_activity
+from ..state.policy import HIDE, check_alone, check_vg
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
+from .view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
+
+
+def vg(view: View, call: Call) -> Check:
+    """The VG is allowed by the local policy and is the one that was meant."""
+
+    def check() -> None:
+        name = call.args["vg"]
+        check_vg(view.policy, name)
+        found = view.vg(name)
+        check_alone(view.policy, name, found["sharing"])
+        if not found["allowed"]:
+            on_guest = found["uuid"] in view.facts["guests"]
+            where = "is, or is in part, on the disk of a guest" if on_guest else "is left out"
+            raise Refusal(
+                "unsupported",
+                f"VG {name} {where}: what LVM says of it may not be the host's.",
+                HIDE if on_guest else "hello tells why.",
+            )
+        if found["uuid"] != call.expect["vg_uuid"]:
+            raise Refusal(
+                "stale",
+                (f"VG {name} has a different uuid ({found['uuid']}) from the expected one."),
+                LOOK_AGAIN,
+            )
+
+    return check
+
+
+def vg_whole(view: View, call: Call) -> Check:
+    """No PV is missing and none appears twice: LVM would refuse, or pick a side."""
+
+    def check() -> None:
+        found = view.vg(call.args["vg"])
+        doubles = [
+            pv["name"]
+            for pv in view.facts["pvs"]
+            if pv["vg_uuid"] == found["uuid"] and pv["duplicate"]
+        ]
+        if found["missing_pv_count"]:
+            raise Refusal(
+                "degraded",
+                f"VG {found['name']} has missing PVs: {found['missing_pv_count']}.",
+                "Reconnect the disk (`pvs` names it), or see the storage runbook.",
+            )
+        if doubles:
+            raise Refusal(
+                "degraded",
+                f"The same PV is seen twice: {', '.join(doubles)}.",
+                "Detach the copy or exclude it with LVM's filter or devices file.",
+            )
+
+    return check
+
+
+def known_lv(view: View, call: Call, lv: str, *, ours: bool = True) -> Check:
+    """The LV is the one that was meant, public (or an idle pool of ours), active, not suspended,
+    and carries our tag."""
+
+    def check() -> None:
+        name = f"{call.args['vg']}/{lv}"
+        subject = lv_subject(call.args["vg"], lv)
+        found = view.lv(call.args["vg"], lv)
+        _same(found, call.expect, name, subject)
+        if "public" not in found["role"] and not is_idle_pool(found):
+            raise Refusal(
+                "unsupported",
+                f"{name} is a part of another volume.",
+                "Name the volume that it belongs to.",
+                subject=subject,
+            )
+        if ours and OURS not in found["tags"]:
+            raise Refusal(
+                "not_ours",
+                f"{name} does not carry the tag {OURS}.",
+                "Put it under management first (volume.tag).",
+                subject=subject,
+            )
+        if found["suspended"]:
+            raise Refusal(
+                "busy",
+                f"{name} is suspended: its I/O is frozen.",
+                "Wait for the LVM command at work; if there is none, `dmsetup info` and "
+                "`dmesg` tell more.",
+                subject=subject,
+            )
+
+    return check
+
+
+def is_idle_pool(lv: Mapping[str, Any]) -> bool:
+    """A cache pool that no volume uses is `private` too."""
+    return lv["layout"][:2] == ["cache", "pool"] and not lv["name"].endswith("_cpool")
+
+
+def no_cache_of(view: View, pool: Mapping[str, Any]) -> None:
+    """Raises Refusal(in_use) for a pool at work. LVM before 2.03.08 did not rename it then, and
+    lvremove of it would uncache its volume."""
+    for lv in view.facts["lvs"]:
+        if lv["cache"] is not None and lv["cache"]["pool_uuid"] == pool["uuid"]:
+            raise Refusal(
+                "in_use",
+                f"The pool {pool['name']} is the cache of {lv['vg_name']}/{lv['name']}.",
+                "Detach it from its volume first: that removes it (cache.detach).",
+                subject=lv_subject(pool["vg_name"], pool["name"]),
+            )
+
+
+def active_lv(view: View, call: Call) -> Check:
+    def check() -> None:
+        vg_name, lv = call.args["vg"], call.args["lv"]
+        if not view.lv(vg_name, lv)["active"]:
+            raise Refusal(
+                "unsupported",
+                f"{vg_name}/{lv} is not active.",
+                f"Activate it: lvchange -ay {vg_name}/{lv}",
+                subject=lv_subject(vg_name, lv),
+            )
+
+    return check
+
+
+def fresh_name(view: View, call: Call, mark: str | None = None) -> Check:
+    """The name is free, or is what an earlier try of the same request made, as `mark` proves."""
+
+    def check() -> None:
+        vg_name, name = call.args["vg"], call.args["name"]
+        found = view.find_lv(vg_name, name)
+        if found is None:
+            return
+        subject = lv_subject(vg_name, name)
+        _same(found, call.expect, f"{vg_name}/{name}", subject)
+        wanted = {OURS, f"tiercel.volume={call.args['volume_key']}"} | ({mark} if mark else set())
+        if not wanted <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
+            raise Refusal(
+                "already_exists",
+                f"{vg_name}/{name} exists and is not the requested volume.",
+                "Choose another name.",
+                subject=subject,
+            )
+
+    return check
+
+
+def plain_volume(view: View, call: Call) -> Check:
+    """The volume is finished and no bcache device: an LVM cache may go in front of it."""
+
+    def check() -> None:
+        vg_name, lv = call.args["vg"], call.args["lv"]
+        found = view.lv(vg_name, lv)
+        subject = lv_subject(vg_name, lv)
+        if found["bcache"] is not None or FORMAT_BCACHE in found["tags"]:
+            raise Refusal(
+                "unsupported",
+                f"{vg_name}/{lv} is a bcache volume.",
+                "Give it a bcache cache instead.",
+                subject=subject,
+            )
+        if found["writecache"] is not None:
+            raise Refusal(
+                "unsupported",
+                f"{vg_name}/{lv} has a dm-writecache ({found['writecache']['name']}).",
+                f"Remove that first, which writes back what is in it: lvconvert --splitcache "
+                f"{vg_name}/{lv}",
+                subject=subject,
+            )
+        if ZEROING in found["tags"]:
+            raise Refusal(
+                "not_fresh",
+                f"{vg_name}/{lv} is not fully zeroed yet.",
+                "Finish volume.create first: repeat it.",
+                subject=subject,
+            )
+
+    return check
+
+
+def backing(view: View, call: Call) -> Facts:
+    """bcache facts of the volume."""
+    vg_name, lv = call.args["vg"], call.args["lv"]
+    found = view.lv(vg_name, lv)["bcache"]
+    if found is None:
+        raise Refusal(
+            "unsupported",
+            f"{vg_name}/{lv} is no registered bcache device.",
+            f"Format it first (bcache.format), or register it: echo /dev/{vg_name}/{lv} > "
+            "/sys/fs/bcache/register_quiet",
+            subject=lv_subject(vg_name, lv),
+        )
+    return dict(found)
+
+
+def cset(view: View, uuid: str) -> Facts:
+    found = view.cset(uuid)
+    if found is None:
+        raise Refusal(
+            "not_found",
+            f"No cache set {uuid} is registered on this host.",
+            LOOK_AGAIN,
+            subject=cset_subject(uuid),
+        )
+    return found
+
+
+def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> None:
+    for key, actual in (
+        ("lv_uuid", found["uuid"]),
+        ("lv_name", found["name"]),
+        ("size_bytes", found["size_bytes"]),
+    ):
+        if key in expect and expect[key] != actual:
+            raise Refusal(
+                "stale",
+                f"{name} has {key} {actual}, not {expect[key]}.",
+                LOOK_AGAIN,
+                subject=subject,
+            )
+
+
+def not_hosts_own(view: View, call: Call, lv: str) -> Check:
+    """The host does not live on it: else it might not start again, and with it all its guests."""
+
+    def check() -> None:
+        found = view.lv(call.args["vg"], lv)
+        if found["host_use"]:
+            raise Refusal(
+                "in_use",
+                f"{found['vg_name']}/{lv} belongs to the host itself: {found['host_use']}.",
+                "Leave it to the host; Tiercel only takes a cache off it.",
+            )
+
+    return check
+
+
+def undisturbed(view: View, call: Call) -> Check:
+    """Nobody at a terminal has LVM at work on the volume. Our own move is no stranger's."""
+
+    def check() -> None:
+        left_alone(view.lv(call.args["vg"], call.args["lv"]))
+
+    return check
+
+
+def left_alone(lv: Mapping[str, Any], *, ours: bool = True) -> None:
+    """Raises Refusal(occupied) while something is at work on it; `ours`: not our own move. No
+    earlier step of a dry run ends that, so that it has no subject."""
+    work = lv["work"]
+    if work is not None and not (ours and work["ours"]):
+        raise Refusal(
+            "occupied",
+            lvm_activity.sentence(f"{lv['vg_name']}/{lv['name']}", work),
+            "Wait until it has ended (`lvs -a` shows it); nothing was touched.",
+        )
+
+
+def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
+    """Raises Refusal unless the volume may grow or move: linear, or a cache over a linear one,
+    finished, without classic snapshots, and nothing at work on it."""
+    name = f"{lv['vg_name']}/{lv['name']}"
+    subject = lv_subject(lv["vg_name"], lv["name"])
+    left_alone(lv, ours=False)
+    bottom = view.find_lv(lv["vg_name"], f"{lv['name']}_corig") if lv["cache"] else lv
+    if bottom is None or any(seg["type"] != "linear" for seg in bottom["segments"]):
+        raise Refusal(
+            "unsupported",
+            f"{name} is {', '.join(lv['layout'])}, not linear.",
+            "Do it on the host by hand, with the stripes or mirrors in mind.",
+            subject=subject,
+        )
+    if {"origin", "snapshot", "thickorigin"} & set(lv["role"]):
+        many = ", ".join(lv["snapshots"])
+        raise Refusal(
+            "occupied",
+            f"{name} has the snapshot {many}: LVM neither grows nor moves it while that is there."
+            if many
+            else f"{name} is or has a classic snapshot: LVM neither grows nor moves it.",
+            "Wait until the snapshot is removed, or remove it.",
+        )
+    if ZEROING in lv["tags"]:
+        raise Refusal(
+            "not_fresh",
+            f"{name} is not fully zeroed yet.",
+            "Finish volume.create first: repeat it.",
+            subject=subject,
+        )

@@ -1,0 +1,286 @@
+"""Operations: accepted by a request, run apart from it, looked up by their id.
+
+A record: op, call (verb, args, expect), fence, panel (who sent it), state
+(running, done, failed, interrupted), boot_id,
+started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv, shell, rc, started_ns,
+ended_ns), progress, error; lost_lines where output could not be kept. One that was asked for and
+never came has BARRED for its verb, and neither args nor expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..commands.command import Command
+from ..kernel.dm import text
+from ..kernel.host import Host, LockBusy
+from ..state import fence as fences
+from ..state.owner import Panel
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
+from . import journal
+from .assess import assess
+from .pacer import FULL, THROTTLE, throttle
+from .view import View
+
+# A unit that was only just asked for may not show up in systemd's list yet.
+GRACE_NS = 15_000_000_000
+LINES_LIMIT = 2000
+# In place of a verb: whoever asked for an operation was told that it never started, so a request
+# that was on its way all the time must not start it any more.
+BARRED = "barred"
+FENCE_SECONDS = 10.0
+
+Record = dict[str, Any]
+
+
+def boot_id(host: Host) -> str:
+    return text(host, "/proc/sys/kernel/random/boot_id")
+
+
+def accept(
+    host: Host, op: str, call: Call, fence: int | None = None, panel: Panel | None = None
+) -> dict[str, str]:
+    """Check the request and start it. The same request again answers with the recorded operation;
+    another request under the same id is refused (op_conflict), and so is one that was asked for
+    before it came."""
+    known = host.op_load(op) or _begin(host, op, call, fence, panel)
+    if known is None:
+        return {"op": op}
+    if _is_barred(known):
+        raise Refusal(
+            "op_conflict",
+            f"The operation {op} was asked for before it came here, and was said to be unknown.",
+            "Read the host's facts, then plan again under a new id.",
+        )
+    if known["call"] != _plain(call):
+        raise Refusal("op_conflict", f"The operation {op} was another request.", "Use a new id.")
+    return {"op": op}
+
+
+def _begin(
+    host: Host, op: str, call: Call, fence: int | None, panel: Panel | None
+) -> Record | None:
+    """Check the request and start it; the record instead where the same id came in meanwhile."""
+    try:
+        fences.check(host, call.expect["vg_uuid"], fence, op, panel)
+        remaining = assess(View(host, vg=call.args["vg"]), call)
+    except Refusal:
+        # What is in the way may be what the same request, sent twice, has done meanwhile.
+        known = host.op_load(op)
+        if known is None:
+            raise
+        return known
+    record = _record(host, op, call, remaining, fence)
+    record["panel"] = None if panel is None else panel.to_json()
+    if not _enter(host, op, record, panel):
+        return host.op_load(op) or record
+    if remaining:
+        _start(host, op, record)
+    return None
+
+
+def get(host: Host, op: str, after: int) -> dict[str, Any]:
+    """State of an operation and its lines beyond number `after`, the newest LINES_LIMIT of them.
+    Raises Refusal(not_found | journal_unwritable), as `load` does."""
+    record = load(host, op)
+    lines = [
+        {"n": number, "text": line}
+        for number, line in enumerate(host.op_lines(op), start=1)
+        if number > after
+    ]
+    return {
+        "op": op,
+        "verb": record["call"]["verb"],
+        "state": record["state"],
+        "commands": record["commands"],
+        "lines": lines[-LINES_LIMIT:],
+        "progress": record["progress"],
+        "error": record["error"],
+    }
+
+
+def load(host: Host, op: str) -> Record:
+    """The record of an operation, as it stands now. Raises Refusal(not_found) where there is none,
+    and then there will be none; Refusal(journal_unwritable) where that cannot be made sure."""
+    record = host.op_load(op) or _bar(host, op)
+    if _is_barred(record):
+        raise Refusal(
+            "not_found",
+            f"This host knows no operation {op}.",
+            "The operation can no longer start here. Read the host's facts, then plan again.",
+        )
+    return _judge(host, op, record)
+
+
+def listing(host: Host) -> dict[str, Any]:
+    """Every operation this host has a record of, newest first."""
+    found = []
+    for op in host.op_ids():
+        record = host.op_load(op)
+        if record is not None and not _is_barred(record):
+            record = _judge(host, op, record)
+            found.append(
+                {
+                    "op": op,
+                    "verb": record["call"]["verb"],
+                    "state": record["state"],
+                    "started_ns": record["started_ns"],
+                }
+            )
+    return {"ops": sorted(found, key=lambda each: -int(each["started_ns"]))}
+
+
+def end_throttles(host: Host) -> list[str]:
+    """Judge every operation that puts the throttle of the kernel's mirrors down and up, also where
+    nobody asks for it: one that was killed may have left it down. What was written, as a shell
+    line. A throttle that no dead operation left is somebody's own."""
+    before = text(host, THROTTLE)
+    for op in host.op_ids():
+        if host.op_marked(op, journal.THROTTLED):
+            record = host.op_load(op)
+            if record is not None and not _is_barred(record):
+                _judge(host, op, record)
+    ended = before != FULL and text(host, THROTTLE) == FULL
+    return [f"echo {FULL} > {THROTTLE}"] if ended else []
+
+
+def _plain(call: Call) -> dict[str, Any]:
+    """The call as JSON gives it back: tuples are lists."""
+    document = call.to_json()
+    document["args"] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in document["args"].items()
+    }
+    return document
+
+
+def _bar(host: Host, op: str) -> Record:
+    """Let no request be accepted under this id; the record that is there now, of one that was
+    accepted in this very moment or of this."""
+    entry = _entry(host, op, {"verb": BARRED, "args": {}, "expect": {}})
+    record = {**entry, "state": "failed", "ended_ns": entry["started_ns"]}
+    try:
+        if host.op_create(op, record):
+            return record
+    except OSError as error:
+        raise journal.unwritable(error) from None
+    return host.op_load(op) or record
+
+
+def _is_barred(record: Record) -> bool:
+    return bool(record["call"]["verb"] == BARRED)
+
+
+def _record(
+    host: Host, op: str, call: Call, remaining: Sequence[Command], fence: int | None
+) -> Record:
+    entry = _entry(host, op, _plain(call))
+    return {
+        **entry,
+        "fence": fence,
+        "state": "running" if remaining else "done",
+        "ended_ns": None if remaining else entry["started_ns"],
+        "commands": [planned(command) for command in remaining],
+    }
+
+
+def _entry(host: Host, op: str, call: Mapping[str, Any]) -> Record:
+    return {
+        "op": op,
+        "call": call,
+        "fence": None,
+        "boot_id": boot_id(host),
+        "started_ns": host.wall_ns(),
+        "started_boottime_ns": host.boottime_ns(),
+        "commands": [],
+        "progress": None,
+        "error": None,
+    }
+
+
+def planned(command: Command) -> dict[str, Any]:
+    """A command of a record: argv, shell, exit code, and when it began and ended (wall clock)."""
+    return {**command.to_json(), "rc": None, "started_ns": None, "ended_ns": None}
+
+
+def _enter(host: Host, op: str, record: Record, panel: Panel | None) -> bool:
+    """Keep a new record, with its fence; False where one is there already."""
+    vg_uuid = record["call"]["expect"]["vg_uuid"]
+    try:
+        with host.lock(fences.lock_name(vg_uuid), FENCE_SECONDS):
+            fences.put_up(host, vg_uuid, record["fence"], op, panel)
+            journal.prune(host)
+            return host.op_create(op, record)
+    except LockBusy:
+        raise Refusal(
+            "busy", "Another request to this VG is being accepted.", "Try again in a moment."
+        ) from None
+    except OSError as error:
+        raise journal.unwritable(error) from None
+
+
+def _start(host: Host, op: str, record: Record) -> None:
+    try:
+        host.start_op(op)
+    except OSError as error:
+        refusal = Refusal(
+            "internal",
+            f"The operation could not be started: {error}.",
+            "The agent needs systemd (busctl); repeat with a new id once it works.",
+        )
+        try:
+            # Whoever makes this mark runs it: a unit that systemd began all the same goes on.
+            if not host.op_mark(op, journal.BEGUN):
+                return
+            host.op_save(op, {**record, "state": "failed", "error": refusal.to_json()})
+        except OSError as unwritable:
+            raise journal.unwritable(unwritable) from None
+        raise refusal from None
+
+
+def _judge(host: Host, op: str, record: Record) -> Record:
+    """A running operation whose host was restarted, or whose unit is gone without a result, was
+    interrupted; one that had not begun never will."""
+    if record["state"] != "running":
+        return record
+    same_boot = record["boot_id"] == boot_id(host)
+    if same_boot and host.boottime_ns() - record["started_boottime_ns"] < GRACE_NS:
+        return record
+    begun = host.op_marked(op, journal.BEGUN)
+    if same_boot and host.op_alive(op):
+        return record
+    # It may have ended between the two looks.
+    record = host.op_load(op) or record
+    if record["state"] != "running":
+        return record
+    if host.op_marked(op, journal.THROTTLED):
+        throttle(host, FULL)
+    error = aborted() if host.op_marked(op, journal.ABORT) else interrupted()
+    dead = {**record, "state": "interrupted", "error": error.to_json()}
+    try:
+        # Whoever makes this mark runs the operation: a unit that starts late finds it made.
+        if not begun and not host.op_mark(op, journal.BEGUN):
+            return record
+        host.op_save(op, {**dead, "ended_ns": host.wall_ns()})
+    except OSError:
+        # It is judged again when it is next asked for; without the mark it may yet begin.
+        return dead if begun else record
+    return dead
+
+
+def interrupted() -> Refusal:
+    return Refusal(
+        "interrupted",
+        "The operation was interrupted before it ended.",
+        "Read the host's facts. The remaining steps are planned again.",
+    )
+
+
+def aborted() -> Refusal:
+    return Refusal(
+        "aborted",
+        "The operation was stopped on request before it ended.",
+        "Read the host's facts: what is done stays done, and the rest can be planned anew.",
+    )

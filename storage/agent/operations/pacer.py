@@ -1,0 +1,153 @@
+"""Our own long I/O beside the guests': in turns of work and rest, one at a time on each disk.
+
+Zeroing is a program of ours: it is stopped and continued (SIGSTOP, SIGCONT), and dies with the
+agent. A pvmove copies in the kernel: the throttle of its mirrors says which share of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Callable
+
+from ..commands.command import BY_MIRROR, BY_STOPS, Command
+from ..kernel import dm
+from ..kernel.host import Beat, Host, LockBusy
+from ..wire import schema
+from ..wire.protocol import Call
+from . import journal
+from .neighbours import Neighbours, leaves
+from .pace import Others
+from .rhythm import MOST_BEAT_SECONDS, Rhythm
+
+POLL_SECONDS = 1.0
+# A percentage of the time that the kernel copies, of all mirrors on the host.
+# Its lock: what one pvmove sets holds for every other.
+ALL_MIRRORS = "all-mirrors"
+THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
+FULL = "100"
+# The kernel copies a piece each second at least, whatever it is told.
+LEAST_PERCENT = 1
+RAISED = "pace-"
+RISES = schema.RISES
+
+
+def allowed(host: Host, op: str, policy_percent: int) -> int:
+    """By how many percent the others' p95 may rise: as the policy says, or more where a person has
+    raised it for this operation."""
+    raised = (each for each in RISES if host.op_marked(op, f"{RAISED}{each}"))
+    return max((policy_percent, *raised))
+
+
+def allow(host: Host, op: str, percent: int) -> None:
+    """Let the others' p95 rise by up to `percent` (one of RISES) for the rest of an operation. What
+    was allowed once is not taken back. Raises Refusal(journal_unwritable)."""
+    try:
+        host.op_mark(op, f"{RAISED}{percent}")
+    except OSError as error:
+        raise journal.unwritable(error) from None
+
+
+class Pacer:
+    """Says when our own I/O rests. `own` is the volume that it goes to: no other one. `pace` says
+    how it rests, as in Command."""
+
+    def __init__(
+        self,
+        host: Host,
+        under: frozenset[str],
+        own: str,
+        allowed_percent: Callable[[], int],
+        pace: str,
+    ) -> None:
+        self._host = host
+        self._own = own
+        self._allowed = allowed_percent
+        neighbours = Neighbours(host, under, own)
+        busy = self._is_busy if pace == BY_STOPS else None
+        self._rhythm = Rhythm(host.boottime_ns, neighbours.look, allowed_percent, busy)
+
+    def beat(self) -> Beat:
+        """To be asked from before the work begins, as often as it says."""
+        return self._rhythm.beat()
+
+    def duty(self) -> float:
+        """The same for what cannot be stopped: which share of the time its I/O may take now."""
+        return self._rhythm.duty()
+
+    @property
+    def others(self) -> Others:
+        governor = self._rhythm.governor
+        percent = max(1, round(100 * self._rhythm.share))
+        return Others(int(governor.p95_ns), int(governor.alone_p95_ns), self._allowed(), percent)
+
+    def _is_busy(self) -> bool:
+        counts = dm.text(self._host, f"/sys/block/{self._own}/inflight").split()
+        return any(count != "0" for count in counts)
+
+
+@contextmanager
+def alone_on(
+    host: Host, names: Iterable[str], say: Callable[[str], None], go_on: Callable[[], None]
+) -> Iterator[bool]:
+    """Hold the agent's own locks on these disks, however long that takes; True where it took some
+    time. `go_on` raises where the operation is to stop meanwhile."""
+    has_waited = False
+    with ExitStack() as stack:
+        while not _taken(host, sorted(names), stack):
+            if not has_waited:
+                say(
+                    "Waiting: another operation is zeroing or moving data on "
+                    f"{', '.join(sorted(names))}, or on one of them. Only one at a time runs, to "
+                    "leave room for the guests."
+                )
+            has_waited = True
+            go_on()
+            host.sleep(POLL_SECONDS)
+        yield has_waited
+
+
+def _taken(host: Host, names: Iterable[str], stack: ExitStack) -> bool:
+    with ExitStack() as tried:
+        try:
+            for name in names:
+                # No VG has such a name.
+                tried.enter_context(host.lock(f"@disk-{name}", 0.0))
+        except LockBusy:
+            return False
+        stack.enter_context(tried.pop_all())
+        return True
+
+
+@contextmanager
+def throttling(host: Host, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
+    """For the run of a pvmove: asked as often as it says, it throttles the kernel's copying instead
+    of having a program stand still. Afterwards nothing is throttled."""
+
+    def rests() -> Beat:
+        wanted = str(max(LEAST_PERCENT, round(100 * pacer.duty())))
+        # What an earlier move left behind may have been put back just now.
+        if dm.text(host, THROTTLE) != wanted:
+            throttle(host, wanted)
+        return Beat(False, MOST_BEAT_SECONDS)
+
+    try:
+        yield rests
+    finally:
+        throttle(host, FULL)
+
+
+def throttle(host: Host, percent: str) -> None:
+    """Nothing where the kernel has no such throttle: the module is loaded with the first mirror."""
+    if host.exists(THROTTLE):
+        with suppress(OSError):
+            # It is taken up again at the next beat; nothing but the others' latency hangs on it.
+            host.write(THROTTLE, percent)
+
+
+def under(host: Host, call: Call, command: Command, kname: str) -> frozenset[str]:
+    """The disks that a paced command works on; `kname` is that of the volume it names."""
+    if command.pace != BY_MIRROR:
+        return leaves(host, kname) if kname else frozenset()
+    pvs = (*call.args["from_pvs"], *call.args["to_pvs"])
+    return frozenset(leaf for pv in pvs for leaf in leaves(host, pv))

@@ -1,0 +1,130 @@
+"""What the checks of a verb look at: the facts of the host, read once, and looked up by name.
+
+In a dry run it also knows what earlier steps of the list will have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from ..facts.inventory import storage
+from ..kernel.host import Host
+from ..state.policy import HIDE, Policy, load
+from ..wire.errors import Refusal
+
+Facts = dict[str, Any]
+Check = Callable[[], None]
+
+LOOK_AGAIN = "Read the host's facts again and plan again."
+
+
+def lv_subject(vg: str, lv: str) -> str:
+    return f"lv:{vg}/{lv}"
+
+
+def cset_subject(uuid: str) -> str:
+    return f"cset:{uuid}"
+
+
+def space_subject(vg: str) -> str:
+    return f"space:{vg}"
+
+
+@dataclass
+class Planned:
+    """What earlier steps of a dry run change (`touched` subjects), and the PVs of the pools and
+    cache sets they make."""
+
+    touched: set[str] = field(default_factory=set)
+    pvs: dict[str, Sequence[str]] = field(default_factory=dict)
+
+
+class View:
+    """Raises Refusal where an object is not as a request says. `vg` is the one that is about to be
+    changed: nobody else may be at it."""
+
+    def __init__(
+        self, host: Host, *, vg: str | None = None, planned: Planned | None = None
+    ) -> None:
+        self.host = host
+        self.policy: Policy = load(host)
+        self.planned = planned or Planned()
+        self._vg = vg
+        self._facts: Facts | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """All but users. Raises Refusal(busy) where `vg` is locked, for a stale answer proves
+        nothing, and where a VG changes just now."""
+        if self._facts is None:
+            found = storage(self.host, self.policy, fresh=self._vg)
+            if not found["consistent"]:
+                raise Refusal(
+                    "busy",
+                    "LVM's reports contradict each other: another command changes a VG just now.",
+                    "Wait until it ends; then try again.",
+                )
+            self._facts = found
+        return self._facts
+
+    def refresh(self) -> None:
+        self._facts = None
+
+    def vg(self, name: str) -> Facts:
+        found: list[Facts] = [vg for vg in self.facts["vgs"] if vg["name"] == name]
+        if not found:
+            known = ", ".join(sorted(vg["name"] for vg in self.facts["vgs"])) or "none"
+            raise Refusal(
+                "not_found", f"There is no VG {name} on this host; there is: {known}.", LOOK_AGAIN
+            )
+        if len(found) > 1:
+            is_guests = any(vg["uuid"] in self.facts["guests"] for vg in found)
+            raise Refusal(
+                "unsupported",
+                f"Two VGs on this host are named {name}: LVM takes no command by this name."
+                + (" One lies on the disk of a guest." if is_guests else ""),
+                HIDE if is_guests else "Rename one of them: vgrename UUID NEWNAME.",
+            )
+        return found[0]
+
+    def find_lv(self, vg: str, name: str) -> Facts | None:
+        uuid = self.vg(vg)["uuid"]
+        found = [lv for lv in self.facts["lvs"] if lv["vg_uuid"] == uuid and lv["name"] == name]
+        return found[0] if found else None
+
+    def lv(self, vg: str, name: str) -> Facts:
+        found = self.find_lv(vg, name)
+        if found is None:
+            raise Refusal(
+                "not_found",
+                f"There is no volume {vg}/{name}.",
+                LOOK_AGAIN,
+                subject=lv_subject(vg, name),
+            )
+        return found
+
+    def lv_by_uuid(self, uuid: str) -> Facts | None:
+        return next((lv for lv in self.facts["lvs"] if lv["uuid"] == uuid), None)
+
+    def cset(self, uuid: str) -> Facts | None:
+        return next((cset for cset in self.facts["csets"] if cset["uuid"] == uuid), None)
+
+    def pvs(self, vg: str, names: Iterable[str]) -> list[Facts]:
+        """The named PVs of a VG."""
+        uuid = self.vg(vg)["uuid"]
+        by_name = {pv["name"]: pv for pv in self.facts["pvs"] if pv["vg_uuid"] == uuid}
+        missing = [name for name in names if name not in by_name]
+        if missing:
+            raise Refusal(
+                "not_found",
+                f"VG {vg} has no PV {', '.join(missing)}; it has: "
+                f"{', '.join(sorted(by_name)) or 'none'}.",
+                LOOK_AGAIN,
+            )
+        return [by_name[name] for name in names]
+
+    def pvs_under(self, lv: Mapping[str, Any]) -> list[str]:
+        """Names of the PVs under an LV (of a cached LV: under its origin)."""
+        return list(dict.fromkeys(pv for segment in lv["segments"] for pv in segment["pvs"]))

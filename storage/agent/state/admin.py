@@ -1,0 +1,129 @@
+"""What root types on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
+fast-pv, slow-pv, redundant-pv, forget-pv, keep-bcache, policy. The panel cannot: sudo admits the
+agent without arguments only."""
+
+from __future__ import annotations
+
+import json
+
+from ..facts.inventory import storage
+from ..facts.volumes import pv_name
+from ..kernel import lvm
+from ..kernel.host import Host
+from ..wire.errors import Refusal
+from ..wire.names import vg_name
+from . import bcache_by_hand, boot_state, policy, udev_links
+from .boot_state import FILES, FILES_SECONDS
+
+
+def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
+    """Let the panel change a VG; `alone`: root says that no other machine uses it. Raises
+    Refusal(bad_request | not_found | unsupported | vg_not_allowed)."""
+    current = _usable(host)
+    facts = storage(host, current)
+    present = sorted(vg["name"] for vg in facts["vgs"] if vg["uuid"] not in facts["guests"])
+    try:
+        known = vg_name(name) in present
+    except ValueError:
+        known = False
+    if not known and any(vg["name"] == name for vg in facts["vgs"]):
+        raise Refusal(
+            "unsupported",
+            f"VG {name} lies on a logical volume or on a bcache device of one: on a guest's disk.",
+            "Only a VG on disks, partitions or arrays of the host can be managed.",
+        )
+    if not known:
+        raise Refusal(
+            "not_found",
+            f"There is no VG {name!r} on this host.",
+            f"VGs here: {', '.join(present) or 'none'}.",
+        )
+    for vg in facts["vgs"]:
+        if vg["name"] == name and not alone:
+            policy.check_alone(current, name, vg["sharing"])
+    with host.lock(FILES, FILES_SECONDS):
+        for vg in facts["vgs"]:
+            if vg["name"] == name:
+                bcache_by_hand.note_all_of(host, facts, vg["uuid"])
+    policy.save(host, policy.with_vg(current, name, alone=alone))
+    return show(host)
+
+
+def deny_vg(host: Host, name: str) -> str:
+    policy.save(host, policy.without_vg(_usable(host), name))
+    return show(host)
+
+
+def keep_bcache(host: Host, name: str) -> str:
+    """Root says that the bcache at work on VG/LV is the host's own. Raises what byhand.by_root
+    raises."""
+    facts = storage(host, _usable(host))
+    with host.lock(FILES, FILES_SECONDS):
+        bcache_by_hand.by_root(host, facts, name)
+        udev_links.refresh(host, facts, boot_state.load(host))
+    return f"The bcache on {name} is the host's own: it comes back after a restart as before."
+
+
+def list_pv(host: Host, list_name: str, name: str) -> str:
+    """Say of a PV, by its name below /dev or its uuid, what the kernel cannot know. Raises
+    Refusal(not_found | unsupported)."""
+    current = _usable(host)
+    pvs = _pvs(host)
+    plain = pv_name(name)
+    uuid = next((each for each, known in pvs.items() if plain in (known, each)), None)
+    if uuid is None:
+        raise Refusal(
+            "not_found",
+            f"There is no physical volume {name!r} on this host.",
+            f"Physical volumes here: {', '.join(sorted(pvs.values())) or 'none'}.",
+        )
+    policy.save(host, policy.with_pv(current, list_name, uuid, pvs[uuid]))
+    return show(host)
+
+
+def forget_pv(host: Host, name: str) -> str:
+    """Say nothing of a PV any more, by its name or its uuid; it need not be there."""
+    plain = pv_name(name)
+    uuids = (uuid for uuid, known in _pvs(host).items() if known == plain)
+    policy.save(host, policy.without_pv(_usable(host), plain, *uuids))
+    return show(host)
+
+
+def _pvs(host: Host) -> dict[str, str]:
+    rows = lvm.read(host).pvs
+    return {row["pv_uuid"]: pv_name(row["pv_name"]) for row in rows if row["pv_uuid"]}
+
+
+def show(host: Host) -> str:
+    """The policy as understood, and what it means."""
+    current = policy.load(host)
+    if current.broken:
+        return (
+            f"{policy.PATH} cannot be used: {current.broken}. Nothing on this host can be changed."
+        )
+    meaning = (
+        f"The panel may change: {', '.join(current.vgs)}."
+        if current.vgs
+        else "Observe-only: the panel cannot change anything."
+    )
+    destroying = (
+        f"Of these volumes it may destroy {current.destroy_per_hour} in an hour, each at the "
+        f"earliest {current.undo_hours} h after it was retired."
+    )
+    beside = (
+        "While it zeroes or moves, the p95 latency of the other volumes on those disks may rise by "
+        f"{current.others_rise_percent} %. What a volume leaves behind after a move, or in a cache "
+        f"that is removed, is {'' if current.clear_freed else 'not '}cleared."
+    )
+    return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}"
+
+
+def _usable(host: Host) -> policy.Policy:
+    current = policy.load(host)
+    if current.broken:
+        raise Refusal(
+            "unsupported",
+            f"{policy.PATH} cannot be used: {current.broken}.",
+            "Correct or remove the file first.",
+        )
+    return current

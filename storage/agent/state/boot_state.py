@@ -1,0 +1,186 @@
+"""What this host has to bring back after a restart: our bcache devices and their settings, and what
+root made by hand in the groups that root allowed.
+
+bcache keeps its mode in the superblock and forgets everything else at each registration. The file
+is also the list of what may be registered at boot: a tenant who runs make-bcache inside a volume
+makes a superblock too, and that is never ours to touch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..commands.command import CONGESTION, MADE_CSET, OURS
+from ..kernel.host import Host
+from ..operations.view import Facts, View
+from ..wire import names
+from ..wire.errors import Refusal
+from ..wire.protocol import Call
+
+PATH = "/var/lib/tiercel/tunables.json"
+UNIT = "/etc/systemd/system/tiercel-boot.service"
+# No VG has such a name: it orders the writers of this file and of udev's rules.
+FILES = "@files"
+FILES_SECONDS = 120.0
+
+# Argument of bcache.attach and bcache.set -> its sysfs file.
+SETTINGS = {
+    "sequential_cutoff_bytes": "sequential_cutoff",
+    "writeback_percent": "writeback_percent",
+}
+# Verbs that change settings of a volume that has its superblock already.
+SETTERS = ("bcache.attach", "bcache.set")
+_BACKING = ("bcache.format", *SETTERS)
+VERBS = frozenset((*_BACKING, "cset.create", "cset.remove", "volume.destroy"))
+_KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`kind` is "backing" or "cset", `uuid` what bcache itself calls it, `settings` sysfs file ->
+    value to be written. `by_hand`: root made it, not this agent (state/bcache_by_hand.py)."""
+
+    lv_uuid: str
+    vg_uuid: str
+    kind: str
+    uuid: str
+    settings: Mapping[str, str]
+    by_hand: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lv_uuid": self.lv_uuid,
+            "vg_uuid": self.vg_uuid,
+            "kind": self.kind,
+            "uuid": self.uuid,
+            "settings": dict(self.settings),
+            "by_hand": self.by_hand,
+        }
+
+
+def load(host: Host) -> tuple[Kept, ...]:
+    """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that is
+    there and cannot be read or understood: guessing would register what is not ours, and forget
+    what is."""
+    data = host.read(PATH)
+    if data is None and not host.exists(PATH):
+        return ()
+    try:
+        if data is None:
+            raise ValueError("the disk does not give it")
+        return tuple(_kept(each) for each in json.loads(data.decode("utf-8"))["devices"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise Refusal(
+            "unsupported",
+            f"{PATH} cannot be used: {error}.",
+            f"Move the file away and run: agent.pyz boot. Then set each bcache volume's cache "
+            f"settings again in the panel, which recreates {PATH}.",
+        ) from None
+
+
+def after(view: View, call: Call) -> None:
+    """Keep what a finished operation brought, or one of SETTERS will bring. Raises Refusal or
+    OSError."""
+    before = load(view.host)
+    now = _changed(before, view, call) if call.verb in VERBS else before
+    _save(view.host, before, now, view.facts)
+
+
+def note(host: Host, facts: Facts) -> None:
+    """Keep what is at work and was not noted: an operation that was killed after its last command,
+    or an agent of an earlier release. Raises Refusal or OSError."""
+    before = load(host)
+    _save(host, before, before, facts)
+
+
+def add(host: Host, made: Iterable[Kept], facts: Facts) -> None:
+    """Keep these, in place of what was noted of the same LVs. Raises Refusal or OSError."""
+    before, fresh = load(host), tuple(made)
+    lvs = {each.lv_uuid for each in fresh}
+    _save(host, before, (*(each for each in before if each.lv_uuid not in lvs), *fresh), facts)
+
+
+def _save(host: Host, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
+    now = (*_alive(kept, facts), *_unnoted(kept, facts))
+    if now != before:
+        document = {"devices": [each.to_json() for each in now]}
+        host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
+
+
+def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
+    """Our cache sets, and our volumes that use one: no tenant's superblock is attached to those."""
+    known = {each.lv_uuid for each in kept}
+    ours = {lv["uuid"]: lv for lv in facts["lvs"] if OURS in lv["tags"]}
+    csets = {
+        cset["uuid"]: ours[cset["lv_uuid"]]
+        for cset in facts["csets"]
+        if cset["lv_uuid"] in ours and MADE_CSET in ours[cset["lv_uuid"]]["tags"]
+    }
+    for uuid, lv in csets.items():
+        if lv["uuid"] not in known:
+            yield _new(lv, "cset", uuid, dict.fromkeys(CONGESTION, "0"))
+    for lv in ours.values():
+        found = lv["bcache"]
+        if found is not None and found["cset_uuid"] in csets and lv["uuid"] not in known:
+            settings = {
+                "sequential_cutoff": str(found["sequential_cutoff_bytes"]),
+                "writeback_percent": str(found["writeback_percent"]),
+            }
+            yield _new(lv, "backing", found["uuid"], settings)
+
+
+def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ...]:
+    args = call.args
+    if call.verb == "cset.create":
+        lv = view.lv(args["vg"], args["name"])
+        made = _new(lv, "cset", args["cset_uuid"], dict.fromkeys(CONGESTION, "0"))
+        return (*_without(before, lv["uuid"]), made)
+    if call.verb not in _BACKING:
+        return _without(before, str(call.expect.get("lv_uuid", "")))
+    lv = view.lv(args["vg"], args["lv"])
+    if lv["bcache"] is None:
+        return before
+    known = next((each for each in before if each.lv_uuid == lv["uuid"]), None)
+    settings = dict(known.settings) if known is not None else {}
+    settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})
+    made = _new(lv, "backing", lv["bcache"]["uuid"], settings)
+    is_roots = known is not None and known.by_hand and call.verb != "bcache.format"
+    return (*_without(before, lv["uuid"]), replace(made, by_hand=is_roots))
+
+
+def _new(lv: Facts, kind: str, uuid: str, settings: Mapping[str, str]) -> Kept:
+    return Kept(lv["uuid"], lv["vg_uuid"], kind, uuid, settings)
+
+
+def _without(kept: Iterable[Kept], lv_uuid: str) -> tuple[Kept, ...]:
+    return tuple(each for each in kept if each.lv_uuid != lv_uuid)
+
+
+def _alive(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
+    """Without volumes that are gone from a VG that is whole; a VG that is away, or left out, may
+    come back."""
+    left_out = {*facts["guests"], *(each["vg_uuid"] for each in facts["unsound"])}
+    whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]} - left_out
+    there = {lv["uuid"] for lv in facts["lvs"]}
+    return (each for each in kept if each.lv_uuid in there or each.vg_uuid not in whole)
+
+
+def _kept(document: Any) -> Kept:
+    if document["kind"] not in ("backing", "cset"):
+        raise ValueError(f"unknown kind {document['kind']!r:.40}")
+    settings = {}
+    for name, value in document["settings"].items():
+        if name not in _KNOWN or not isinstance(value, str) or not value.isdecimal():
+            raise ValueError(f"unknown setting {name!r:.40}")
+        settings[name] = value
+    return Kept(
+        names.lvm_uuid(document["lv_uuid"]),
+        names.lvm_uuid(document["vg_uuid"]),
+        document["kind"],
+        names.uuid(document["uuid"]),
+        settings,
+        document.get("by_hand") is True,
+    )

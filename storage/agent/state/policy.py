@@ -1,0 +1,224 @@
+"""/etc/tiercel/agent.json: what root on this host lets the panel change.
+
+It starts observe-only: no VG listed, so nothing can be changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable
+
+from ..facts.problems import Problem, problem
+from ..kernel.host import Host
+from ..wire import names
+from ..wire.errors import Refusal
+
+PATH = "/etc/tiercel/agent.json"
+AGENT = "/usr/lib/tiercel/agent.pyz"
+HIDE = f"As root on the host run: {AGENT} hide-guests"
+# Lists of PVs, each with the command that fills it.
+TIERS = {"fast_pvs": "fast-pv", "slow_pvs": "slow-pv"}
+PV_LISTS = {**TIERS, "redundant_pvs": "redundant-pv"}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Allowed VGs by name, and those of them that root says no other machine uses; PVs by uuid
+    whose tier the operator states (else the kernel's `rotational`, and hardware RAID lies), and
+    that survive the loss of a disk though no md array shows it; how many volumes may be destroyed
+    in an hour; how many hours a retired volume can be restored; by how many percent the p95 latency
+    of the other volumes on a disk may rise while Tiercel zeroes or moves there.
+    `broken` says why the file could not be used: nothing is allowed."""
+
+    vgs: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    fast_pvs: tuple[str, ...] = ()
+    slow_pvs: tuple[str, ...] = ()
+    redundant_pvs: tuple[str, ...] = ()
+    destroy_per_hour: int = 5
+    undo_hours: int = 24
+    others_rise_percent: int = 20
+    clear_freed: bool = True
+    broken: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "vgs": list(self.vgs),
+            "alone": list(self.alone),
+            "fast_pvs": list(self.fast_pvs),
+            "slow_pvs": list(self.slow_pvs),
+            "redundant_pvs": list(self.redundant_pvs),
+            "destroy_per_hour": self.destroy_per_hour,
+            "undo_hours": self.undo_hours,
+            "others_rise_percent": self.others_rise_percent,
+            "clear_freed": self.clear_freed,
+        }
+
+
+def load(host: Host) -> Policy:
+    """A missing file is the observe-only policy; a file that cannot be understood allows
+    nothing and says so."""
+    data = host.read(PATH)
+    if data is None:
+        return Policy()
+    try:
+        document = json.loads(data.decode("utf-8"))
+        unknown = set(document) - set(Policy().to_json())
+        if unknown:
+            raise ValueError("unknown key " + ", ".join(sorted(map(str, unknown))))
+        return Policy(
+            _names(document, "vgs", names.vg_name),
+            _names(document, "alone", names.vg_name),
+            _names(document, "fast_pvs", names.device),
+            _names(document, "slow_pvs", names.device),
+            _names(document, "redundant_pvs", names.device),
+            _number(document, "destroy_per_hour", names.integer(0, 1000)),
+            _number(document, "undo_hours", names.integer(0, 24 * 365)),
+            _number(document, "others_rise_percent", names.integer(1, 1000)),
+            _flag(document, "clear_freed"),
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        return Policy(broken=str(error))
+
+
+def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> tuple[str, ...]:
+    value = document.get(key, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list of names")
+    return tuple(check(item) for item in value)
+
+
+def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> int:
+    value = document.get(key, getattr(Policy(), key))
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ValueError(f"{key} must be {error}") from None
+
+
+def _flag(document: dict[str, Any], key: str) -> bool:
+    value = document.get(key, getattr(Policy(), key))
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false")
+    return value
+
+
+def save(host: Host, policy: Policy) -> None:
+    host.save(PATH, json.dumps(policy.to_json(), indent=2).encode() + b"\n")
+
+
+def with_vg(policy: Policy, vg: str, *, alone: bool) -> Policy:
+    return replace(
+        policy, vgs=_with(policy.vgs, vg), alone=_with(policy.alone, vg) if alone else policy.alone
+    )
+
+
+def without_vg(policy: Policy, vg: str) -> Policy:
+    return replace(policy, vgs=_without(policy.vgs, vg), alone=_without(policy.alone, vg))
+
+
+def with_pv(policy: Policy, list_name: str, uuid: str, name: str) -> Policy:
+    """`list_name` of `PV_LISTS` names the PV, by its uuid alone; it is either fast or slow."""
+    lists = {each: _without(entries, name) for each, entries in _lists(policy).items()}
+    if list_name in TIERS:
+        lists |= {each: _without(lists[each], uuid) for each in TIERS}
+    lists[list_name] = _with(lists[list_name], uuid)
+    return _with_lists(policy, lists)
+
+
+def without_pv(policy: Policy, *words: str) -> Policy:
+    """No list names the PV any more, neither by its uuid nor by its name."""
+    lists = _lists(policy)
+    for word in words:
+        lists = {each: _without(entries, word) for each, entries in lists.items()}
+    return _with_lists(policy, lists)
+
+
+def _lists(policy: Policy) -> dict[str, tuple[str, ...]]:
+    return {
+        "fast_pvs": policy.fast_pvs,
+        "slow_pvs": policy.slow_pvs,
+        "redundant_pvs": policy.redundant_pvs,
+    }
+
+
+def _with_lists(policy: Policy, lists: Mapping[str, tuple[str, ...]]) -> Policy:
+    return replace(
+        policy,
+        fast_pvs=lists["fast_pvs"],
+        slow_pvs=lists["slow_pvs"],
+        redundant_pvs=lists["redundant_pvs"],
+    )
+
+
+def _with(entries: tuple[str, ...], entry: str) -> tuple[str, ...]:
+    return entries if entry in entries else (*entries, entry)
+
+
+def _without(entries: tuple[str, ...], entry: str) -> tuple[str, ...]:
+    return tuple(each for each in entries if each != entry)
+
+
+def check_vg(policy: Policy, vg: str) -> None:
+    """Raises Refusal(observe_only | vg_not_allowed)."""
+    allow = f"As root on the host run: {AGENT} allow-vg {vg}"
+    if policy.broken:
+        raise Refusal(
+            "observe_only",
+            f"{PATH} cannot be used ({policy.broken}), so nothing is allowed.",
+            f"Correct the file (`{AGENT} policy` prints what is understood). {allow}",
+        )
+    if not policy.vgs:
+        raise Refusal("observe_only", "This host only lets the panel look.", allow)
+    if vg not in policy.vgs:
+        raise Refusal("vg_not_allowed", f"This host does not let the panel change VG {vg}.", allow)
+
+
+def check_alone(policy: Policy, vg: str, sharing: Sequence[str]) -> None:
+    """Raises Refusal(vg_not_allowed) where other machines may use the VG too, unless root has said
+    that none does."""
+    if sharing and vg not in policy.alone:
+        raise Refusal(
+            "vg_not_allowed",
+            f"Other machines may use VG {vg} too: {'; '.join(sharing)}. Two that change its "
+            "metadata at once give the same blocks to two volumes.",
+            f"If no other machine ever uses it, as root on the host run: {AGENT} allow-vg {vg} "
+            "--alone",
+        )
+
+
+def tier(policy: Policy, uuid: str, name: str, rotational: bool | None) -> str:
+    """ "fast" or "slow"; a device of unknown kind counts as slow. A kernel name, as older files
+    have it, counts until a uuid replaces it."""
+    if {uuid, name} & set(policy.fast_pvs):
+        return "fast"
+    if {uuid, name} & set(policy.slow_pvs):
+        return "slow"
+    return "fast" if rotational is False else "slow"
+
+
+def problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:
+    """What the lists of PVs have that is not sure, or not there. `pvs` are names by uuid."""
+    names_there = set(pvs.values())
+    for list_name, entries in _lists(policy).items():
+        command = PV_LISTS[list_name]
+        for entry in entries:
+            if entry in pvs:
+                continue
+            if entry in names_there:
+                yield problem(
+                    "policy_kernel_name",
+                    "warning",
+                    f"{PATH} names {entry} in {list_name} as the kernel does: after a restart "
+                    "that may be another disk.",
+                    f"As root on the host: {AGENT} {command} {entry}",
+                )
+            else:
+                yield problem(
+                    "policy_pv_missing",
+                    "warning",
+                    f"{PATH} names {entry} in {list_name}, and no physical volume here is that.",
+                    f"As root on the host: {AGENT} forget-pv {entry}",
+                )
