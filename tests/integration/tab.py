@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
-from tests.panel.chromium import started
+from tests.panel.browser.chromium import started
 
 PAGE_MS = 30_000
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.panel.chromium import started
+from tests.panel.browser.chromium import started
 
 
 @pytest.fixture(scope="session")

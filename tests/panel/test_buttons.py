@@ -9,10 +9,10 @@ from html import unescape
 import pytest
 from django.urls import resolve
 
+from tests.panel.browser.walk import walk
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
 from tests.panel.permissions import ROLES, TABLE
-from tests.panel.walk import walk
 
 FORMS = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.S)
 ACTION = re.compile(r'action="([^"]+)"')

@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from tests.panel.browser.walk import walk
 from tests.panel.cast import Cast, Party
 from tests.panel.cast import people as people
 from tests.panel.permissions import TABLE, Row
-from tests.panel.walk import walk
 
 TECHNOLOGY = re.compile(r"lvmcache|dm-cache|bcache|\bLVM\b|lvconvert|volume group|/dev/", re.I)
 # The description of the API is the same for everybody, and public with the program.

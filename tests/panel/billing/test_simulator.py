@@ -21,7 +21,7 @@ from panel.billing.signature import sign
 from panel.billing.simulator import Simulator, new_secret
 from panel.billing.simulator_state import Books
 from panel.models import Message, Order, OrderState
-from tests.panel.billing.test_sending import again_at_once
+from tests.panel.billing.test_delivery import again_at_once
 from tests.panel.orders.till import buy
 from tests.panel.portal.shop import plan, shop
 

@@ -21,7 +21,7 @@ from panel.orders.refusal import OrderRefused
 from storage.discovery.ingest import apply_facts
 from storage.models import Volume
 from tests import make
-from tests.jobs.test_moves import at_once
+from tests.jobs.engine.test_transitions import at_once
 from tests.panel.orders.till import buy, mandate
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end

@@ -17,8 +17,8 @@ from panel.orders.settle import sweep
 from storage.models import Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
-from tests.panel.chromium import browser as chromium
-from tests.panel.chromium import opened, too_wide
+from tests.panel.browser.chromium import browser as chromium
+from tests.panel.browser.chromium import opened, too_wide
 from tests.panel.portal.shop import Shop, buyer, clean, plan, shop
 from tests.panel.portal.test_ordering import real, run
 from tests.scene import LONG, end, job

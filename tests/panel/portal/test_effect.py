@@ -18,7 +18,7 @@ from tests import make
 from tests.panel.portal.shop import plan, shop
 from tests.scene import end, job
 from tests.storage import wire
-from tests.storage.samples.rounds import NOON, noon_gone, take
+from tests.storage.metrics.samples.rounds import NOON, noon_gone, take
 
 pytestmark = pytest.mark.django_db
 CHANGE = NOON + timedelta(hours=1)

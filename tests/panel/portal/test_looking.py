@@ -21,7 +21,7 @@ from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step
 from tests.storage import wire
-from tests.storage.samples.rounds import take
+from tests.storage.metrics.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"

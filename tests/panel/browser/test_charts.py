@@ -1,0 +1,206 @@
+"""Charts in a real browser: they draw, renew themselves, follow the theme and obey the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from jobs.models import Job
+from panel.accounts import people
+from tests import make
+from tests.panel.browser.chromium import PASSWORD, signed_in
+from tests.panel.browser.chromium import browser as browser
+from tests.scene import Scene, end, job, scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].map((canvas) => {
+  const chart = Chart.getChart(canvas);
+  if (!chart) return null;
+  const { width, height } = canvas;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  return {
+    title: canvas.closest("figure").querySelector(".chart-title").textContent,
+    painted: pixels.some((value) => value !== 0),
+    lines: chart.data.datasets.map((set) => set.label),
+    nulls: chart.data.datasets[0].data.filter((point) => point.y === null).length,
+    known: chart.data.datasets[0].data.filter((point) => point.y !== null).length,
+    marks: Object.values(chart.options.plugins.annotation.annotations).length,
+    axes: Object.values(chart.options.scales).map((axis) => axis.title.text),
+    limits: [chart.scales.x.min, chart.scales.x.max],
+    top: chart.scales.y0.max,
+    colour: chart.options.scales.x.ticks.color,
+    said: canvas.getAttribute("aria-label"),
+  };
+})"""
+
+
+@pytest.fixture
+def served(live_server: LiveServer, settings: Settings) -> Iterator[str]:
+    """The panel's address, with a person who may sign in."""
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+    people.add(email="ann@example.org", password=PASSWORD, staff_role="admin")
+    yield live_server.url
+    connections.close_all()
+
+
+def sampled(*, cached: bool, quiet: bool = False) -> Scene:
+    """Half an hour of a guest, with five minutes of silence in the middle; the cache, if any, came
+    by a job after ten minutes and warms. A `quiet` guest reads little."""
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa")
+    there = scene(make.lv(cache=cache if cached else None))
+    now = timezone.now()
+    reads = hits = misses = read_ms = 0
+    for n in range(181):
+        warm = max(0.0, min(0.97, (n - 60) / 60)) if cached else 0.0
+        more = 50 if quiet else 1500 + 400 * (n % 7) + round(18_000 * warm)
+        reads, read_ms = reads + more, read_ms + round(more * (6 * (1 - warm) + 0.2))
+        disk = wire.disk(
+            reads=reads, read_sectors=16 * reads, read_ms=read_ms, writes=40 * n,
+            write_sectors=40 * 64 * n, write_ms=40 * 9 * n,
+        )  # fmt: skip
+        fields: dict[str, Any] = {"disk": disk}
+        if cached and n >= 60:
+            hits, misses = hits + round(more * warm), misses + round(more * (1 - warm))
+            fields["cache"] = wire.cache(
+                read_hits=hits, read_misses=misses, used=min(30_000, 300 * (n - 60)), dirty=n % 50
+            )
+        if not 90 < n <= 120:
+            seconds = 10 * n
+            take(
+                there.host, seconds, wire.volume(there.lv.uuid, **fields),
+                start=now - timedelta(seconds=1800),
+            )  # fmt: skip
+    if cached:
+        made = job(there)
+        end(made)
+        Job.objects.filter(pk=made.pk).update(started_at=now - timedelta(seconds=1200))
+    return there
+
+
+def opened(context: BrowserContext, served: str, there: Scene, span: str) -> tuple[Page, list[str]]:
+    """The volume's page with its charts drawn, and what the browser complains of."""
+    page, complaints = signed_in(context, served)
+    page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range={span}")
+    page.locator("[data-charts-panels]").wait_for()
+    assert page.evaluate(SEEN)
+    return page, complaints
+
+
+def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_policy(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context(
+        viewport={"width": 360, "height": 900}, color_scheme="dark", timezone_id="Europe/Berlin"
+    )
+    page, complaints = opened(context, served, there, "1h")
+    assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
+    seen = page.evaluate(SEEN)
+    assert [panel["title"] for panel in seen] == [
+        "I/O operations and latency",
+        "Hit rate",
+        "Throughput",
+        "Cache contents",
+        "Promotions and SSD writes",
+    ]
+    assert all(panel["painted"] for panel in seen)
+    assert {panel["marks"] for panel in seen} == {1}
+    assert len({tuple(panel["limits"]) for panel in seen}) == 1
+    operations, hits, throughput, contents, _churn = seen
+    assert operations["lines"] == ["Reads", "Writes", "Read time", "Write time"]
+    assert operations["known"] == 150
+    assert operations["nulls"] == 360 - operations["known"]
+    assert hits["lines"] == ["Read hit rate", "Read accesses", "Write accesses"]
+    assert hits["top"] == 100
+    assert throughput["axes"][0] == "MiB/s"
+    assert contents["axes"][0] == "GiB"
+    assert hits["said"].startswith("Hit rate. Last: Read hit rate 97 %")
+    assert page.get_by_text("Times of the charts: UTC+").is_visible()
+    assert page.locator("[data-charts-marks] a").all_inner_texts() == ["Add cache"]
+    dark = seen[0]["colour"]
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("html")).to_have_attribute("data-bs-theme", "light")
+    seen = page.evaluate(SEEN)
+    light = seen[0]["colour"]
+    assert light != dark
+    assert all(panel["painted"] for panel in seen)
+    for _ in ("light", "dark"):
+        page.locator("[data-theme-switch]").click()
+    assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
+    assert page.evaluate(SEEN)[0]["colour"] == dark
+    assert complaints == []
+    context.close()
+
+
+def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served: str) -> None:
+    there = sampled(cached=False)
+    context = browser.new_context()
+    page, complaints = opened(context, served, there, "15m")
+    page.get_by_role("link", name="6 h").click()
+    page.wait_for_url("**?range=6h#charts")
+    page.reload()
+    page.locator("[data-charts-panels]").wait_for()
+    assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
+    seen = page.evaluate(SEEN)
+    assert [panel["title"] for panel in seen] == ["I/O operations and latency", "Throughput"]
+    low, high = seen[0]["limits"]
+    assert high - low == 6 * 3_600_000
+    assert complaints == []
+    context.close()
+
+
+def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, served: str) -> None:
+    there = scene()
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.clock.install()
+    with page.expect_response("**/series?range=15m"):
+        page.goto(served + reverse("volume", args=[there.volume.key]))
+    page.get_by_text("The first data point appears in about 20 s").wait_for()
+    # What else asks again and again would time out: this clock runs ahead of the network.
+    page.locator("[hx-trigger*=every]").evaluate_all("polled => polled.map(each => each.remove())")
+    start = timezone.now() - timedelta(seconds=20)
+    for n in range(3):
+        disk = wire.disk(reads=1000 * n, read_sectors=8000 * n, read_ms=500 * n)
+        take(there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
+    page.clock.run_for(10_000)
+    page.locator("[data-charts-panels]").wait_for()
+    assert page.get_by_text("100 reads and 0 writes per second on average").is_visible()
+    assert not page.get_by_text("The first data point appears").is_visible()
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(60_000)
+    assert not [url for url in asked if "/series" in url]
+    assert complaints == []
+    context.close()
+
+
+def test_the_table_and_the_words_are_there_without_javascript(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context(java_script_enabled=False)
+    page, _ = signed_in(context, served)
+    page.goto(served + reverse("volume", args=[there.volume.key]))
+    assert page.get_by_text("of reads came from SSD").is_visible()
+    assert not page.locator("canvas").first.is_visible()
+    page.get_by_text("Last 20 data points as a table").click()
+    assert page.locator("#charts tbody tr").count() == 20
+    assert page.locator("#charts tbody").get_by_text("97.0 %").first.is_visible()
+    context.close()

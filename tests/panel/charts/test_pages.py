@@ -1,0 +1,207 @@
+"""A volume's page with charts, and the figures they fetch."""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import datetime, timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from panel.charts.pages import chart_context
+from storage.metrics.series import UNITS
+from storage.models import Member, Volume
+from tests import make
+from tests.scene import Scene, scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
+
+pytestmark = pytest.mark.django_db
+RANGES = {"15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds(settings: LazySettings) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def sampled(*, cached: bool = True, age: timedelta = timedelta(seconds=70)) -> Scene:
+    """A volume whose guest reads 200 blocks a second; nine of ten reads hit the cache."""
+    there = scene()
+    for n in range(7):
+        disk = wire.disk(reads=2000 * n, read_sectors=16_000 * n, read_ms=1000 * n)
+        cache = wire.cache(read_hits=1800 * n, read_misses=200 * n, used=64)
+        volume = wire.volume(there.lv.uuid, disk=disk, cache=cache if cached else None)
+        take(there.host, 10 * n, volume, start=timezone.now() - age)
+    return there
+
+
+def page(client: Client, volume: Volume, **query: str) -> str:
+    response = client.get(reverse("volume", args=[volume.key]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize(("key", "seconds"), RANGES.items())
+def test_the_range_in_the_url_is_the_time_that_the_figures_cover(
+    staff: Client, key: str, seconds: int
+) -> None:
+    there = sampled()
+    response = staff.get(reverse("volume-series", args=[there.volume.key]), {"range": key})
+    found = response.json()
+    assert found["step_seconds"] * found["points"] == seconds
+    assert set(found["series"]) == set(UNITS)
+    assert {len(column) for column in found["series"].values()} == {found["points"]}
+    assert found["totals"]["read_iops"] == 200
+    assert response["Cache-Control"] == "private, no-store"
+
+
+def test_buckets_keep_their_borders_between_requests(staff: Client) -> None:
+    there = sampled()
+    for key in RANGES:
+        url = reverse("volume-series", args=[there.volume.key])
+        found = staff.get(url, {"range": key}).json()
+        start = datetime.fromisoformat(found["t0"])
+        assert start.timestamp() % found["step_seconds"] == 0
+
+
+@pytest.mark.parametrize(("known", "shown"), [(timedelta(hours=2), 3600), (timedelta(0), 900)])
+def test_an_unknown_range_is_an_hour_or_what_a_new_volume_fills(
+    staff: Client, known: timedelta, shown: int
+) -> None:
+    volume = sampled().volume
+    Volume.objects.filter(pk=volume.pk).update(created_at=timezone.now() - known)
+    url = reverse("volume-series", args=[volume.key])
+    found = staff.get(url, {"range": "<script>"}).json()
+    assert found["step_seconds"] * found["points"] == shown
+
+
+def test_the_page_marks_the_range_that_it_shows(staff: Client) -> None:
+    text = page(staff, sampled().volume, range="6h")
+    assert 'href="?range=6h#charts" data-range-key="6h" aria-current="true">' in text
+    assert text.count("btn-sm active") == 1
+
+
+def test_a_part_of_the_past_is_named_by_its_ends(staff: Client) -> None:
+    there = sampled(age=timedelta(hours=3))
+    start, end = (timezone.now() - timedelta(hours=h) for h in (3.1, 2.9))
+    ends = {"from": start.isoformat(), "to": end.isoformat(), "range": "6h"}
+    found = staff.get(reverse("volume-series", args=[there.volume.key]), ends).json()
+    assert found["totals"]["read_iops"] == 200
+    assert found["step_seconds"] == 10
+    text = page(staff, there.volume, **ends)
+    assert "btn-sm active" not in text
+    assert re.search(r"12 min (0|10) s until \d\d:\d\d:\d\d UTC: 200 reads", text)
+    assert 'data-from="' in text
+
+
+def test_another_range_keeps_the_job_that_is_compared(staff: Client) -> None:
+    text = page(staff, sampled().volume, range="6h", compare="x", **{"from": "a", "to": "b"})
+    assert 'href="?range=1h&amp;compare=x#charts"' in text
+
+
+def test_the_figures_come_as_a_table_for_spreadsheets(staff: Client) -> None:
+    there = sampled()
+    url = reverse("volume-csv", args=[there.volume.key])
+    response = staff.get(url, {"range": "15m"})
+    assert response["Content-Type"].startswith("text/csv")
+    assert f'filename="volume-{there.volume.key}-' in response["Content-Disposition"]
+    head, *rows = csv.reader(response.content.decode().splitlines())
+    assert head[:2] == ["until (UTC)", "read_iops (1/s)"]
+    assert len(head) == len(UNITS) + 1
+    column = [row[1] for row in rows]
+    assert set(column) == {"200.0", ""}
+    assert f'href="{url}?range=15m"' in page(staff, there.volume, range="15m")
+
+
+def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> None:
+    there = scene()
+    for n, (hits, misses) in enumerate(((0, 0), (900, 100), (930, 120), (930, 120))):
+        cache = wire.cache(read_hits=hits, read_misses=misses)
+        disk = wire.disk(reads=hits + misses)
+        take(
+            there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk, cache=cache),
+            start=timezone.now() - timedelta(seconds=40),
+        )  # fmt: skip
+    found = staff.get(reverse("volume-series", args=[there.volume.key])).json()
+    told, faint = found["series"]["hit_rate"], found["faint"]["hit_rate"]
+    assert set(told) == {None, 0.9}
+    assert set(faint) == {None, 0.6}
+    assert all(one is None or other is None for one, other in zip(told, faint, strict=True))
+
+
+def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
+    text = page(staff, sampled().volume)
+    assert "200 reads and 0 writes per second on average. Average read time 0.50 ms." in text
+    assert "90.0 % of reads came from SSD. Based on 1 min 0 s of data." in text
+    assert '<td class="num text-end">90.0 %</td>' in text
+    assert '<td class="num text-end">800 KiB/s</td>' in text
+    assert '<td class="num text-end">4 MiB</td>' in text
+
+
+def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
+    text = page(staff, sampled(cached=False).volume)
+    assert text.count("data-of-cache hidden") == 3
+    assert "The read hit rate appears here once the volume has a cache" in text
+    assert ">Hit rate</th>" not in text
+    assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
+
+
+def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
+    text = page(staff, scene().volume)
+    assert "The first data point appears in about 20 s" in text
+    assert "<table class" not in text[text.index('id="charts"') : text.index("chart.umd")]
+
+
+def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
+    volume = sampled(age=timedelta(hours=3)).volume
+    text = page(staff, volume, range="1h")
+    assert "No data in this period (last 1 h)." in text
+    assert "The first data point appears" not in text
+    assert "200 reads" in page(staff, volume, range="6h")
+
+
+def test_a_volume_that_is_not_created_yet_has_no_charts(staff: Client) -> None:
+    volume = make.volume()
+    make.placement(volume, make.host(), lv_uuid=None)
+    assert 'id="charts"' not in page(staff, volume)
+
+
+def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
+    volume = sampled().volume
+    for person, told in ((make.user(), True), (make.staff_user(), False)):
+        request = rf.get("/")
+        request.user = person
+        text = render_to_string("storage/_charts.html", chart_context(volume, request))
+        assert ("Reads from SSD" in text) is told
+        assert ("Cache contents" in text) is not told
+        assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told
+
+
+def test_members_get_the_figures_of_their_volumes_alone(client: Client) -> None:
+    mine, foreign = sampled(), sampled()
+    mine.volume.customer = make.customer()
+    mine.volume.save()
+    person = make.user()
+    Member.objects.create(customer=mine.volume.customer, user=person, role="viewer")
+    client.force_login(person)
+    response = client.get(reverse("volume-series", args=[mine.volume.key]))
+    assert response.json()["totals"]["read_iops"] == 200
+    assert mine.host.name not in response.content.decode()
+    assert client.get(reverse("volume-series", args=[foreign.volume.key])).status_code == 404
+
+
+def test_anonymous_people_are_sent_to_the_sign_in_page(client: Client) -> None:
+    response = client.get(reverse("volume-series", args=[sampled().volume.key]))
+    assert response.status_code == 302

@@ -1,0 +1,191 @@
+"""A panel goes into one file and comes back into an empty one, with the rights it had."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+
+from jobs.hosts import panel_identity
+from jobs.models import State
+from panel.operations import backup, local_services
+from tests import make
+from tests.conftest import drop, this_run, url_of
+from tests.jobs.engine.test_transitions import job as job_in
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+
+
+def manage(database: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A management command on another database, as a program of its own."""
+    urls = {
+        "DATABASE_URL": url_of("app", database),
+        "DATABASE_OWNER_URL": url_of("owner", database),
+    }
+    return subprocess.run(
+        [sys.executable, str(local_services.CHECKOUT / "manage.py"), *words],
+        env={**os.environ, **urls, "DJANGO_SETTINGS_MODULE": "panel.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def new_database(migrated: str) -> Iterator[Callable[..., str]]:
+    """Makes the database of another panel; `of` is a template that has tables already."""
+    made: list[str] = []
+
+    def create(of: str = "template1") -> str:
+        name = f"{this_run()}_restored{len(made)}"
+        drop(name)
+        with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+            owner.execute(f'CREATE DATABASE "{name}" TEMPLATE "{of}"')
+        made.append(name)
+        return name
+
+    yield create
+    for name in made:
+        drop(name)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A backup of a panel with a host, a volume and a job under way."""
+    host = make.host(name="store1", sealed_key=b"sealed")
+    make.placement(make.volume(label="web12", customer=make.customer("Ann")), host)
+    job_in(State.RUNNING)
+    panel_identity.this()
+    path = tmp_path / "panel.backup"
+    done = manage(this_run(), "backup", str(path))
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def rows(database: str, role: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url_of(role, database)) as there:
+        there.execute("SET tiercel.wall = 'all'")
+        return there.execute(query).fetchall()
+
+
+ACLS = """
+    SELECT relname, relkind, pg_get_userbyid(relowner), relrowsecurity,
+        coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))
+            ::text
+    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S', 'v')
+    ORDER BY relname
+"""
+POLICIES = "SELECT tablename, policyname, qual, with_check FROM pg_policies ORDER BY tablename"
+FUNCTIONS = """
+    SELECT proname, pg_get_userbyid(proowner), prosecdef,
+        coalesce(proacl, acldefault('f', proowner))::text
+    FROM pg_proc
+    WHERE pronamespace = 'public'::regnamespace ORDER BY proname
+"""
+DEFAULTS = "SELECT defaclobjtype, defaclacl::text FROM pg_default_acl ORDER BY 1"
+
+
+@pytest.mark.parametrize("is_migrated", [False, True])
+def test_a_backup_comes_back_with_rows_owners_rights_and_the_wall(
+    file: Path, new_database: Callable[..., str], migrated: str, is_migrated: bool
+) -> None:
+    there = new_database(migrated) if is_migrated else new_database()
+    done = manage(there, "restore", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "after_restore" in done.stdout
+    assert rows(
+        there, "app", "SELECT name, sealed_key FROM storage_host WHERE name = 'store1'"
+    ) == [("store1", b"sealed")]
+    for query in (ACLS, POLICIES, FUNCTIONS, DEFAULTS):
+        assert rows(there, "owner", query) == rows(this_run(), "owner", query), query
+    with psycopg.connect(url_of("app", there)) as app:
+        assert app.execute("SELECT count(*) FROM storage_volume").fetchone() == (0,), "the wall"
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            app.execute("UPDATE storage_volumeevent SET label = 'x'")
+    # The next table that a migration makes is the app's to use.
+    with psycopg.connect(url_of("owner", there), autocommit=True) as owner:
+        owner.execute("CREATE TABLE later (n int)")
+    assert rows(there, "app", "SELECT * FROM later") == []
+
+
+def test_a_restored_panel_is_stopped_and_is_another_one(
+    file: Path, new_database: Callable[..., str]
+) -> None:
+    there = new_database()
+    manage(there, "restore", str(file))
+    first = str(panel_identity.this().panel)
+    ((panel, ancestors),) = rows(there, "app", "SELECT panel, ancestors FROM jobs_installation")
+    assert str(panel) != first and ancestors == [first]
+    assert len(rows(there, "app", "SELECT reason FROM jobs_halt")) == 1
+    done = manage(there, "after_restore")
+    assert done.returncode == 0, done.stderr
+    assert "Jobs that need a decision: 1." in done.stdout
+    assert rows(there, "app", "SELECT state, error->>'code' FROM jobs_job") == [
+        ("needs_attention", "restored")
+    ]
+
+
+def test_a_panel_in_use_is_not_restored_over(file: Path) -> None:
+    done = manage(this_run(), "restore", str(file))
+    assert done.returncode == 1 and "this panel is in use" in done.stderr
+    assert rows(this_run(), "app", "SELECT name FROM storage_host WHERE name = 'store1'") == [
+        ("store1",)
+    ]
+
+
+def test_a_damaged_backup_changes_nothing(
+    file: Path, new_database: Callable[..., str], migrated: str
+) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    there = new_database(migrated)
+    done = manage(there, "restore", str(file))
+    assert done.returncode == 1 and "damaged" in done.stderr
+    assert rows(there, "app", "SELECT count(*) FROM storage_host") == [(0,)]
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 2000])
+def test_what_is_no_backup_is_told(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    with pytest.raises(backup.BackupError, match="is no backup"):
+        backup.read(path)
+
+
+def test_secrets_go_with_the_file_only_where_asked_for(file: Path, tmp_path: Path) -> None:
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with tarfile.open(file) as tar:
+        assert tar.getnames() == [backup.NOTE, backup.DUMP]
+    whole = tmp_path / "whole"
+    done = manage(this_run(), "backup", "--with-secrets", str(whole))
+    assert done.returncode == 0, done.stderr
+    assert stat.S_IMODE(whole.stat().st_mode) == 0o600
+    lines = backup.secrets_in(whole)
+    assert f"TIERCEL_HOST_KEYS_SECRET={settings.TIERCEL_HOST_KEYS_SECRET}\n" in lines
+    assert backup.secrets_in(file) == ""
+    assert lines == manage(this_run(), "restore", "--print-secrets", str(whole)).stdout
+
+
+def test_a_backup_replaces_no_file_and_leaves_none_half_made(file: Path) -> None:
+    before = file.read_bytes()
+    done = manage(this_run(), "backup", str(file))
+    assert done.returncode == 1 and "never replaces" in done.stderr
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_the_apps_role_can_neither_back_up_nor_restore(tmp_path: Path) -> None:
+    assert connection.settings_dict["USER"] == "tiercel_app"
+    with pytest.raises(Exception, match="does not own the database"):
+        call_command("backup", str(tmp_path / "x"))

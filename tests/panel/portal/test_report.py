@@ -1,0 +1,254 @@
+"""Reports and the ledger, as pages and in the API."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from panel.accounts.api_tokens import issue
+from panel.models import Intent, Order, OrderState, Proof, ProofState
+from panel.proofs.measure import advance, begin
+from storage.models import CachePlan, Volume
+from tests import make
+from tests.panel.portal.shop import browser, seen
+from tests.panel.proofs.past import Past, at, ordered, sampled
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def minute(settings: Any) -> None:
+    settings.TIERCEL_PROOF_SECONDS = 60
+    settings.TIERCEL_PROOF_WARM_SECONDS = 120
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+
+
+def told(after: float = 0.7, *, seconds: float = 1000, **fields: Any) -> Past:
+    """An order whose proof came as far as that."""
+    past = ordered(**fields)
+    sampled(past.volume, 0, 300, hit_rate=0.2)
+    sampled(past.volume, 310, 900, hit_rate=after, read_ms=1.0)
+    proof = begin(past.order)
+    assert proof is not None
+    advance(proof, at(seconds))
+    return past
+
+
+def sold(past: Past) -> None:
+    """Let the volume have the plan, and the order be one that can be taken back."""
+    Volume.objects.filter(pk=past.volume.pk).update(cache_plan=past.order.to_plan)
+    Order.objects.filter(pk=past.order.pk).update(revert_until=at(10**7))
+
+
+def test_a_report_begins_with_its_verdict() -> None:
+    past = told()
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "It helped" in text
+    assert "70 of 100 reads came from SSD, before 20." in text
+    assert "99.9 % sure" in text
+    assert "the confidence applies to that time only" in text
+    assert "percentage points. Neighbouring" in text
+    assert "fewer reads per second" in text
+    assert text.index("It helped") < text.index("Before and after") < text.index("How we compared")
+    assert "data-charts" in text
+    assert 'http-equiv="refresh"' not in text
+
+
+def test_a_report_without_gain_offers_the_way_back_first() -> None:
+    past = told(after=0.2)
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "No gain seen" in text
+    assert "The slow disk" not in text
+    assert (
+        f'class="btn btn-primary" href="{reverse("my-order-revert", args=[past.order.key])}"'
+        in text
+    )
+
+
+def test_who_chose_less_is_not_urged_to_buy_it_back() -> None:
+    past = told(after=0.05, intent=Intent.DOWNGRADE)
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "Fewer reads come from SSD" in text
+    assert "Not worth its price" not in text
+    revert = reverse("my-order-revert", args=[past.order.key])
+    assert f'class="btn" href="{revert}"' in text
+
+
+def test_a_viewer_reads_the_report_but_takes_nothing_back() -> None:
+    past = told()
+    sold(past)
+    viewer = make.user()
+    past.shop.customer.members.create(user=viewer, role="viewer")
+    assert "Undo order" not in seen(browser(viewer), "my-report", past.order.key)
+
+
+def test_a_report_that_is_not_ready_says_when_and_asks_again() -> None:
+    past = told(seconds=440)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "We are measuring until" in text
+    assert 'http-equiv="refresh" content="5"' in text
+    assert 'hx-trigger="every 5s"' in text
+
+
+def test_who_waits_for_a_report_is_shown_all_of_it_when_it_is_there() -> None:
+    past = told()
+    path = reverse("my-report", args=[past.order.key])
+    response = browser(past.shop.owner).get(path, headers={"HX-Request": "true"})
+    assert response["HX-Refresh"] == "true"
+
+
+def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
+    past = told()
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
+    assert "Result of your last change" in text
+    assert "70 of 100 reads came from SSD, before 20." in text
+    assert "Effect of your last change" not in text
+
+
+def test_an_order_that_was_just_done_has_a_page_before_its_proof_has_a_row() -> None:
+    past = ordered()
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "The report is being prepared" in text
+
+
+def test_the_print_view_is_the_report_and_nothing_else() -> None:
+    past = told()
+    text = seen(browser(past.shop.owner), "my-report", past.order.key, print="1")
+    assert "It helped" in text
+    assert "topnav" not in text
+    assert "data-charts" not in text
+
+
+def test_what_was_expected_stands_beside_what_came() -> None:
+    past = told()
+    expected = {"text": "At most 50 %.", "hit_rate_low": 0.2, "hit_rate_high": 0.5}
+    Order.objects.filter(pk=past.order.pk).update(expected=expected)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "At most 50\N{NO-BREAK SPACE}%. The result is better than the forecast." in text
+
+
+def test_no_page_reads_the_blocks_that_only_comparing_needs() -> None:
+    past = told()
+    sold(past)
+    client = browser(past.shop.owner)
+    with CaptureQueriesContext(connection) as asked:
+        seen(client, "my-volume", past.volume.key)
+        seen(client, "my-order", past.order.key)
+        seen(client, "my-report", past.order.key)
+    assert not [each for each in asked.captured_queries if '"panel_proof"."before"' in each["sql"]]
+
+
+def test_a_stranger_finds_no_report() -> None:
+    past, other = told(), ordered(at=302)
+    client = browser(other.shop.owner)
+    assert client.get(reverse("my-report", args=[past.order.key])).status_code == 404
+
+
+def test_an_order_that_is_not_done_has_no_report() -> None:
+    past = ordered(state=OrderState.FAILED)
+    client = browser(past.shop.owner)
+    assert client.get(reverse("my-report", args=[past.order.key])).status_code == 404
+
+
+@pytest.fixture
+def staff() -> Client:
+    return browser(make.staff_user(staff_role="read_only"))
+
+
+def test_the_ledger_counts_what_came_of_each_plan(staff: Client) -> None:
+    first = told()
+    good = CachePlan.objects.get(pk=first.order.to_plan_id)
+    Order.objects.update(expected={"hit_rate_low": 0.6, "hit_rate_high": 0.8})
+    told(after=0.2, at=301, to_plan=good)
+    told(seconds=440, at=302)
+    response = staff.get(reverse("ledger"))
+    assert response.status_code == 200
+    everything = response.context["all"]
+    assert (everything.count, everything.gains, everything.without) == (3, 1, 1)
+    assert (everything.unfinished, everything.within, everything.compared) == (1, 1, 1)
+    assert everything.mean_points == pytest.approx(25, abs=0.1)
+    assert {tally.name: tally.count for tally in response.context["plans"]} == {
+        good.name: 2,
+        "Fast 302": 1,
+    }
+    text = response.content.decode()
+    assert "60.0 % to 80.0 %" in text
+    assert reverse("report", args=[first.order.key]) in text
+
+
+def test_the_ledger_asks_a_fixed_number_of_questions(
+    staff: Client, django_assert_max_num_queries: Any
+) -> None:
+    for n in range(4):
+        told(at=300 + n)
+    with django_assert_max_num_queries(14):
+        staff.get(reverse("ledger"))
+
+
+def test_an_empty_ledger_says_what_will_stand_in_it(staff: Client) -> None:
+    text = staff.get(reverse("ledger")).content.decode()
+    assert "No measured orders yet" in text
+    assert 'href="/plans/"' in text
+
+
+def test_the_ledgers_csv_holds_every_order_and_no_formula(staff: Client) -> None:
+    past = told()
+    Volume.objects.filter(pk=past.volume.pk).update(label="=1+1")
+    response = staff.get(reverse("ledger-csv"))
+    (line,) = csv.DictReader(io.StringIO(response.content.decode()))
+    assert (line["order"], line["verdict"], line["held"]) == (past.order.key, "gain", "")
+    assert line["volume"] == "'=1+1"
+    assert float(line["hit_rate_after"]) == pytest.approx(0.7, abs=0.001)
+
+
+def test_staff_read_the_same_report_from_the_ledger(staff: Client) -> None:
+    past = told()
+    text = staff.get(reverse("report", args=[past.order.key])).content.decode()
+    assert "It helped" in text
+    assert "Undo order" not in text
+
+
+def asked(user: Any, path: str) -> Any:
+    _, text = issue(user, name="program", scopes=["read"], days=1)
+    return Client().get(f"/api/v1{path}", headers={"Authorization": f"Bearer {text}"})
+
+
+def test_programs_read_the_proof_of_an_order() -> None:
+    past = told()
+    body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
+    assert (body["state"], body["verdict"], body["confidence"]) == ("ready", "gain", 0.999)
+    assert body["figures"]["hit_rate_after"] == pytest.approx(0.7, abs=0.001)
+    assert body["sentence"].startswith("It helped. 70 of 100 reads")
+    assert asked(make.user(), f"/orders/{past.order.key}/proof").status_code == 404
+
+
+def test_the_list_of_proofs_is_that_of_ones_own_and_narrowed_by_verdict() -> None:
+    past = told()
+    told(at=301)
+    body = asked(past.shop.owner, "/proofs/").json()
+    assert [item["order"] for item in body["items"]] == [past.order.key]
+    assert asked(past.shop.owner, "/proofs/?verdict=loss").json()["items"] == []
+    assert asked(past.shop.owner, "/proofs/?verdict=great").status_code == 400
+
+
+def test_what_cannot_be_told_has_its_reason_in_every_place(staff: Client) -> None:
+    past = told()
+    proof = Proof.objects.get()
+    Proof.objects.filter(pk=proof.pk).update(
+        state=ProofState.IMPOSSIBLE, verdict="", result={}, reason_code="gaps", reason="Missing."
+    )
+    assert "Missing." in seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "Missing." in staff.get(reverse("ledger")).content.decode()
+    body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
+    assert (body["verdict"], body["figures"], body["reason_code"]) == (None, None, "gaps")

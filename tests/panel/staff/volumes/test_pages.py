@@ -1,0 +1,147 @@
+"""The page of one volume: its cache card, raw counters and ready lines."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.models import Placement
+from tests import make
+from tests.scene import Scene, scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def sampled(**host: object) -> Scene:
+    """A volume with a cache that is a quarter full."""
+    hello = {"policy": {"vgs": ["vg0"]}, "links": True}
+    there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), host={"hello": hello, **host})
+    start = timezone.now() - timedelta(seconds=60)
+    for n in range(6):
+        cache = wire.cache(read_hits=900 * n, read_misses=100 * n, used=8192)
+        disk = wire.disk(reads=1000 * n)
+        take(
+            there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk, cache=cache), start=start
+        )  # fmt: skip
+    return there
+
+
+def part(client: Client, name: str, there: Scene) -> str:
+    response = client.get(reverse(name, args=[there.volume.key]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_card_says_how_warm_the_cache_is_and_why(staff: Client) -> None:
+    there = sampled()
+    for name in ("volume", "volume-cache", "volume-cache-state"):
+        text = part(staff, name, there)
+        assert "512 MiB of 2 GiB used" in text, name
+        assert "read hit rate 90 %" in text, name
+
+
+CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>', re.DOTALL)
+
+
+def chips(text: str) -> list[str]:
+    """Those of the page's head."""
+    head = re.search(r'<div class="volume-chips" id="volume-chips".*?</div>', text, re.DOTALL)
+    assert head is not None
+    return CHIP.findall(head[0])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cache_trouble": "The cache has failed."},
+        {"missing_since": timezone.now()},
+        {"lv_uuid": None},
+        {},
+    ],
+)
+def test_the_head_says_of_the_state_what_the_list_says(
+    staff: Client, fields: dict[str, object]
+) -> None:
+    there = scene(managed=False)
+    Placement.objects.update(**fields)
+    row = staff.get(reverse("volumes")).context["rows"][0]
+    said = [chip.text for chip in row.chips]
+    assert said
+    for name in ("volume", "volume-figures"):
+        found = chips(part(staff, name, there))
+        assert found[: len(said)] == said and set(found[len(said) :]) <= {"no cache"}
+
+
+def test_the_head_names_the_technology_of_a_cache_that_works(staff: Client) -> None:
+    assert chips(part(staff, "volume", sampled())) == ["lvmcache"]
+    assert "no cache" in chips(part(staff, "volume", scene()))
+
+
+def test_the_chips_of_the_head_are_renewed_with_the_figures_and_are_on_the_page_once(
+    staff: Client,
+) -> None:
+    there = sampled()
+    assert 'id="volume-chips" hx-swap-oob' in part(staff, "volume-figures", there)
+    page = part(staff, "volume", there)
+    assert page.count('id="volume-chips"') == 1 and 'id="volume-chips" hx-swap-oob' not in page
+
+
+def test_a_volume_without_a_cache_is_offered_one_with_words_for_each_choice(staff: Client) -> None:
+    text = part(staff, "volume-cache", scene())
+    assert "<strong>lvmcache</strong>: LVM attaches a cache pool" in text
+    assert "Losing the SSD loses no data." in text
+    assert "You can change the size later" in text
+
+
+def test_a_person_who_may_only_look_sees_disabled_buttons_with_the_reason(client: Client) -> None:
+    client.force_login(make.staff_user(staff_role="read_only"))
+    text = part(client, "volume-cache", sampled())
+    assert text.count("disabled") >= 4
+    assert "Your role allows you to view, not to change." in text
+
+
+def test_the_raw_counters_have_names_and_units(staff: Client) -> None:
+    text = part(staff, "volume", sampled())
+    assert '<dt>read_hits</dt><dd><span class="num">4500</span>' in text
+    assert "dmsetup status" in text
+    assert "Raw counters" not in part(staff, "volume", scene())
+
+
+def test_ready_lines_are_there_where_the_host_makes_the_stable_path(staff: Client) -> None:
+    there = sampled()
+    text = part(staff, "volume", there)
+    assert f"/dev/tiercel/{there.volume.key}</code>" in text
+    assert 'data-copy="line-proxmox"' in text
+    assert "data-copy" not in part(staff, "volume", sampled(hello={"policy": {"vgs": ["vg0"]}}))
+
+
+def test_what_the_url_says_of_jobs_is_asked_of_their_parts(staff: Client) -> None:
+    there = scene()
+    url = reverse("volume", args=[there.volume.key])
+    text = staff.get(url, {"job": "abc", "compare": "d&e", "other": "x"}).content.decode()
+    assert f'{reverse("volume-work", args=[there.volume.key])}?job=abc"' in text
+    assert f'{reverse("volume-comparison", args=[there.volume.key])}?compare=d%26e"' in text
+
+
+def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
+    there = scene()
+    assert "The first data point appears in" in part(staff, "volume", there)
+    there.volume.retired_at = timezone.now()
+    there.volume.save()
+    text = part(staff, "volume", there)
+    assert "No data: a retired volume is inactive." in text
+    assert "No data: a retired volume is inactive." in text
+    assert "The first data point appears in" not in text

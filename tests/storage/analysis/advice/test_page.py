@@ -1,0 +1,138 @@
+"""The page of advice, and its card on the host's page."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.inventory.facts import VolumeUser
+from storage.models import Sample
+from storage.planner.wish import GIB
+from tests import make
+from tests.scene import HOSTILE
+from tests.storage.analysis.advice.load import NOW, known, sampled
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _at_the_time_of_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are of when this module was loaded: a long run gets here much later."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user(staff_role="read_only"))
+    return client
+
+
+def page(client: Client, key: str, name: str = "host-advice") -> str:
+    response = client.get(reverse(name, args=[key]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: Client) -> None:
+    guest = (VolumeUser("qemu", "web12", "vda", 7),)
+    host, _facts, volumes = known(
+        make.lv("web", users=guest, size_bytes=80 * GIB),
+        make.lv("cached", cache=make.dm_cache("theirs", mode="writeback")),
+        vgs=(make.vg(allowed=False),),
+    )
+    sampled(volumes["web"], 20, read_ms=10_000, busy_ms=30_000)
+    sampled(volumes["cached"], 20, busy_ms=10_000, reads=100, read_hits=97, read_misses=3)
+    text = page(staff, host.key)
+    for words in (
+        "75.0 %",
+        "97.0 %",
+        "200 s waited for reads in 20 min 0 s / 16 GiB = 12.5 s per GiB",
+        "lvconvert -y --type cache",
+        'data-copy="byhand-add"',
+        "migration_threshold=16384",
+    ):
+        assert words in text, words
+    assert "Not enough data yet" not in text
+
+
+def test_commands_to_copy_are_one_to_a_line(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
+    shown = page(staff, host.key).split('id="byhand-add">')[1].split("</code>")[0]
+    assert [line.split()[0] for line in shown.splitlines()] == ["lvchange", "lvcreate", "lvconvert"]
+
+
+def test_what_the_host_lives_on_is_not_suggested(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("root", host_use="mounted at /"), make.lv("web"))
+    for volume in volumes.values():
+        sampled(volume, 20, read_ms=10_000, busy_ms=30_000)
+    shown = page(staff, host.key).split("Best cache candidates")[1]
+    assert "vg0/web" in shown or ">web<" in shown
+    assert ">root<" not in shown and "vg0/root" not in shown
+
+
+def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 4, read_ms=100, busy_ms=100)
+    assert "Not enough data yet: 4 of 15 min" in page(staff, host.key)
+    assert "4 of 15 min of data so far" in page(staff, host.key, "host-advice-card")
+
+
+def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
+    host, _facts, _volumes = known(make.lv("web"))
+    text = page(staff, host.key)
+    assert "No data for this period yet" in text
+    assert "No volume of this host has a cache" in text
+    assert "None found" in text
+
+
+def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 1, read_ms=900, busy_ms=900)
+    Sample.objects.update(dt_ms=40_000)
+    assert "Not enough data: 40 s so far" in page(staff, host.key)
+    assert "not enough data: 40 s so far" in page(staff, host.key, "host-advice-card")
+
+
+def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
+    assert "No reads of an uncached volume waited" in page(staff, host.key)
+    assert "no reads waited for a slow disk" in page(staff, host.key, "host-advice-card")
+
+
+def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("theirs", cache=make.dm_cache("pool")))
+    assert "no data yet</div>" in page(staff, host.key, "host-advice-card")
+    sampled(volumes["theirs"], 1, reads=100, read_hits=90, read_misses=10)
+    text = page(staff, host.key, "host-advice-card")
+    assert "no data yet</div>" not in text
+    assert "90.0 %</span> read hit rate" in text
+
+
+def test_a_host_before_its_first_inventory_has_a_page(staff: Client) -> None:
+    assert "Not enough data yet: 0 of 15 min" in page(staff, make.host().key)
+
+
+def test_the_card_leads_to_the_page(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
+    text = page(staff, host.key, "host")
+    assert reverse("host-advice", args=[host.key]) in text
+    assert reverse("host-advice-card", args=[host.key]) in text
+    assert "100.0 %" in page(staff, host.key, "host-advice-card")
+
+
+def test_names_of_guests_are_shown_as_text(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web", users=(VolumeUser("qemu", HOSTILE, "", 7),)))
+    sampled(volumes["web"], 20, read_ms=100, busy_ms=100)
+    assert HOSTILE not in page(staff, host.key)
+    assert HOSTILE not in page(staff, host.key, "host-advice-card")
+
+
+def test_customers_get_no_advice(client: Client) -> None:
+    host, _facts, _volumes = known(make.lv("web"))
+    client.force_login(make.user())
+    assert client.get(reverse("host-advice", args=[host.key])).status_code == 404

@@ -1,0 +1,38 @@
+"""When a cache is warm."""
+
+from __future__ import annotations
+
+from storage.analysis.before_after import is_flat, warm_from
+from tests.storage.analysis.before_after.load import block
+
+
+def warming(count: int, accesses: int = 1000) -> list[float]:
+    """Hit rates of a cache that learns half of the rest with each block, up to 80 %."""
+    return [0.8 * (1 - 0.5**n) for n in range(count)]
+
+
+def test_a_hit_rate_that_still_rises_is_not_flat() -> None:
+    assert not is_flat([block(n, 1000, rate) for n, rate in enumerate(warming(6))])
+
+
+def test_the_wait_ends_when_it_no_longer_rises() -> None:
+    blocks = [block(n, 1000, rate) for n, rate in enumerate(warming(20))]
+    assert warm_from(blocks) == 10
+
+
+def test_a_falling_hit_rate_is_warm_enough() -> None:
+    assert is_flat([block(n, 1000, 0.8 - n / 50) for n in range(6)])
+
+
+def test_a_rise_is_weighed_by_its_reads() -> None:
+    """Two blocks of a few reads at the end: the hit rate of all reads stays as it was."""
+    rates = [(1000, 0.6), (1000, 0.6), (1000, 0.6), (1000, 0.6), (5, 1.0), (5, 1.0)]
+    assert is_flat([block(n, accesses, rate) for n, (accesses, rate) in enumerate(rates)])
+
+
+def test_a_cache_that_nobody_reads_from_is_never_called_warm() -> None:
+    assert warm_from([block(n, 20, 0.5) for n in range(50)]) is None
+
+
+def test_five_blocks_are_too_few() -> None:
+    assert warm_from([block(n, 1000, 0.5) for n in range(5)]) is None

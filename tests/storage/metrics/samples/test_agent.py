@@ -1,0 +1,95 @@
+"""The agent's own samples of a host under load, as figures."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from storage.metrics.rates import GapReason, Technology
+from storage.metrics.samples import latest, record, window
+from storage.models import Host, Volume
+from tests import make
+from tests.fake.host import FakeHost
+from tests.storage.metrics.samples.rounds import NOON
+
+pytestmark = pytest.mark.django_db
+MIB = 2**20
+KEY = "aaaabbbbccccdddd"
+POOL = "c-aaaabbbbccccdddd"
+
+
+class Sampled:
+    """A fake host with one volume under load, and its records."""
+
+    def __init__(self) -> None:
+        self.fake = FakeHost("samples")
+        self.lv = self.fake.root.add_lv("web12", 1024 * MIB, tags=make.tags(KEY))
+        self.fake.root.load("web12", hit_rate=0.9, warm_up_seconds=0.001)
+        self.host: Host = make.host()
+        self.volume: Volume = make.volume()
+        make.placement(self.volume, self.host, lv_uuid=self.lv.uuid)
+        self.seconds = 0
+
+    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        request = {"v": 1, "id": str(uuid.uuid4()), "verb": verb, "args": {}, **fields}
+        reply: dict[str, Any] = json.loads(self.fake.answer(json.dumps(request).encode()))
+        assert reply["ok"], reply
+        self.fake.wait_for_ops()
+        return reply
+
+    def round(self, seconds: int = 10) -> None:
+        self.fake.advance(seconds)
+        self.seconds += seconds
+        reply = self.ask("sample")
+        at = NOON + timedelta(seconds=self.seconds)
+        assert record(self.host, reply["data"], reply["host"], at).unknown_lv_uuids == set()
+
+    def attach(self) -> None:
+        vg = self.lv.vg
+        pool = {"vg": vg.name, "name": POOL, "size_bytes": 512 * MIB, "pvs": ["md0"]}
+        pool |= {"chunk_kib": 64, "volume_key": KEY}
+        self.ask("pool.create", args=pool, expect={"vg_uuid": vg.uuid})
+        args = {"vg": vg.name, "lv": "web12", "pool": POOL, "mode": "writethrough"}
+        expect = {"vg_uuid": vg.uuid, "lv_uuid": self.lv.uuid}
+        self.ask("cache.attach", args=args, expect=expect)
+
+
+def test_a_volume_before_and_after_its_cache() -> None:
+    sampled = Sampled()
+    for _ in range(3):
+        sampled.round()
+    slow = latest(sampled.volume)
+    assert slow is not None
+    assert (slow.technology, slow.hit_rate) == (Technology.NONE, None)
+    assert slow.read_iops == pytest.approx(300, rel=0.02)
+    sampled.attach()
+    sampled.round()
+    attached = latest(sampled.volume)
+    assert attached is not None
+    assert (attached.gap, attached.cache_gap) == (None, GapReason.CACHE_ATTACHED)
+    for _ in range(3):
+        sampled.round()
+    end = NOON + timedelta(seconds=sampled.seconds)
+    fast = window(sampled.volume, end - timedelta(seconds=35), end)
+    assert fast.read_iops is not None and slow.read_iops is not None
+    assert fast.read_iops > 5 * slow.read_iops
+    assert fast.hit_rate == pytest.approx(0.9, abs=0.01)
+    assert fast.read_ms is not None and slow.read_ms is not None
+    assert fast.read_ms < slow.read_ms / 3
+    assert fast.latency_ms_p50 is not None and slow.latency_ms_p50 is not None
+    assert fast.latency_ms_p50 < 1 < slow.latency_ms_p50
+
+
+def test_a_reboot_of_the_host_is_a_gap() -> None:
+    sampled = Sampled()
+    sampled.round()
+    sampled.round()
+    sampled.fake.root.reboot()
+    sampled.round()
+    found = latest(sampled.volume)
+    assert found is not None
+    assert (found.gap, found.read_iops) == (GapReason.REBOOTED, None)
