@@ -29,7 +29,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     """Choose a name and a password; then the person is signed in."""
     found = invitations.waiting(token)
     if found is None:
-        return render(request, "panel/invitation_gone.html", status=NOT_FOUND)
+        return render(request, "account/invitation_gone.html", status=NOT_FOUND)
     known = found.user
     form = AcceptForm(
         found.email, request.POST or None, initial={"name": known.name if known else ""}
@@ -51,7 +51,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
             return signed_in
     code = UNPROCESSABLE if request.method == "POST" else 200
     context = {"form": form, "invitation": found}
-    return render(request, "panel/invitation.html", context, status=code)
+    return render(request, "account/invitation.html", context, status=code)
 
 
 class ForgottenView(PasswordResetView):

@@ -53,7 +53,7 @@ def people_list(request: HttpRequest) -> HttpResponse:
         "open": Invitation.objects.open().select_related("customer", "user"),
         **shown,
     }
-    return render(request, "panel/people.html", context, status=code)
+    return render(request, "staff/people/people.html", context, status=code)
 
 
 @staff_view(Right.ADMINISTER)
@@ -198,7 +198,7 @@ def _page(
         "member_form": member_form or MemberForm(_me(request), found),
         **(shown or {}),
     }
-    return render(request, "panel/person.html", context, status=code)
+    return render(request, "staff/people/person.html", context, status=code)
 
 
 def _person(request: HttpRequest, pk: int) -> User:

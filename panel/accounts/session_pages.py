@@ -27,7 +27,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
         found = sessions.live(cast("User", request.user))
     own = [(each, described(each.user_agent), each.session_key == here) for each in found]
     own.sort(key=lambda row: not row[2])
-    return render(request, "panel/sessions.html", {"sessions": own})
+    return render(request, "account/sessions.html", {"sessions": own})
 
 
 @require_POST

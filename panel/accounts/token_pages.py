@@ -62,7 +62,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     now = database_now()
     own = [(token, token.is_live(now)) for token in ApiToken.objects.filter(user=user)]
     context = {"tokens": own, "form": form, "text": text}
-    return render(request, "panel/tokens.html", context, status=status)
+    return render(request, "account/tokens.html", context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -74,4 +74,4 @@ def token_revoke(request: HttpRequest, key: str) -> HttpResponse:
         api_tokens.revoke(token)
         messages.success(request, f"{token.name} is revoked.")
         return redirect("tokens")
-    return render(request, "panel/token_revoke.html", {"token": token})
+    return render(request, "account/token_revoke.html", {"token": token})

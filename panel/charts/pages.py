@@ -29,7 +29,7 @@ TABLE_ROWS: Final = 20
 def chart_context(
     volume: Volume, request: HttpRequest, *, plain: bool | None = None
 ) -> dict[str, object]:
-    """The context of `storage/_charts.html`, for a volume that the person may see. `plain`: in the
+    """The context of `parts/_charts.html`, for a volume that the person may see. `plain`: in the
     words of customers; by itself, for everybody who is not staff."""
     if plain is None:
         plain = not is_staff(request.user)

@@ -33,7 +33,7 @@ def part_or_page(
     if request.headers.get("HX-Request") == "true":
         return HttpResponse() if is_quiet else render(request, part, context)
     page = {"part": part, "title": title, "of": of, "is_quiet": is_quiet}
-    return render(request, "jobs/part.html", {**context, **page})
+    return render(request, "staff/volumes/part.html", {**context, **page})
 
 
 def to_job(request: HttpRequest, job: Job) -> HttpResponse:

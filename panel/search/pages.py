@@ -20,7 +20,7 @@ def search(request: HttpRequest) -> HttpResponse:
     if len(hits) == 1 and "HX-Request" not in request.headers:
         return redirect(hits[0].url)
     context = {"q": text, "groups": groups, "hit_count": len(hits)}
-    return render(request, "panel/search.html", context)
+    return render(request, "search/search.html", context)
 
 
 @require_safe
@@ -30,4 +30,4 @@ def found(request: HttpRequest) -> HttpResponse:
     groups = find(request.user, text, MOST_IN_BAR)
     hit_count = sum(len(group.hits) for group in groups)
     context = {"q": text, "groups": groups, "hit_count": hit_count}
-    return render(request, "panel/_found.html", context)
+    return render(request, "search/_found.html", context)

@@ -39,7 +39,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         "adopted_count": sum(each.volume is not None for each in results),
         "job_count": sum(each.tagging is not None and bool(each.tagging.job) for each in results),
     }
-    return render(request, "storage/adopt_done.html", context)
+    return render(request, "staff/adoption/adopt_done.html", context)
 
 
 @staff_view(Right.OPERATE)

@@ -51,7 +51,7 @@ def adopt(request: HttpRequest) -> HttpResponse:
         ),
     }
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "storage/adopt.html", context, status=code)
+    return render(request, "staff/adoption/adopt.html", context, status=code)
 
 
 def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
@@ -69,7 +69,7 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
         "good_count": sum(each.is_good for each in judged),
         "sealed": seal(asks, make_customers=make_customers),
     }
-    return render(request, "storage/adopt_preview.html", context)
+    return render(request, "staff/adoption/adopt_preview.html", context)
 
 
 def counts(judged: tuple[Judgement, ...]) -> list[tuple[str, int]]:

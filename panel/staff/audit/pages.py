@@ -38,7 +38,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         "is_filtered": any(filters.values()),
         "error": error,
     }
-    return render(request, "jobs/audit.html", context, status=BAD_REQUEST if error else 200)
+    return render(request, "staff/audit/audit.html", context, status=BAD_REQUEST if error else 200)
 
 
 @staff_view()

@@ -37,4 +37,6 @@ def security_log(request: HttpRequest) -> HttpResponse:
         "is_filtered": any(filters.values()),
         "error": error,
     }
-    return render(request, "panel/security.html", context, status=BAD_REQUEST if error else 200)
+    return render(
+        request, "staff/audit/security.html", context, status=BAD_REQUEST if error else 200
+    )

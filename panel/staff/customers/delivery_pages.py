@@ -32,7 +32,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
         "page": Paginator(found, PAGE_ROWS).get_page(request.GET.get("page")),
         "is_open": is_open,
     }
-    return render(request, "panel/deliveries.html", context)
+    return render(request, "staff/ledger/deliveries.html", context)
 
 
 @staff_view(Right.ADMINISTER)

@@ -31,7 +31,7 @@ def ledger(request: HttpRequest) -> HttpResponse:
         "all": everything,
         "plans": plans,
     }
-    return render(request, "panel/ledger.html", context)
+    return render(request, "staff/ledger/ledger.html", context)
 
 
 @require_safe

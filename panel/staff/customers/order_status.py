@@ -35,7 +35,9 @@ def mandate(request: HttpRequest, key: str) -> HttpResponse:
         messages.success(request, f"The payment authorisation of {found.name} is saved.")
         return redirect("customer", found.key)
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "panel/mandate.html", {"form": form, "customer": found}, status=code)
+    return render(
+        request, "staff/customers/mandate.html", {"form": form, "customer": found}, status=code
+    )
 
 
 @staff_view(Right.OPERATE)

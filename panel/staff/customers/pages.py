@@ -31,7 +31,7 @@ def customers(request: HttpRequest) -> HttpResponse:
     if text:
         found = found.filter(Q(name__icontains=text) | Q(external_id__icontains=text))
     page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    return render(request, "panel/customers.html", {"page": page, "q": text})
+    return render(request, "staff/customers/customers.html", {"page": page, "q": text})
 
 
 @staff_view()
@@ -52,7 +52,7 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
         "edits": _edits(found, mandate),
         "orders": _orders(request, found)[:ORDER_ROWS],
     }
-    return render(request, "panel/customer.html", context)
+    return render(request, "staff/customers/customer.html", context)
 
 
 def _edits(found: Customer, mandate: Mandate | None) -> list[Edit]:
@@ -88,7 +88,7 @@ def _form(request: HttpRequest, form: CustomerForm, found: Customer | None) -> H
         return redirect("customer", saved.key)
     code = UNPROCESSABLE if request.method == "POST" else 200
     context = {"form": form, "customer": found}
-    return render(request, "panel/customer_form.html", context, status=code)
+    return render(request, "staff/customers/customer_form.html", context, status=code)
 
 
 def _counted(found: QuerySet[Customer]) -> QuerySet[Customer]:

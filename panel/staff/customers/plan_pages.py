@@ -129,7 +129,7 @@ def plans(request: HttpRequest) -> HttpResponse:
     page = Paginator(hosts, PAGE_HOSTS).get_page(request.GET.get("page"))
     capacity = [(host, part) for host in page for part in capacities_of(host)]
     context = {"plans": found.prefetch_related("hosts"), "capacity": capacity, "page": page}
-    return render(request, "panel/cacheplans.html", context)
+    return render(request, "staff/plans/cacheplans.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -161,7 +161,7 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
         "in_use": "" if is_new else in_use(plan),
     }
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "panel/cacheplan.html", context, status=code)
+    return render(request, "staff/plans/cacheplan.html", context, status=code)
 
 
 @require_POST

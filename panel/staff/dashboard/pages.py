@@ -25,14 +25,14 @@ def home(request: HttpRequest) -> HttpResponse:
     """What needs a person now, and how the fleet is. Customers: their volumes."""
     if not is_staff(request.user):
         return redirect("my-volumes")
-    return render(request, "panel/home.html", _overview(request))
+    return render(request, "staff/dashboard/home.html", _overview(request))
 
 
 @staff_view()
 @require_safe
 def fleet(request: HttpRequest) -> HttpResponse:
     """The part of the first page that renews itself."""
-    return render(request, "panel/_overview.html", _overview(request))
+    return render(request, "staff/dashboard/_overview.html", _overview(request))
 
 
 def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:

@@ -42,4 +42,4 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
             refusal = refused
     context = {"host": host, "form": form, "refusal": refusal}
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/ssd.html", context, status=code)
+    return render(request, "staff/hosts/ssd.html", context, status=code)

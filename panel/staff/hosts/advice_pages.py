@@ -21,7 +21,7 @@ LISTED = 20
 def advice_card(request: HttpRequest, key: str) -> HttpResponse:
     """The short form: the fragment that the host's page loads."""
     host, found = _outlook(request, key)
-    return render(request, "storage/_host_advice.html", {"host": host, "outlook": found})
+    return render(request, "staff/hosts/_host_advice.html", {"host": host, "outlook": found})
 
 
 @staff_view()
@@ -39,7 +39,7 @@ def advice(request: HttpRequest, key: str) -> HttpResponse:
         "suggestions": found.suggestions[:LISTED],
         "top": top,
     }
-    return render(request, "storage/advice.html", context)
+    return render(request, "staff/hosts/advice.html", context)
 
 
 def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:

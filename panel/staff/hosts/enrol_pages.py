@@ -34,7 +34,7 @@ def new_host(request: HttpRequest) -> HttpResponse:
         host, _ = enrolment.begin(**form.cleaned_data)
         return redirect("host-enrol", host.key)
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/host_new.html", {"form": form}, status=code)
+    return render(request, "staff/hosts/host_new.html", {"form": form}, status=code)
 
 
 @staff_view(Right.ADMINISTER)
@@ -62,7 +62,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
         "preflight": reported_problems(host),
         **_found(inventory_of(host)),
     }
-    return render(request, "jobs/host_enrol.html", context)
+    return render(request, "staff/hosts/host_enrol.html", context)
 
 
 def _found(facts: HostFacts | None) -> dict[str, object]:
@@ -95,4 +95,4 @@ def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
         "jobs": [*unfinished, *found.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS]],
         "reserved_bytes": sum(held.values()),
     }
-    return render(request, "jobs/_host_jobs.html", context)
+    return render(request, "staff/hosts/_host_jobs.html", context)

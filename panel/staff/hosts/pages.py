@@ -72,7 +72,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
         "found_count": len(found),
         "is_empty": not every,
     }
-    return render(request, "storage/hosts.html", context)
+    return render(request, "staff/hosts/hosts.html", context)
 
 
 @staff_view()
@@ -101,7 +101,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if facts is not None:
         limit = None if request.GET.get("stack") == "all" else DRAWN
         context |= _inventory(found, facts, residents_of(found), limit)
-    response = render(request, "storage/host.html", context)
+    response = render(request, "staff/hosts/host.html", context)
     if "asked" in request.GET and context["reading"] is None:
         response["HX-Trigger"] = READ
     return response
@@ -176,4 +176,4 @@ def host_now(request: HttpRequest, key: str) -> HttpResponse:
         "figures": figures,
         "stale": figures.is_stale(now),
     }
-    return render(request, "storage/_host_now.html", context)
+    return render(request, "staff/hosts/_host_now.html", context)

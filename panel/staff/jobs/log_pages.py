@@ -61,14 +61,14 @@ def lines(request: HttpRequest, key: str) -> HttpResponse:
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     if before := counter(request, "before"):
         context = {"job": found, **_earlier(found, before).context}
-        return render(request, "jobs/_lines.html", context)
+        return render(request, "staff/jobs/_lines.html", context)
     start = counter(request, "after")
     shown = list(found.lines_after(start)[:PAGE_LINES])
     if not shown and not found.is_over:
         return HttpResponse(status=NO_CONTENT)
     more = len(shown) == PAGE_LINES or not found.is_over
     tail = Window(shown, 0, shown[-1].n if shown else start)
-    return render(request, "jobs/_lines.html", {"job": found, "more": more, **tail.context})
+    return render(request, "staff/jobs/_lines.html", {"job": found, "more": more, **tail.context})
 
 
 def _earlier(job: Job, before: int) -> Window:

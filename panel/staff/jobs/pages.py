@@ -48,7 +48,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "is_live": any(not job.is_over for job in page),
     }
     code = 200 if form.is_valid() else BAD_REQUEST
-    return render(request, "jobs/jobs.html", context, status=code)
+    return render(request, "staff/jobs/jobs.html", context, status=code)
 
 
 @staff_view()
@@ -62,14 +62,14 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
         **shown.context,
         "more": not found.is_over,
     }
-    return render(request, "jobs/job.html", context)
+    return render(request, "staff/jobs/job.html", context)
 
 
 @staff_view()
 @require_safe
 def status(request: HttpRequest, key: str) -> HttpResponse:
     """Headline, steps and buttons: the element that renews itself until the job is over."""
-    return render(request, "jobs/_status.html", _status(_job(request, key)))
+    return render(request, "staff/jobs/_status.html", _status(_job(request, key)))
 
 
 @staff_view()
@@ -79,7 +79,7 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     found = Job.objects.visible_to(request.user).with_names()
     last = found.filter(volume=volume, dry_run=False)[:LAST_JOBS]
-    return render(request, "jobs/_volume_jobs.html", {"jobs": last})
+    return render(request, "staff/volumes/_volume_jobs.html", {"jobs": last})
 
 
 def _job(request: HttpRequest, key: str) -> Job:

@@ -72,4 +72,4 @@ def menu(request: HttpRequest) -> dict[str, Callable[[], Running | None]]:
 @require_safe
 def running(request: HttpRequest) -> HttpResponse:
     """The menu's inside, which renews itself."""
-    return render(request, "panel/_running_menu.html")
+    return render(request, "staff/jobs/_running_menu.html")

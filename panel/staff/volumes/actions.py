@@ -55,11 +55,13 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
         return preview_of(request, kind, row.volume, form.wish)
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     if refusal is None and is_in_place(request):
-        return form_again(request, "jobs/_cache_form.html", context, "#cache-form", UNPROCESSABLE)
+        return form_again(
+            request, "staff/volumes/_cache_form.html", context, "#cache-form", UNPROCESSABLE
+        )
     if refusal is not None and is_in_place(request):
         return show_refusal(request, refusal, row.volume)
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/cache_form.html", context, status=code)
+    return render(request, "staff/volumes/cache_form.html", context, status=code)
 
 
 @staff_view(Right.OPERATE)
@@ -96,7 +98,7 @@ def new_volume(request: HttpRequest) -> HttpResponse:
         except Refused as refused:
             form.add_error(None, f"{refused.message} {refused.correction}")
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/volume_new.html", {"form": form}, status=code)
+    return render(request, "staff/volumes/volume_new.html", {"form": form}, status=code)
 
 
 def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
@@ -222,7 +224,9 @@ def _answer(request: HttpRequest, volume: Volume | None, ask: Callable[[], Job])
         return show_refusal(request, refused, volume)
     except Busy as busy:
         context = {"volume": volume, "holder": busy.job}
-        name = "jobs/_work_busy.html" if is_in_place(request) else "jobs/busy.html"
+        name = (
+            "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
+        )
         return render(request, name, context, status=CONFLICT)
     return to_job(request, job)
 
@@ -235,5 +239,7 @@ def show_refusal(
 ) -> HttpResponse:
     """The page that says why not."""
     context = {"refusal": refusal, "volume": volume}
-    name = "jobs/_work_refused.html" if is_in_place(request) else "jobs/refused.html"
+    name = (
+        "staff/volumes/_work_refused.html" if is_in_place(request) else "staff/volumes/refused.html"
+    )
     return render(request, name, context, status=status)

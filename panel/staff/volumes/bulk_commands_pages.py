@@ -23,7 +23,7 @@ from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import rows_of
 
-TEMPLATE = "jobs/_bulk_commands.html"
+TEMPLATE = "staff/volumes/_bulk_commands.html"
 TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")
 
 

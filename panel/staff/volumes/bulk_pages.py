@@ -52,7 +52,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         context["sealed"] = seal(Action(form.cleaned_data["action"]), key, good)
     asks_option = form.has_error("__all__", "no_option")
     status = 200 if found or asks_option else UNPROCESSABLE
-    return render(request, "jobs/bulk.html", context, status=status)
+    return render(request, "staff/volumes/bulk.html", context, status=status)
 
 
 @staff_view(Right.OPERATE)
@@ -76,7 +76,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
         "job_count": sum(each.is_done and each.job is not None for each in results),
         "list": request.POST.get("list", ""),
     }
-    return render(request, "jobs/bulk_done.html", context)
+    return render(request, "staff/volumes/bulk_done.html", context)
 
 
 def _back(request: HttpRequest) -> str:

@@ -29,11 +29,13 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     if refusal is None and is_in_place(request):
         context["resize"] = form
-        return form_again(request, "jobs/_resize_form.html", context, "#resize-form", UNPROCESSABLE)
+        return form_again(
+            request, "staff/volumes/_resize_form.html", context, "#resize-form", UNPROCESSABLE
+        )
     if refusal is not None and is_in_place(request):
         return show_refusal(request, refusal, row.volume)
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/cache_resize.html", context, status=code)
+    return render(request, "staff/volumes/cache_resize.html", context, status=code)
 
 
 @staff_view(Right.OPERATE)

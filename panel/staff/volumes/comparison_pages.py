@@ -46,7 +46,7 @@ def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
         "show_query": _around(found) if found is not None else "",
     }
     is_part = request.headers.get("HX-Request") == "true"
-    name = "jobs/_comparison.html" if is_part else "jobs/comparison.html"
+    name = "staff/volumes/_comparison.html" if is_part else "staff/volumes/comparison.html"
     response = render(request, name, context)
     if is_part and "chosen" in request.GET:
         said = (asked, length, after) if asked else ("", "", "")

@@ -35,7 +35,7 @@ def volume_work(request: HttpRequest, key: str) -> HttpResponse:
         job = get_object_or_404(found, key=asked)
     else:
         job = found.filter(dry_run=False).unfinished().first()
-    response = render(request, "jobs/_work.html", {"volume": volume, **_shown(job)})
+    response = render(request, "staff/volumes/_work.html", {"volume": volume, **_shown(job)})
     if job is not None and job.is_over and "running" in request.GET and not job.dry_run:
         response["HX-Trigger"] = CHANGED
     if "asked" in request.GET:

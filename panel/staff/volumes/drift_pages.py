@@ -49,7 +49,7 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     drift = None if _is_held(row.volume) else drift_of_row(row)
     return part_or_page(
         request,
-        "jobs/_drift.html",
+        "staff/volumes/_drift.html",
         {
             "drift": drift,
             "no_accept": accept_refusal(row, drift) if drift is not None else None,
@@ -99,7 +99,7 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
     after a restart."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
-    part, title = "jobs/_host_checks.html", "Checks"
+    part, title = "staff/hosts/_host_checks.html", "Checks"
     if facts is None:
         return part_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)

@@ -38,7 +38,7 @@ def destroy_volume(request: HttpRequest, key: str) -> HttpResponse:
         return _preview(request, key, Kind.DESTROY_VOLUME, "gone")
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/destroy.html", context, status=code)
+    return render(request, "staff/volumes/destroy.html", context, status=code)
 
 
 def _preview(request: HttpRequest, key: str, kind: Kind, life: Life) -> HttpResponse:

@@ -55,7 +55,7 @@ def volumes(request: HttpRequest) -> HttpResponse:
         and not Volume.objects.visible_to(request.user).exists(),
         "link": request.build_absolute_uri(),
     }
-    return render(request, "storage/volumes.html", context)
+    return render(request, "staff/volumes/volumes.html", context)
 
 
 def _columns(filters: VolumeFilter) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
     loss = loss_of_row(row)
     return part_or_page(
         request,
-        "jobs/_lost.html",
+        "staff/volumes/_lost.html",
         {"loss": loss, "volume": row.volume, "row": row},
         title="A lost cache",
         of=row.volume,

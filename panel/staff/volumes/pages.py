@@ -58,7 +58,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "work_query": _asked(request, WORK),
         "comparison_query": _asked(request, COMPARISON),
     }
-    return render(request, "storage/volume.html", context)
+    return render(request, "staff/volumes/volume.html", context)
 
 
 @staff_view()
@@ -66,7 +66,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
 def cache(request: HttpRequest, key: str) -> HttpResponse:
     """The card of the cache alone: it is asked for anew when a job has changed the volume."""
     row = _row(request, key)
-    return render(request, "storage/_cache.html", _context(request, row))
+    return render(request, "staff/volumes/_cache.html", _context(request, row))
 
 
 @staff_view()
@@ -74,7 +74,7 @@ def cache(request: HttpRequest, key: str) -> HttpResponse:
 def cache_state(request: HttpRequest, key: str) -> HttpResponse:
     """How the cache stands now: the element of its card that renews itself."""
     row = _row(request, key)
-    return render(request, "storage/_cache_state.html", _state(row))
+    return render(request, "staff/volumes/_cache_state.html", _state(row))
 
 
 @staff_view()
@@ -84,7 +84,7 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
     chips of the page's head."""
     row = _row(request, key)
     context = {"row": row, "chips": _chips(row), "is_renewed": True}
-    return render(request, "storage/_figures.html", context)
+    return render(request, "staff/volumes/_figures.html", context)
 
 
 def offers(row: VolumeRow) -> dict[str, object]:

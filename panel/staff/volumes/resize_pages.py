@@ -34,7 +34,7 @@ def extend_volume(request: HttpRequest, key: str) -> HttpResponse:
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     context["room_bytes"] = growth_offers(row).room_bytes
     code = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "jobs/volume_extend.html", context, status=code)
+    return render(request, "staff/volumes/volume_extend.html", context, status=code)
 
 
 @staff_view(Right.OPERATE)

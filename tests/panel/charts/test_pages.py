@@ -183,7 +183,7 @@ def test_customers_are_told_in_plain_words(rf: RequestFactory) -> None:
     for person, told in ((make.user(), True), (make.staff_user(), False)):
         request = rf.get("/")
         request.user = person
-        text = render_to_string("storage/_charts.html", chart_context(volume, request))
+        text = render_to_string("parts/_charts.html", chart_context(volume, request))
         assert ("Reads from SSD" in text) is told
         assert ("Cache contents" in text) is not told
         assert any(word in text for word in ("Dirty", "IOPS", "Hit rate", "host")) is not told

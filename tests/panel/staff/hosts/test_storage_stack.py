@@ -273,5 +273,5 @@ def test_a_bcache_in_no_group_tells_who_uses_it_and_whether_it_waits() -> None:
 def test_what_such_a_bcache_has_not_written_back_is_on_the_page() -> None:
     backing = BareBacking("sdb", "bcache0", None, "writeback", "dirty", 3 << 20, ())
     (chain,) = stack_of(make.facts(backings=(backing,), pvs=())).loose
-    page = render_to_string("storage/_stack_chain.html", {"chain": chain})
+    page = render_to_string("staff/hosts/_stack_chain.html", {"chain": chain})
     assert "bcache0" in page and "3 MiB dirty" in page
