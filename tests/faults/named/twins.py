@@ -53,7 +53,8 @@ def _same_machine(stage: Stage) -> FakeHost:
 
 
 def _new_machine_id(stage: Stage, twin: FakeHost) -> None:
-    twin.machine.machine_id = f"{stage.host.pk:032x}"
+    with twin.changing() as machine:
+        machine.machine_id = f"{stage.host.pk:032x}"
 
 
 def _cloned(make: Callable[[Stage], FakeHost], mend: Callable[[Stage, FakeHost], None]) -> Play:
@@ -67,7 +68,8 @@ def _cloned(make: Callable[[Stage], FakeHost], mend: Callable[[Stage, FakeHost],
             with FakeServer(twin) as server:
                 clone = enrol(server, f"{stage.host.name}-clone")
                 if make is _same_machine:
-                    twin.machine.machine_id = stage.fake.machine.machine_id
+                    with twin.changing() as machine:
+                        machine.machine_id = stage.fake.machine.machine_id
                 refresh(clone)
                 problems = _parted(stage, clone)
                 worker.go_on()
