@@ -30,9 +30,9 @@ class Clock:
         self._moved_ns += int(seconds * 1e9)
         self._off_ns += int(seconds * 1e9)
 
-    def restart(self) -> None:
-        """The host was booted just now: what counts since then begins at 0."""
-        self._booted_ns += self.boottime_ns()
+    def restart(self, up_seconds: float) -> None:
+        """The host was booted so long ago."""
+        self._booted_ns += self.boottime_ns() - int(up_seconds * 1e9)
 
     def step(self, seconds: float) -> None:
         """Somebody sets the wall clock; what counts since the boot goes on as before."""

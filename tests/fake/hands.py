@@ -270,13 +270,14 @@ class Hands:
         with self.host.changing() as machine:
             next(each for each in _vg(machine, vg).pvs if each.device.name == pv).missing = True
 
-    def reboot(self, *, registers: bool = True) -> None:
+    def reboot(self, *, registers: bool = True, up_seconds: float = 600.0) -> None:
         """A new boot: guests are gone, kernel counters begin at nothing, bcache has forgotten its
         settings, and LVM switches nothing on that lies on a lost disk. `registers`: the
-        distribution's udev rule is there."""
+        distribution's udev rule is there; `up_seconds`: how long ago it was, whether the boot unit
+        has run meanwhile or not."""
         with self.host.changing() as machine:
             machine.boot_id = machine.uuid4()
-            self.host.restarted()
+            self.host.restarted(up_seconds)
             machine.processes.clear()
             machine.loads.clear()
             owners: list[Any] = [*machine.disks, *machine.arrays, *machine.lvs()]

@@ -418,9 +418,9 @@ class FakeHost(Journal):
 
     # The rest.
 
-    def restarted(self) -> None:
+    def restarted(self, up_seconds: float) -> None:
         """The clock that counts since the boot begins anew."""
-        self.clock.restart()
+        self.clock.restart(up_seconds)
         self._settled_ns = self.clock.boottime_ns()
 
     def _settle(self) -> None:

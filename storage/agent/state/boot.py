@@ -42,6 +42,8 @@ ROUND_SECONDS = 3.0
 REPORT_SECONDS = 30.0
 REPORTED_SECONDS = 240.0
 LOCK_SECONDS = 10.0
+# So long after a start the unit is waited for; after that what is missing counts as missing.
+STARTING_SECONDS = 300.0
 PASSING = frozenset(("timeout", "stuck", "busy", "cmd_failed"))
 
 _DEVICE = re.compile(r"(?m)^dev\.uuid\s+([0-9a-f-]{36})\s*$")
@@ -110,6 +112,20 @@ def last(host: Host) -> dict[str, Any]:
         except (ValueError, TypeError, LookupError, RecursionError):
             failed = [f"{REPORT} cannot be read."]
     return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
+
+
+def demand_started(host: Host) -> None:
+    """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that has not
+    come back yet would look lost, and a job would be planned, or fail, by that."""
+    if host.boottime_ns() >= STARTING_SECONDS * 1e9:
+        return
+    booted = last(host)
+    if booted["unit"] and not booted["ran"]:
+        raise Refusal(
+            "busy",
+            "The host has just started, and its boot unit still brings caches back.",
+            "Wait: the panel asks again. For its state: systemctl status tiercel-boot",
+        )
 
 
 def _mark(host: Host, done: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from ..kernel.host import Host
 from ..operations import ops
 from ..operations.abort import abort, pace
 from ..operations.assess import preview
-from ..state import hung_readers
+from ..state import boot, hung_readers
 from ..state.policy import load
 from . import protocol
 from .errors import Refusal
@@ -45,10 +45,13 @@ def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
     """Data and warnings. Raises Refusal."""
     if not isinstance(request.body, Call):
         _reachable(host)
+        boot.demand_started(host)
         return {"steps": preview(host, request.body)}, ()
     call = request.body
     if call.mutating or call.verb in ("inventory", "sample"):
         _reachable(host)
+    if call.mutating or call.verb == "inventory":
+        boot.demand_started(host)
     if call.mutating:
         return ops.accept(host, request.id, call, request.fence, request.panel), ()
     if call.verb == "hello":

@@ -8,7 +8,7 @@ import pytest
 
 from storage.agent.guests import hiding
 from storage.agent.state import boot_state, udev_links
-from storage.agent.state.boot import REPORT, boot, last
+from storage.agent.state.boot import REPORT, STARTING_SECONDS, boot, last
 from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.fake import FakeHost
@@ -164,6 +164,27 @@ def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
     assert last(host)["ran"] is False
     host.save(REPORT, b"not json")
     assert last(host)["failed"]
+
+
+def test_until_the_boot_unit_has_ended_nothing_counts_as_lost(host: FakeHost, agent: Agent) -> None:
+    volume, _ = cached(agent)
+    cset_uuid = agent.lv(volume)["bcache"]["cset_uuid"]
+    detach = agent.call("bcache.detach", {"lv": volume, "cset_uuid": cset_uuid})
+    host.root.reboot(registers=False, up_seconds=0)
+    for reply in (agent.ask("inventory"), agent.ask("bcache.detach", *detach)):
+        error = reply["error"]
+        assert (error["code"], "just started" in error["message"]) == ("busy", True)
+    assert agent.data("hello")["boot"]["ran"] is False
+    assert agent.data("sample")["volumes"]
+    boot(host)
+    assert agent.lv(volume)["bcache"] is not None
+
+
+def test_a_boot_unit_that_never_ends_holds_nobody_up_for_ever(host: FakeHost, agent: Agent) -> None:
+    volume, _ = cached(agent)
+    host.root.reboot(registers=False, up_seconds=0)
+    host.clock.advance(STARTING_SECONDS)
+    assert agent.lv(volume)["bcache"] is None
 
 
 def test_a_removed_cache_is_forgotten(host: FakeHost, agent: Agent) -> None:
