@@ -83,7 +83,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         follow(tab, host.name)
         expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
         for name in (bare.lv, bare.guest, cached.lv, cached.guest):
-            expect(card(tab, "What stands on what")).to_contain_text(name)
+            expect(card(tab, "Storage layout")).to_contain_text(name)
         follow(tab, "Open advice")
         with machine.load(cached.lv):
             row = card(tab, "Existing caches").get_by_role("row", name=cached.lv)

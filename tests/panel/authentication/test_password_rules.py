@@ -11,7 +11,7 @@ from pytest_django import Settings
 @pytest.mark.parametrize("password", ["Tiercel2026", "bcachebcache", "Panel-1111", "acmehost2026"])
 def test_the_names_of_this_panel_are_no_passwords(settings: Settings, password: str) -> None:
     settings.TIERCEL_PUBLIC_URL = "https://storage.acmehost.example"
-    with pytest.raises(ValidationError, match="little more than"):
+    with pytest.raises(ValidationError, match="too similar to"):
         validate_password(password)
 
 
