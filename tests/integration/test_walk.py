@@ -116,7 +116,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         before = machine.lvs()
         follow(tab, "Volumes")
         follow(tab, bare.lv)
-        expect(card(tab, "Where it lies")).to_contain_text(bare.guest)
+        expect(card(tab, "Location")).to_contain_text(bare.guest)
         form = card(tab, "Cache")
         form.get_by_label("Size on SSD").select_option("268435456")
         form.get_by_role("radio", name="writethrough").check()
