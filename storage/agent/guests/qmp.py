@@ -41,8 +41,10 @@ def talk(path: str, commands: Sequence[Mapping[str, Any]], timeout: float) -> li
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
         monitor = _Talk(channel, time.monotonic() + timeout)
         monitor.connect(path)
-        if "QMP" not in monitor.message():
-            raise OSError(f"{path} is no QMP monitor")
+        # QEMU flushes to us the events that whoever talked to it before did not read.
+        while "QMP" not in (greeting := monitor.message()):
+            if "event" not in greeting:
+                raise OSError(f"{path} is no QMP monitor")
         answers = []
         for command in ({"execute": "qmp_capabilities"}, *commands):
             monitor.say(command)

@@ -334,7 +334,7 @@ class Execution:
             self._release()
             self._go_on()
             if not told:
-                self._entry.say(f"Waits: {why}")
+                self._entry.say(f"Waiting: {why}")
             told = True
             self._host.sleep(POLL_SECONDS)
 

@@ -73,6 +73,11 @@ def test_commands_are_said_in_order_and_events_passed_over(monitor: Monitor) -> 
     assert asked == [{"execute": "qmp_capabilities"}, {"execute": "query-block"}, resize]
 
 
+def test_events_that_the_one_before_did_not_read_come_before_the_greeting(monitor: Monitor) -> None:
+    path = monitor([_line(EVENT) + _line(GREETING), [{"return": {}}], [{"return": 1}]])
+    assert qmp.talk(str(path), [{"execute": "query-block"}], 5) == [1]
+
+
 @pytest.mark.parametrize(
     ("answers", "said"),
     [

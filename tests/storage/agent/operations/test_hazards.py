@@ -102,7 +102,7 @@ def test_what_was_zeroed_waits_for_its_group_however_long(
 ) -> None:
     outcome = agent.do("volume.create", agent.volume_args())
     assert len(group_taken) > 10 and sum(group_taken) > 400
-    waits = [line for line in outcome["lines"] if "Waits: Another operation" in line["text"]]
+    waits = [line for line in outcome["lines"] if "Waiting: Another operation" in line["text"]]
     assert len(waits) == 1
 
 

@@ -168,8 +168,7 @@ def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent:
     first = agent.start("volume.create", agent.volume_args())
     pause.reached.wait(10)
     second = agent.start("volume.create", agent.volume_args())
-    while not any(line["text"].startswith("Waits:") for line in get(host, second, 0)["lines"]):
-        time.sleep(0.01)
+    await_line(host, second, "Waiting: another operation")
     other = agent.do("volume.create", agent.volume_args(pvs=[agent.world.slow[1]]))
     assert other["state"] == "done", "another disk is free"
     assert get(host, second, 0)["state"] == "running"
@@ -177,7 +176,7 @@ def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent:
     assert agent.outcome(first)["state"] == "done"
     found = agent.outcome(second)
     assert found["state"] == "done"
-    waits = [line["text"] for line in found["lines"] if line["text"].startswith("Waits:")]
+    waits = [line["text"] for line in found["lines"] if line["text"].startswith("Waiting:")]
     assert len(waits) == 1 and agent.world.slow[0] in waits[0]
 
 
@@ -200,7 +199,7 @@ def test_who_waits_for_its_volume_leaves_the_disk_to_others(host: FakeHost, agen
     pause.reached.wait(10)
     move = {"lv": volume, "from_pvs": [agent.world.slow[0]], "to_pvs": ["md0"]}
     second = agent.start("volume.move", move)
-    await_line(host, second, "One at a time")
+    await_line(host, second, "Only one at a time")
     with host.changing():
         host.root.snapshot(volume, "backup", 4 * MIB)
     pause.resume()
