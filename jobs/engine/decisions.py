@@ -11,7 +11,7 @@ from jobs import notify_workers
 from jobs.engine import operation, steps
 from jobs.engine.finish import end
 from jobs.engine.rollback import may_turn_back
-from jobs.engine.transitions import move, renew
+from jobs.engine.transitions import renew, transition
 from jobs.hosts.read_inventory import read_facts
 from jobs.models import Job, State, StepState
 from jobs.requester import Asker, ordered
@@ -98,7 +98,7 @@ def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
         "explanation": said,
         **ordered(asker),
     }
-    if not move(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
+    if not transition(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
         raise Refused(
             "not_now",
             f"The job does not need a decision; its state is {job.get_state_display()}.",

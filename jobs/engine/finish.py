@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.engine.transitions import LostLease, move
+from jobs.engine.transitions import LostLease, transition
 from jobs.models import Job, State, Step, StepState
 from jobs.transport.errors import BadReply, NoAnswer, TransportError, Unreachable
 from jobs.transport.operation_reply import has_begun
@@ -42,7 +42,7 @@ def _any_begun(steps: QuerySet[Step]) -> bool:
 
 def end(job: Job, to: State, **fields: Any) -> None:
     """Leave `running`; raises `LostLease` where that is not ours to do."""
-    if not move(job, State.RUNNING, to, **fields):
+    if not transition(job, State.RUNNING, to, **fields):
         raise LostLease(f"job {job.key}")
 
 

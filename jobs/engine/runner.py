@@ -21,7 +21,7 @@ from jobs.engine.finish import REST_SECONDS, TRIES, end, fail, touched, wait, wa
 from jobs.engine.holds import Held, demand_free
 from jobs.engine.operation import PASSES_BY, send, stand_by, watch
 from jobs.engine.remaining_steps import left
-from jobs.engine.transitions import CLAIMS_LIMIT, READING, LostLease, claim, keep, move
+from jobs.engine.transitions import CLAIMS_LIMIT, READING, LostLease, claim, keep, transition
 from jobs.engine.vg_lock import Taken
 from jobs.failpoints import durable
 from jobs.hosts import retirement_clock
@@ -94,7 +94,7 @@ def run(job_id: int) -> None:
             "correction": f"See the worker's log, then {next_act}.",
         }
         to = State.NEEDS_ATTENTION if is_held else State.FAILED
-        move(job, State.RUNNING, to, error=internal)
+        transition(job, State.RUNNING, to, error=internal)
 
 
 def advance(job: Job) -> None:
@@ -243,7 +243,7 @@ def _hand_back(job: Job) -> None:
         connection.close()
         try:
             not_before = Now() + timedelta(seconds=REST_SECONDS)
-            move(job, State.RUNNING, State.WAITING, not_before=not_before)
+            transition(job, State.RUNNING, State.WAITING, not_before=not_before)
         except (OperationalError, InterfaceError):
             continue
         return

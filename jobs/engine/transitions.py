@@ -1,7 +1,8 @@
 """How a job's state may change, and the only code that changes it.
 
-Every move is one UPDATE that names the state it comes from (and, out of `running`, the lease it
-holds), so two processes can never both believe they made it. All times are the database's.
+Every transition is one UPDATE that names the state it comes from (`storage.state_machine`) and, out
+of `running`, the lease, so two processes can never both believe they made it. All times are the
+database's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
@@ -18,6 +19,7 @@ from django.db.models.functions import Coalesce, Now
 from jobs.audit import record as audit_record
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
+from storage import state_machine
 
 LEASE = timedelta(seconds=float(os.environ.get("TIERCEL_LEASE_SECONDS", "60")))
 """Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
@@ -34,25 +36,19 @@ ABANDONED = {
     "correction": "Check the volume on the host.",
 }
 
-MOVES = frozenset(
-    {
-        (State.QUEUED, State.RUNNING),
-        (State.QUEUED, State.CANCELLED),
-        (State.RUNNING, State.WAITING),
-        (State.RUNNING, State.SUCCEEDED),
-        (State.RUNNING, State.FAILED),
-        (State.RUNNING, State.CANCELLED),
-        (State.RUNNING, State.NEEDS_ATTENTION),
-        (State.WAITING, State.RUNNING),
-        (State.WAITING, State.CANCELLED),
-        (State.NEEDS_ATTENTION, State.QUEUED),
-        (State.NEEDS_ATTENTION, State.CANCELLED),
-    }
-)
-
-
-class IllegalMove(Exception):
-    """A move that no job may ever make: a mistake in the program."""
+TRANSITIONS: Final = {
+    State.QUEUED: (State.RUNNING, State.CANCELLED),
+    State.RUNNING: (
+        State.WAITING,
+        State.SUCCEEDED,
+        State.FAILED,
+        State.CANCELLED,
+        State.NEEDS_ATTENTION,
+    ),
+    State.WAITING: (State.RUNNING, State.CANCELLED),
+    State.NEEDS_ATTENTION: (State.QUEUED, State.CANCELLED),
+}
+"""By the state they come from. There is no way out of the others (`jobs.models.OVER`)."""
 
 
 class LostLease(Exception):
@@ -60,21 +56,14 @@ class LostLease(Exception):
 
 
 @durable("move")
-def move(job: Job, from_: State, to: State, **fields: Any) -> bool:
-    """Move `job` and set `fields`, or return False and change nothing where it was not in `from_`
-    (or, in `running`, not leased to `job.lease_owner` any more)."""
-    if (from_, to) not in MOVES:
-        raise IllegalMove(f"{from_} -> {to}")
-    where = Q(pk=job.pk, state=from_)
-    if from_ == State.RUNNING:
-        where &= Q(lease_owner=job.lease_owner)
+def transition(job: Job, from_: State, to: State, **fields: Any) -> bool:
+    """Bring `job` from one state to another and set `fields`. False, and nothing changes, where
+    the job is not in `from_` or, in `running`, no longer leased to `job.lease_owner`."""
+    lease = Q(lease_owner=job.lease_owner) if from_ == State.RUNNING else None
     if to != State.RUNNING:
         fields |= {"lease_owner": "", "lease_until": None}
-    if to in OVER:
-        fields["ended_at"] = Now()
-    if not Job.objects.filter(where).update(state=to, **fields):
+    if not state_machine.transition(job, from_, to, TRANSITIONS, lease, **fields):
         return False
-    job.refresh_from_db()
     if to in OVER and audit_record.close(job):
         running = Step.objects.filter(job=job, state=StepState.RUNNING)
         running.update(state=StepState.FAILED, error=ABANDONED, ended_at=Now())

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import touched
-from jobs.engine.transitions import move
+from jobs.engine.transitions import transition
 from jobs.hosts.read_inventory import target_of
 from jobs.models import Door, Job, Kind, State
 from jobs.queue.reservations import reserved
@@ -161,7 +161,7 @@ def cancel(job: Job, asker: Asker | None) -> bool:
         return True
     fields = {"explanation": cancelled(asker), **ordered(asker)}
     if job.state == State.NEEDS_ATTENTION:
-        return move(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
+        return transition(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
     if job.turned:
         raise Refused(
             "turned",
@@ -169,7 +169,7 @@ def cancel(job: Job, asker: Asker | None) -> bool:
             "Wait until it has ended.",
         )
     if job.state in (State.QUEUED, State.WAITING) and not touched(job):
-        return move(job, State(job.state), State.CANCELLED, **fields)
+        return transition(job, State(job.state), State.CANCELLED, **fields)
     told = {"cancel_requested": True, "not_before": None}
     if not now.cancel_requested:  # who asks for it again changes nothing
         told |= ordered(asker)

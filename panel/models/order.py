@@ -1,9 +1,8 @@
-"""What a customer asked for and agreed to pay. `Order.state` is written by
-`panel.orders.transitions`."""
+"""What a customer asked for and agreed to pay. Only `Order.transition` writes `Order.state`."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Final, Self
 
 from django.conf import settings
 from django.db import models
@@ -13,6 +12,7 @@ from jobs.models import Door, Job
 from storage.access import Person
 from storage.models import CachePlan, Customer, Volume
 from storage.naming import new_key
+from storage.state_machine import transition
 
 
 class OrderState(models.TextChoices):
@@ -32,6 +32,25 @@ class OrderState(models.TextChoices):
     REFUSED = "refused", "refused"
     CANCELLED = "cancelled", "cancelled"
 
+
+TRANSITIONS: Final = {
+    OrderState.SCHEDULED: (OrderState.RUNNING, OrderState.CANCELLED, OrderState.FAILED),
+    OrderState.AUTHORISING: (
+        OrderState.PENDING,
+        OrderState.RUNNING,
+        OrderState.REFUSED,
+        OrderState.CANCELLED,
+        OrderState.FAILED,
+    ),
+    OrderState.PENDING: (
+        OrderState.RUNNING,
+        OrderState.REFUSED,
+        OrderState.CANCELLED,
+        OrderState.FAILED,
+    ),
+    OrderState.RUNNING: (OrderState.COMPLETED, OrderState.FAILED),
+}
+"""By the state they come from. There is no way out of the others."""
 
 OPEN = (OrderState.AUTHORISING, OrderState.PENDING, OrderState.RUNNING)
 
@@ -159,6 +178,10 @@ class Order(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_intent_display()} of {self.volume}, {self.get_state_display()}"
+
+    def transition(self, from_: OrderState, to: OrderState, **fields: Any) -> bool:
+        """Bring the order from one state to another and set `fields`: `storage.state_machine`."""
+        return transition(self, from_, to, TRANSITIONS, **fields)
 
     @property
     def plan_back(self) -> CachePlan | None:

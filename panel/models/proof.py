@@ -1,15 +1,15 @@
-"""What an order did to its volume, as measured. `Proof.state` is written by
-`panel.proofs.transitions`."""
+"""What an order did to its volume, as measured. Only `Proof.transition` writes `Proof.state`."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Final, Self
 
 from django.db import models
 from django.db.models.functions import Now
 
 from panel.models.order import Order
 from storage.access import Person
+from storage.state_machine import transition
 
 
 class ProofState(models.TextChoices):
@@ -22,6 +22,13 @@ class ProofState(models.TextChoices):
     MEASURING = "measuring", "measuring"
     READY = "ready", "ready"
     IMPOSSIBLE = "impossible", "cannot be told"
+
+
+TRANSITIONS: Final = {
+    ProofState.WAITING: (ProofState.MEASURING, ProofState.IMPOSSIBLE),
+    ProofState.MEASURING: (ProofState.READY, ProofState.IMPOSSIBLE),
+}
+"""By the state they come from. There is no way out of the others."""
 
 
 class ProofQuerySet(models.QuerySet["Proof"]):
@@ -91,6 +98,10 @@ class Proof(models.Model):
 
     def __str__(self) -> str:
         return f"proof of {self.order}"
+
+    def transition(self, from_: ProofState, to: ProofState, **fields: Any) -> bool:
+        """Bring the proof from one state to another and set `fields`: `storage.state_machine`."""
+        return transition(self, from_, to, TRANSITIONS, **fields)
 
     @property
     def is_over(self) -> bool:

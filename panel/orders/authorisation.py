@@ -13,7 +13,6 @@ from jobs.requester import Asker
 from panel.models import Order, OrderState
 from panel.orders import events
 from panel.orders.refusal import OrderRefused
-from panel.orders.transitions import move
 
 DECLINED = "Your provider's billing did not approve this order."
 ASKED = (OrderState.AUTHORISING, OrderState.PENDING)
@@ -41,14 +40,14 @@ def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
 
 def hold(order: Order) -> bool:
     """The billing system will say later; `authorise_by` stays."""
-    return move(order, OrderState.AUTHORISING, OrderState.PENDING)
+    return order.transition(OrderState.AUTHORISING, OrderState.PENDING)
 
 
 def cancel(order: Order, asker: Asker | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
         told = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
-        if move(order, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+        if order.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **told):
             events.cancelled.send(sender=Order, order=order)
             return
         if not _decided(order, OrderState.CANCELLED, **told):
@@ -64,7 +63,7 @@ def cancel(order: Order, asker: Asker | None) -> None:
 
 
 def _decided(order: Order, to: OrderState, **fields: str) -> bool:
-    return any(move(order, state, to, **fields) for state in ASKED)
+    return any(order.transition(state, to, **fields) for state in ASKED)
 
 
 def _job(order: Order) -> Job:

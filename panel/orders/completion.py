@@ -13,7 +13,6 @@ from panel.models import Intent, Order, OrderState
 from panel.orders import events
 from panel.orders import texts as order_texts
 from panel.orders.pricing.trials import length
-from panel.orders.transitions import move
 
 
 @transaction.atomic
@@ -38,7 +37,7 @@ def _complete(order: Order) -> bool:
         fields = dict.fromkeys(("trial_until", "revert_until"), Now() + promised)
     elif order.intent != Intent.REVERT:
         fields = {"revert_until": Now() + timedelta(days=settings.TIERCEL_REVERT_DAYS)}
-    if not move(order, OrderState.RUNNING, OrderState.COMPLETED, **fields):
+    if not order.transition(OrderState.RUNNING, OrderState.COMPLETED, **fields):
         return False
     events.completed.send(sender=Order, order=order)
     return True
@@ -49,7 +48,7 @@ def _fail(order: Order, job: Job) -> bool:
         "reason_code": "stopped" if job.state == State.CANCELLED else "failed",
         "reason": order_texts.sentence(job, list(job.step_set.all())),
     }
-    if not move(order, OrderState(order.state), OrderState.FAILED, **told):
+    if not order.transition(OrderState(order.state), OrderState.FAILED, **told):
         return False
     events.failed.send(sender=Order, order=order)
     return True

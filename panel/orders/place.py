@@ -19,7 +19,6 @@ from panel.orders.completion import settle
 from panel.orders.evaluate import Weighed, no_offer, weigh
 from panel.orders.order_expectations import expected_of
 from panel.orders.refusal import OrderRefused
-from panel.orders.transitions import move
 from storage.database_clock import database_now
 from storage.models import CachePlan, Customer, Volume
 from storage.planner import Refused
@@ -202,7 +201,7 @@ def _supersede(volume: Volume) -> None:
     """A new order takes the place of the one that waits for the end of the period."""
     waiting = Order.objects.filter(volume=volume, state=OrderState.SCHEDULED).first()
     told = {"reason_code": "replaced", "reason": "Replaced by another order."}
-    if waiting and move(waiting, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+    if waiting and waiting.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **told):
         events.cancelled.send(sender=Order, order=waiting)
 
 

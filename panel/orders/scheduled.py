@@ -14,7 +14,6 @@ from panel.orders.evaluate import KINDS, Weighed, no_offer
 from panel.orders.place import begin as begin_job
 from panel.orders.place import demand_free, lock
 from panel.orders.refusal import OrderRefused
-from panel.orders.transitions import move
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.volumes.snapshot import rows_of
@@ -51,7 +50,7 @@ def _begin(order: Order) -> bool:
     if now is None:
         return False
     if (told := _groundless(now, customer, volume)) is not None:
-        if move(now, OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+        if now.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **told):
             events.cancelled.send(sender=Order, order=now)
         return False
     demand_free(volume)
@@ -70,7 +69,7 @@ def _begin(order: Order) -> bool:
         kind=KINDS[offer.change],
     )
     job = begin_job(now, found)
-    return move(now, OrderState.SCHEDULED, OrderState.RUNNING, job=job)
+    return now.transition(OrderState.SCHEDULED, OrderState.RUNNING, job=job)
 
 
 def _groundless(order: Order, customer: Customer, volume: Volume) -> dict[str, str] | None:
@@ -90,6 +89,6 @@ def _give_up(order: Order, refused: OrderRefused) -> bool:
         return False
     with transaction.atomic():
         told = {"reason_code": refused.code, "reason": refused.message[:500]}
-        if move(order, OrderState.SCHEDULED, OrderState.FAILED, **told):
+        if order.transition(OrderState.SCHEDULED, OrderState.FAILED, **told):
             events.failed.send(sender=Order, order=order)
     return False

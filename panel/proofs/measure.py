@@ -16,7 +16,6 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.orders import events
 from panel.proofs.reasons import Reason
 from panel.proofs.result import result
-from panel.proofs.transitions import move
 from storage.analysis.before_after import (
     Block,
     before_window,
@@ -100,7 +99,7 @@ def _await_warmth(proof: Proof, now: datetime) -> bool:
         return False
     start = _next_hour(warm) if length >= timedelta(seconds=DAY) else warm
     times = {"after_start": start, "after_end": start + length}
-    return move(proof, ProofState.WAITING, ProofState.MEASURING, was_warm=was_warm, **times)
+    return proof.transition(ProofState.WAITING, ProofState.MEASURING, was_warm=was_warm, **times)
 
 
 def _compare(proof: Proof, now: datetime) -> bool:
@@ -129,7 +128,7 @@ def _compare(proof: Proof, now: datetime) -> bool:
     )
     with transaction.atomic():
         verdict = {"result": told, "verdict": judged.verdict.value}
-        if not move(proof, ProofState.MEASURING, ProofState.READY, **verdict):
+        if not proof.transition(ProofState.MEASURING, ProofState.READY, **verdict):
             return False
         events.proof_ready.send(sender=Order, order=order)
     return True
@@ -137,7 +136,7 @@ def _compare(proof: Proof, now: datetime) -> bool:
 
 def _give_up(proof: Proof, reason: Reason) -> bool:
     said = {"reason_code": reason.value, "reason": reason.sentence}
-    return move(proof, ProofState(proof.state), ProofState.IMPOSSIBLE, **said)
+    return proof.transition(ProofState(proof.state), ProofState.IMPOSSIBLE, **said)
 
 
 def _lengths(order: Order, done: datetime) -> tuple[int, int]:

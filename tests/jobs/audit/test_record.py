@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from jobs.audit import record as audit_record
 from jobs.engine import runner
-from jobs.engine.transitions import move
+from jobs.engine.transitions import transition
 from jobs.hosts import contact
 from jobs.models import AuditEntry, Door, Job, Phase, State, StepState
 from jobs.queue.reaper import PREVIEW_LIFE, prune_previews
@@ -166,7 +166,7 @@ def test_a_job_ended_by_a_person_leaves_no_operation_without_an_outcome() -> Non
     sent = step(there, state=StepState.RUNNING, op_id=OP_ID)
     Job.objects.filter(pk=there.pk).update(state=State.NEEDS_ATTENTION)
     there.refresh_from_db()
-    assert move(there, State.NEEDS_ATTENTION, State.CANCELLED)
+    assert transition(there, State.NEEDS_ATTENTION, State.CANCELLED)
     outcome = AuditEntry.objects.get()
     assert (str(outcome.op_id), outcome.verb) == (OP_ID, sent.verb)
     assert outcome.result["state"] == "unknown"

@@ -13,8 +13,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs.engine.transitions import MOVES, IllegalMove, LostLease, claim, move, renew
+from jobs.engine.transitions import TRANSITIONS, LostLease, claim, renew, transition
 from jobs.models import OVER, Job, Kind, State, Step, StepState
+from storage.state_machine import IllegalTransition
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -57,26 +58,26 @@ def test_every_move_is_either_made_or_refused_by_the_table(from_: State, to: Sta
     made = job(from_)
     lease = {"lease_owner": "me", "lease_until": Now() + timedelta(minutes=1)}
     fields = lease if to == State.RUNNING else {}
-    if (from_, to) in MOVES:
-        assert move(made, from_, to, **fields)
+    if to in TRANSITIONS.get(from_, ()):
+        assert transition(made, from_, to, **fields)
         assert made.state == to
         assert (made.ended_at is not None) == (to in OVER)
         assert (made.lease_owner != "") == (to == State.RUNNING)
     else:
-        with pytest.raises(IllegalMove):
-            move(made, from_, to, **fields)
+        with pytest.raises(IllegalTransition):
+            transition(made, from_, to, **fields)
         made.refresh_from_db()
         assert made.state == from_
 
 
 def test_nothing_leaves_an_end_state() -> None:
-    assert not [move for move in MOVES if move[0] in OVER]
+    assert set(State) - set(TRANSITIONS) == set(OVER)
 
 
 def test_a_move_from_a_state_that_is_past_changes_nothing() -> None:
     made = job(State.QUEUED)
     Job.objects.filter(pk=made.pk).update(state=State.WAITING)
-    assert not move(made, State.QUEUED, State.CANCELLED, explanation="late")
+    assert not transition(made, State.QUEUED, State.CANCELLED, explanation="late")
     made.refresh_from_db()
     assert (made.state, made.explanation) == (State.WAITING, "")
 
@@ -85,8 +86,8 @@ def test_a_running_job_is_moved_by_its_lease_holder_only() -> None:
     made = job(State.RUNNING)
     stranger = Job.objects.get(pk=made.pk)
     stranger.lease_owner = "somebody else"
-    assert not move(stranger, State.RUNNING, State.FAILED)
-    assert move(made, State.RUNNING, State.FAILED)
+    assert not transition(stranger, State.RUNNING, State.FAILED)
+    assert transition(made, State.RUNNING, State.FAILED)
 
 
 def test_a_claim_takes_queued_due_and_orphaned_jobs_and_no_others() -> None:

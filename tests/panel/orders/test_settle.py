@@ -15,7 +15,7 @@ from jobs.models import Job, State
 from panel import tasks
 from panel.models import Order, OrderState
 from panel.orders import events, settle
-from panel.orders.transitions import IllegalMove, move
+from storage.state_machine import IllegalTransition
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import clean, plan, shop
 from tests.scene import end, step
@@ -151,10 +151,10 @@ def test_without_a_database_the_round_ends(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_move_that_no_order_makes_is_an_error_and_a_late_one_is_none() -> None:
     made = buy(shop(), plan())
-    with pytest.raises(IllegalMove):
-        move(made, OrderState.COMPLETED, OrderState.RUNNING)
-    assert not move(made, OrderState.PENDING, OrderState.RUNNING)
-    assert move(made, OrderState.RUNNING, OrderState.FAILED, reason="x")
+    with pytest.raises(IllegalTransition):
+        made.transition(OrderState.COMPLETED, OrderState.RUNNING)
+    assert not made.transition(OrderState.PENDING, OrderState.RUNNING)
+    assert made.transition(OrderState.RUNNING, OrderState.FAILED, reason="x")
     assert made.ended_at is not None
 
 
