@@ -28,7 +28,7 @@ help:
 	@echo "make thorough  every test that can run on the lab's kernel (about 45 minutes);"
 	@echo "               PLATFORM=bullseye, bookworm or trixie is the lab's Debian (also: make lab)"
 	@echo "make uneven    make test on a machine that stalls: what counts on luck in time fails here"
-	@echo "make faults    every fault of docs/faults.md, played and written"
+	@echo "make faults    every fault played: docs/faults.md, var/faults.md"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
@@ -145,7 +145,7 @@ lint: secrets node
 	@$(VENV)/mypy
 	@TIERCEL_DB_ROLE=app $(MANAGE) check
 
-# Every fault of docs/faults.md, which it writes. Ends with the line FAULTS {json}.
+# Every fault, played; writes docs/faults.md (a page) and var/faults.md (each fault). Ends with the line FAULTS {json}.
 faults: secrets
 	@exec $(VENV)/python -m tests.faults
 

@@ -47,7 +47,7 @@ class Fault:
 
 @dataclass
 class Outcome:
-    """One row of docs/faults.md."""
+    """One row of the list of faults (report.py)."""
 
     fault: Fault
     happened: str

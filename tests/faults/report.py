@@ -1,29 +1,33 @@
-"""docs/faults.md: every fault, what was expected, what happened, how long recovery took."""
+"""docs/faults.md, a page of figures, and the whole list: every fault, what was expected, what
+happened, how long recovery took."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from panel.operations.local_services import CHECKOUT
 from tests.faults.fault import Outcome
 
 PATH = CHECKOUT / "docs" / "faults.md"
+LIST_PATH = CHECKOUT / "var" / "faults.md"
+EXAMPLES = 3
 INTRODUCTION = """\
 # The fault suite
 
-Written by `make faults`; do not edit. Each line is one run of a whole job, through real PostgreSQL,
-worker processes and SSH, with one thing broken at one exact moment: on a simulated storage host
-(stateful models of LVM and bcache under the agent's own code), or in the lab, a
-Debian machine with a real kernel, LVM, bcache, udev and sshd, whose processor is emulated and whose
-disks lie on layers that can be broken. Leases last 3 s here and pauses 4 s.
+Written by `make faults`; do not edit. The list with one line for each fault is `var/faults.md`
+after a run. Each fault is one run of a whole job, through real PostgreSQL, worker processes and
+SSH, with one thing broken at one exact moment: on a simulated storage host (stateful models of LVM
+and bcache under the agent's own code), or in the lab, a Debian machine with a real kernel, LVM,
+bcache, udev and sshd, whose processor is emulated and whose disks lie on layers that can be broken.
+Leases last 3 s here and pauses 4 s.
 
 Survived means that all of this holds afterwards:
 
 - the job is done, undone, or before a person who is told what is left; never silently lost;
 - no operation id was executed twice, and no two LVM commands changed a volume group at once;
-- turns in a volume group were accepted in rising order;
+- the fencing tokens of a volume group were accepted in rising order;
 - volumes of strangers keep uuid, size, tags, place and content, and every extent that a guest had
   written to the volume is still there;
 - a job that says “failed” left everything as it was before;
@@ -40,39 +44,75 @@ def write(
     not_played: Mapping[str, str],
     every: int = 1,
     path: Path = PATH,
+    list_path: Path = LIST_PATH,
 ) -> dict[str, object]:
-    """Write the document, return the summary of the last line. `every`: of the sweep, only each
-    fault of that distance was played."""
+    """Write the page and the list, return the summary of the last line. `every`: of the sweep,
+    only each fault of that distance was played."""
     counted = [outcome for outcome in outcomes if outcome.reached]
-    survived = sum(outcome.survived for outcome in counted)
+    lost = [outcome for outcome in counted if not outcome.survived]
     summary: dict[str, object] = {
         "total": len(counted),
-        "survived": survived,
+        "survived": len(counted) - len(lost),
         "by_id": _by_id(counted),
         "mutation_red": sum(bool(problems) for problems in red.values()),
         "max_recovery_s": round(max((o.recovery_s for o in counted), default=0.0), 1),
     }
-    parts = [
+    head = [
         INTRODUCTION,
-        f"**{survived} of {len(counted)} faults survived**, the slowest recovery took "
+        f"**{summary['survived']} of {len(counted)} faults survived**, the slowest recovery took "
         f"{summary['max_recovery_s']} s.\n",
-        "## Named faults\n",
-        _table([each for each in counted if each.fault.id and not each.fault.in_lab]),
-        "## Named faults in the lab\n",
-        _table([each for each in counted if each.fault.in_lab]),
-        "## The sweep\n",
+    ]
+    if lost:
+        head += ["## Not survived\n", _table(lost)]
+    sweep_note = (
         "Each operation was broken at each point it passes: `kill` (SIGKILL), `raise` (an exception"
         "\nnobody foresaw, or a full disk on the host), `pause` (longer than a lease), `drop` (the"
-        "\ndatabase connection is gone). “#2” is the second time the point was passed.\n",
-        f"Played was every {every}th of them.\n" if every > 1 else "",
-        _table([outcome for outcome in counted if not outcome.fault.id]),
+        "\ndatabase connection is gone).\n"
+    )
+    partly = f"Played was every {every}th of them.\n" if every > 1 else ""
+    tail = [
         "## The suite itself\n",
         "With one guard taken out, the suite must turn red:\n",
         _mutations(red),
     ]
     if not_played:
-        parts += ["## Not played here\n", _not_played(not_played)]
-    path.write_text("\n".join(parts))
+        tail += ["## Not played here\n", _not_played(not_played)]
+    in_lab = [each for each in counted if each.fault.in_lab]
+    named = [each for each in counted if each.fault.id and not each.fault.in_lab]
+    swept = [each for each in counted if not each.fault.id]
+    path.write_text(
+        "\n".join(
+            [
+                *head,
+                "## Named faults\n",
+                _figures(named, lambda outcome: outcome.fault.id),
+                "## Named faults in the lab\n",
+                _figures(in_lab, lambda outcome: outcome.fault.id),
+                "## The sweep\n",
+                sweep_note,
+                partly,
+                _figures(swept, _operation),
+                *tail,
+            ]
+        )
+    )
+    list_path.parent.mkdir(exist_ok=True)
+    list_path.write_text(
+        "\n".join(
+            [
+                *head,
+                "## Named faults\n",
+                _table(named),
+                "## Named faults in the lab\n",
+                _table(in_lab),
+                "## The sweep\n",
+                sweep_note + "“#2” is the second time the point was passed.\n",
+                partly,
+                _table(swept),
+                *tail,
+            ]
+        )
+    )
     return summary
 
 
@@ -81,10 +121,36 @@ def last_line(summary: Mapping[str, object]) -> str:
 
 
 def _by_id(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    found: dict[str, list[bool]] = {}
+    survived: dict[str, list[bool]] = {}
     for outcome in outcomes:
-        found.setdefault(outcome.fault.id or "sweep", []).append(outcome.survived)
-    return {name: f"{sum(each)}/{len(each)}" for name, each in sorted(found.items())}
+        survived.setdefault(outcome.fault.id or "sweep", []).append(outcome.survived)
+    return {name: f"{sum(each)}/{len(each)}" for name, each in sorted(survived.items())}
+
+
+def _operation(outcome: Outcome) -> str:
+    return outcome.fault.name.partition(": ")[0]
+
+
+def _figures(outcomes: Sequence[Outcome], key: Callable[[Outcome], str]) -> str:
+    """One row for each key: what is broken, what was expected, how many were survived."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(key(outcome), []).append(outcome)
+    rows = ["| | Broken | Expected | Survived | Slowest |", "|---|---|---|---|---|"]
+    for name, group in sorted(groups.items()):
+        broken = _some(outcome.fault.name.partition(": ")[2] or name for outcome in group)
+        expected = _some(outcome.fault.expected for outcome in group)
+        survived = sum(outcome.survived for outcome in group)
+        slowest = max(outcome.recovery_s for outcome in group)
+        cells = (name, broken, expected, f"{survived} of {len(group)}", f"{slowest:.1f} s")
+        rows.append("| " + " | ".join(_cell(each) for each in cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def _some(texts: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(texts))
+    rest = len(distinct) - EXAMPLES
+    return "; ".join(distinct[:EXAMPLES]) + (f"; {rest} more" if rest > 0 else "")
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
