@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from jobs.transport.errors import MachineChanged, Twins
-from storage.agent.wire.names import quoted
+from storage.agent.calls.names import quoted
 from storage.models import Host, Placement
 from storage.models.host import HostState
 

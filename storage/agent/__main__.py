@@ -6,12 +6,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from .calls.refusals import Refusal
 from .guests import hiding
-from .kernel.realhost import RealHost
+from .realhost import RealHost
 from .state import admin, owner, policy
 from .state.boot import boot
 from .state.policy import PV_LISTS
-from .wire.errors import Refusal
 from .wire.serve import serve, unreplaced
 
 LISTS = {command: list_name for list_name, command in PV_LISTS.items()}

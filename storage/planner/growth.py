@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from storage.agent.calls.names import guest as guest_name
 from storage.agent.commands.vacated_extents import TEXT_BYTES as NOTE_BYTES
-from storage.agent.facts.versions import missing_feature
-from storage.agent.wire.names import guest as guest_name
+from storage.agent.facts.program_versions import missing_feature
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
     LEFT_TAG_PREFIX,

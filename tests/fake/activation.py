@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import udev
 from tests.fake.argv import Line, failed, said
 from tests.fake.machine import Machine
 from tests.fake.parts import Lv, ModelGap
 
 
-def switch(machine: Machine, lv: Lv, line: Line) -> Result:
+def switch(machine: Machine, lv: Lv, line: Line) -> CommandResult:
     """udev's rule registers a bcache superblock as soon as the volume is there."""
     if not lv.public or lv.cache is not None:
         raise ModelGap(f"activation of {lv.layout} {lv.name}")
@@ -24,7 +24,7 @@ def switch(machine: Machine, lv: Lv, line: Line) -> Result:
     return said()
 
 
-def _off(machine: Machine, lv: Lv) -> Result:
+def _off(machine: Machine, lv: Lv) -> CommandResult:
     if lv.minor is not None and machine.open_count(lv):
         return failed(f"Logical volume {lv.vg.name}/{lv.name} in use.")
     lv.minor = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake.parts import ModelGap
 
 
@@ -45,11 +45,11 @@ def parse(argv: Sequence[str], flags: Collection[str], valued: Collection[str]) 
     return Line(tuple(options), tuple(operands))
 
 
-def said(*lines: str) -> Result:
+def said(*lines: str) -> CommandResult:
     """Success, and what LVM says on stdout."""
-    return Result(0, "".join(f"  {line}\n" for line in lines))
+    return CommandResult(0, "".join(f"  {line}\n" for line in lines))
 
 
-def failed(*lines: str) -> Result:
+def failed(*lines: str) -> CommandResult:
     """LVM's failure: exit code 5 and its words on stderr."""
-    return Result(5, "", "".join(f"  {line}\n" for line in lines))
+    return CommandResult(5, "", "".join(f"  {line}\n" for line in lines))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import udev
 from tests.fake.argv import parse
 from tests.fake.group import Steps
@@ -30,13 +30,15 @@ def make(machine: Machine, argv: Sequence[str]) -> Steps:
     path = line.one("-B") if line.has("-B") else line.one("-C")
     lv = machine.lv_at(path)
     if lv is None:
-        return Result(1, "", f"Can't open dev {path}: No such file or directory\n")
+        return CommandResult(1, "", f"Can't open dev {path}: No such file or directory\n")
     if machine.open_count(lv):
-        return Result(1, "", f"Can't open dev {path}: Device or resource busy\n")
+        return CommandResult(1, "", f"Can't open dev {path}: Device or resource busy\n")
     if lv.signature is not None:
         kind = "bcache" if lv.signature.type == "bcache" else "non-bcache"
-        return Result(1, "", f"Device {path} already has a {kind} superblock, remove it using "
-                      "wipefs and wipefs -a\n")  # fmt: skip
+        complaint = (
+            f"Device {path} already has a {kind} superblock, remove it using wipefs and wipefs -a\n"
+        )
+        return CommandResult(1, "", complaint)
     cache_device = line.has("-C")
     cset_uuid = line.one("--cset-uuid") if line.has("--cset-uuid") else machine.uuid4()
     bucket = int(line.one("--bucket").removesuffix("k")) * KIB if cache_device else 0
@@ -46,7 +48,7 @@ def make(machine: Machine, argv: Sequence[str]) -> Steps:
     )  # fmt: skip
     yield 0.1
     udev.appeared(machine, path)
-    return Result(0, f"UUID:\t\t\t{lv.signature.uuid}\nSet UUID:\t\t{cset_uuid}\n")
+    return CommandResult(0, f"UUID:\t\t\t{lv.signature.uuid}\nSet UUID:\t\t{cset_uuid}\n")
 
 
 def super_show(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -54,12 +56,12 @@ def super_show(machine: Machine, argv: Sequence[str]) -> Steps:
     yield 0.0
     lv = machine.lv_at(path)
     if lv is None:
-        return Result(1, "", f"Can't open dev {path}: No such file or directory\n")
+        return CommandResult(1, "", f"Can't open dev {path}: No such file or directory\n")
     found = lv.signature
     if found is None or found.type != "bcache":
-        return Result(2, "sb.magic\t\tbad magic\n", "Invalid superblock (bad magic)\n")
+        return CommandResult(2, "sb.magic\t\tbad magic\n", "Invalid superblock (bad magic)\n")
     kind = "3 [cache device]" if found.cache_device else "4 [backing device]"
-    return Result(
+    return CommandResult(
         0, f"sb.magic\t\tok\nsb.first_sector\t\t8 [match]\nsb.csum\t\t\t0 [match]\n"
         f"sb.version\t\t{kind}\n\ndev.label\t\t(empty)\ndev.uuid\t\t{found.uuid}\n"
         f"dev.sectors_per_block\t1\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import group
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import Steps
@@ -14,7 +14,7 @@ from tests.fake.parts import EXTENT, KIB, MIB, Cache, Lv, ModelGap, Run, Vg
 MAX_CHUNKS = 1_000_000
 
 
-def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Result:
+def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> CommandResult:
     """From the lowest free extents on: the group's spare metadata, metadata, data."""
     if line.one("--type") != "cache-pool":
         raise ModelGap(f"lvcreate --type {line.one('--type')}")
@@ -34,7 +34,7 @@ def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Res
     spare = next((lv for lv in vg.lvs if lv.role.endswith(",spare")), None)
     grow = max(0, meta - (spare.size_bytes // EXTENT if spare else 0))
     runs = group.allocate(machine, vg, name, grow + meta + extents, line.operands[1:])
-    if isinstance(runs, Result):
+    if isinstance(runs, CommandResult):
         return runs
     spare_runs, rest = _split(runs, grow)
     meta_runs, data_runs = _split(rest, meta)
@@ -209,7 +209,7 @@ def _uncache(machine: Machine, lv: Lv, operand: str) -> Steps:
         *words, f'Logical volume "{cache.pool.name}" successfully removed.',
         f"Logical volume {operand} is not cached.",
     )  # fmt: skip
-    return Result(gone.rc, gone.stdout, skipped)
+    return CommandResult(gone.rc, gone.stdout, skipped)
 
 
 def _forget_cache(machine: Machine, lv: Lv) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import lvmfilter
 from tests.fake.argv import Line, failed, parse
 from tests.fake.machine import Machine
@@ -13,7 +13,7 @@ from tests.fake.parts import Lv, ModelGap, Pv, Run, Vg
 
 _PLACE = re.compile(r"(/dev/[^:]+)((?::\d+-\d+)+)")
 
-Steps = Generator[float, None, Result]
+Steps = Generator[float, None, CommandResult]
 """A command at work: it yields the seconds until it goes on, and returns its result."""
 
 
@@ -54,7 +54,7 @@ VALUED = frozenset(
 )  # fmt: skip
 
 
-def refuses_change(vg: Vg) -> Result | None:
+def refuses_change(vg: Vg) -> CommandResult | None:
     if not any(pv.missing for pv in vg.pvs):
         return None
     return failed(
@@ -68,13 +68,13 @@ def find(vg: Vg, operand: str) -> Lv | None:
     return vg.lv(operand.split("/", 1)[1])
 
 
-def not_found(operand: str) -> Result:
+def not_found(operand: str) -> CommandResult:
     return failed(f'Failed to find logical volume "{operand}"')
 
 
 def allocate(
     machine: Machine, vg: Vg, name: str, count: int, operands: Sequence[str]
-) -> list[Run] | Result:
+) -> list[Run] | CommandResult:
     """Extents on the named PVs, or what lvcreate says when it cannot."""
     pvs = []
     for path in operands:
@@ -119,7 +119,7 @@ def vgchange(machine: Machine, argv: Sequence[str]) -> Steps:
                 lv.minor = None
             vg.inside.held = False
     machine.changed()
-    return Result(0)
+    return CommandResult(0)
 
 
 def runs_of(vg: Vg, place: str) -> list[Run]:

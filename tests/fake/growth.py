@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake.argv import Line, failed, parse, said
 from tests.fake.group import Steps, find, not_found, pv_at, refuses_change, runs_of, writer
 from tests.fake.machine import Machine
@@ -112,7 +112,7 @@ def abort(machine: Machine, source: str) -> None:
 
 def begin(
     machine: Machine, vg: Vg, lvs: Sequence[Lv], source_path: str, targets: Sequence[str]
-) -> Result | None:
+) -> CommandResult | None:
     """One mirror for all the extents that `lvs` have on the source."""
     source = pv_at(vg, source_path)
     on = [pv for pv in vg.pvs if pv.path in targets]
@@ -174,7 +174,7 @@ def _extents(runs: Sequence[Run]) -> list[tuple[Pv, int]]:
     return [(run.pv, run.first + n) for run in runs for n in range(run.count)]
 
 
-def mirror_status(machine: Machine) -> Result:
+def mirror_status(machine: Machine) -> CommandResult:
     """`dmsetup status --noflush --target mirror`: one line for each pvmove at work."""
     lines: list[str] = []
     seen: list[Move] = []
@@ -186,7 +186,7 @@ def mirror_status(machine: Machine) -> Result:
             done = int(regions * lv.move.percent / 100)
             name = lv.move.mirror.dm_name
             lines.append(f"{name}: 0 {sectors} mirror 2 8:32 9:0 {done}/{regions} 1 AA 1 core\n")
-    return Result(0, "".join(lines))
+    return CommandResult(0, "".join(lines))
 
 
 VIRSH = ["virsh", "-q", "-c", "qemu:///system"]
@@ -205,22 +205,24 @@ def virsh(machine: Machine, argv: Sequence[str]) -> Steps:
     command, who, *words = argv[4:]
     process = next((each for each in machine.processes if who in _names(each)), None)
     if process is None:
-        return Result(1, "", f"error: failed to get domain '{who}'\n")
+        return CommandResult(1, "", f"error: failed to get domain '{who}'\n")
     device = next(iter(process.sizes))
     if words and words[0] != device:
-        return Result(1, "", f"error: invalid argument: {_NO_DISK[command].format(words[0])}\n")
+        return CommandResult(
+            1, "", f"error: invalid argument: {_NO_DISK[command].format(words[0])}\n"
+        )
     if command == "domjobinfo":
         operation = f"Operation:        {process.job.title()}\n" if process.job else ""
         kind = "Unbounded" if process.job else "None"
-        return Result(0, f"Job type:         {kind}\n{operation}")
+        return CommandResult(0, f"Job type:         {kind}\n{operation}")
     if command == "blockjob":
-        return Result(0)
+        return CommandResult(0)
     if command == "domblkinfo":
-        return Result(0, f"Capacity:       {process.sizes[device]}\nAllocation:     0\n")
+        return CommandResult(0, f"Capacity:       {process.sizes[device]}\nAllocation:     0\n")
     if command != "blockresize":
         raise ModelGap(" ".join(argv))
     process.sizes[device] = _bytes(words[1])
-    return Result(0)
+    return CommandResult(0)
 
 
 def _names(process: Process) -> list[str]:

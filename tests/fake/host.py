@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from storage.agent.kernel.host import Beat, LockBusy, MissingTool, Reader, Result, Stuck, TimedOut
+from storage.agent.calls.refusals import Refusal
+from storage.agent.kernel.local_host import (
+    Beat,
+    CommandResult,
+    LockBusy,
+    MissingTool,
+    Reader,
+    Stuck,
+    TimedOut,
+)
 from storage.agent.operations.execute import execute
-from storage.agent.wire.errors import Refusal
 from storage.agent.wire.handle import handle
 from tests.fake import (
     bcache,
@@ -98,7 +106,7 @@ class FakeHost(Journal):
         self._guard = threading.RLock()
         self._settled_ns = self.clock.boottime_ns()
         self._tree: tuple[int, tree.Tree] | None = None
-        self._failures: dict[str, list[Result]] = {}
+        self._failures: dict[str, list[CommandResult]] = {}
         self._pauses: dict[str, list[Pause]] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._threads: dict[str, threading.Thread] = {}
@@ -114,7 +122,7 @@ class FakeHost(Journal):
 
     def fail_next(self, program: str, rc: int = 5, stderr: str = "  Failed.\n") -> None:
         """The next run of `program` fails instead of doing anything."""
-        self._failures.setdefault(program, []).append(Result(rc, "", stderr))
+        self._failures.setdefault(program, []).append(CommandResult(rc, "", stderr))
 
     def pause_next(self, program: str) -> Pause:
         """The next run of `program` stops before it begins, until `resume()`."""
@@ -185,7 +193,7 @@ class FakeHost(Journal):
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
         rest: Callable[[], Beat] | None = None,
-    ) -> Result:
+    ) -> CommandResult:
         program = argv[0]
         if not self.has_tool(program):
             raise MissingTool(program)
@@ -206,7 +214,7 @@ class FakeHost(Journal):
                 raise TimedOut(program)
         for pause in self._take(self._pauses, program):
             pause.wait()
-        failures: Sequence[Result] = self._take(self._failures, program)
+        failures: Sequence[CommandResult] = self._take(self._failures, program)
         if failures:
             return failures[0]
         if argv[:2] == ["lvm", "fullreport"]:
@@ -241,14 +249,14 @@ class FakeHost(Journal):
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
         rest: Callable[[], Beat] | None,
-    ) -> Result:
+    ) -> CommandResult:
         while True:
             with self._guard, self._noting_gaps():
                 self._settle()
                 try:
                     seconds = next(steps)
                 except StopIteration as stop:
-                    result: Result = stop.value
+                    result: CommandResult = stop.value
                     return result
             if seconds:
                 self._pass(seconds, argv, stop, rest)
@@ -257,7 +265,7 @@ class FakeHost(Journal):
                 if stop is not None and stop():
                     with self._guard:
                         steps.close()
-                    return Result(-2, "", "  Interrupted...\n")
+                    return CommandResult(-2, "", "  Interrupted...\n")
 
     def _pass(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import activation, cachepool
 from tests.fake.argv import Line, failed, said
 from tests.fake.group import (
@@ -35,7 +35,7 @@ def _lvcreate(machine: Machine, vg: Vg, line: Line) -> Steps:
     if vg.lv(name) is not None:
         return failed(f'Logical Volume "{name}" already exists in volume group "{vg.name}"')
     runs = allocate(machine, vg, name, extents, line.operands[1:])
-    if isinstance(runs, Result):
+    if isinstance(runs, CommandResult):
         return runs
     made = Lv(vg, machine.lvm_uuid(), name, extents * EXTENT, runs, tags=line.all("--addtag"))
     vg.lvs.append(made)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from storage.agent.facts.versions import parse
-from storage.agent.kernel.host import Result
+from storage.agent.facts.program_versions import parse
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import lvmfilter
 from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
@@ -17,7 +17,7 @@ LOGS_IN_JSON = (2, 3, 31)
 NO_WAIT = "global/wait_for_locks=0"
 
 
-def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
+def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> CommandResult:
     """The full report; `locked` names the VGs whose locks other commands hold."""
     words = [word for word in argv[2:] if word != "-a"]
     if list(argv[:2]) != ["lvm", "fullreport"] or words[: len(FLAGS)] != FLAGS:
@@ -45,14 +45,14 @@ def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Result:
             found = [group | row for row in rows[kind] if row["vg_uuid"] == group["vg_uuid"]]
             unknown = [name for row in found for name in fields if name not in row]
             if unknown:
-                return Result(5, "", f"  Unrecognised field: {unknown[0]}\n")
+                return CommandResult(5, "", f"  Unrecognised field: {unknown[0]}\n")
             part[kind] = [{name: row[name] for name in fields} for row in found]
         parts.append(part)
     if machine.orphans:
         parts.append(_unused(machine, asked))
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
     warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
-    return Result(0, "", warnings, _printed(parts))
+    return CommandResult(0, "", warnings, _printed(parts))
 
 
 def _printed(parts: Sequence[Mapping[str, Sequence[Mapping[str, str]]]]) -> str:
@@ -76,17 +76,17 @@ def _escaped(text: str) -> str:
     return text.replace('"', '\\"')
 
 
-def _complaint(machine: Machine, lines: Sequence[str]) -> Result:
+def _complaint(machine: Machine, lines: Sequence[str]) -> CommandResult:
     """As the lab has it: 2.03.11 and 2.03.16 on stderr, 2.03.31 in a log beside the report."""
     if parse(machine.versions["lvm"]) < LOGS_IN_JSON:
-        return Result(5, "", "".join(f"  {line}\n" for line in lines))
+        return CommandResult(5, "", "".join(f"  {line}\n" for line in lines))
     rows = ",\n".join(
         f'          {{"log_seq_num":"{number}", "log_type":"error", "log_context":"processing", '
         f'"log_object_type":"vg", "log_message":"{line}", "log_errno":"-1", "log_ret_code":"0"}}'
         for number, line in enumerate(lines, start=1)
     )
     report = '  {\n      "report": [\n      ]\n      ,\n      "log": [\n'
-    return Result(5, "", "", f"{report}{rows}\n      ]\n  }}\n")
+    return CommandResult(5, "", "", f"{report}{rows}\n      ]\n  }}\n")
 
 
 def _unused(machine: Machine, asked: dict[str, list[str]]) -> dict[str, list[dict[str, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import growth, lvmfilter
 from tests.fake.argv import parse
 from tests.fake.group import Steps
@@ -17,12 +17,12 @@ def lsblk(machine: Machine, argv: Sequence[str]) -> Steps:
     columns = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO"
     if list(argv) == ["lsblk", "--version"]:
         yield 0.0
-        return Result(0, f"lsblk from util-linux {machine.versions['util_linux']}\n")
+        return CommandResult(0, f"lsblk from util-linux {machine.versions['util_linux']}\n")
     if list(argv) != ["lsblk", "-J", "-b", "-d", "-o", columns]:
         raise ModelGap(" ".join(argv))
     yield 0.0
     rows = [_row(disk, "disk", disk.rotational) for disk in machine.disks]
-    return Result(0, json.dumps({"blockdevices": rows}, indent=3))
+    return CommandResult(0, json.dumps({"blockdevices": rows}, indent=3))
 
 
 def _row(disk: Disk, kind: str, rotational: bool) -> dict[str, object]:
@@ -43,13 +43,13 @@ def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
         inside = backing.lv.written
         whole = [] if inside is None or inside.partition else [inside.type]
         rows = [{"device": backing.device, "type": each} for each in whole]
-        return Result(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
+        return CommandResult(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
     if line.has("-nJ") and any(f"/dev/{disk.name}" == path for disk in machine.disks):
         signed = machine.signed.get(path)
         rows = [] if signed is None else [{"device": path, "type": signed}]
-        return Result(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
+        return CommandResult(0, json.dumps({"signatures": rows}) + "\n" if rows else "")
     if lv is None:
-        return Result(1, "", f"wipefs: error: {path}: probing initialization failed: "
+        return CommandResult(1, "", f"wipefs: error: {path}: probing initialization failed: "
                       "No such file or directory\n")  # fmt: skip
     found = lv.signature
     if line.has("-nJ"):
@@ -57,19 +57,19 @@ def wipefs(machine: Machine, argv: Sequence[str]) -> Steps:
             {"device": lv.name, "offset": "0x1018" if found.type == "bcache" else "0x438",
              "type": found.type, "uuid": found.uuid, "label": None}
         ]  # fmt: skip
-        return Result(0, json.dumps({"signatures": rows}, indent=3) + "\n")
+        return CommandResult(0, json.dumps({"signatures": rows}, indent=3) + "\n")
     if line.all("-t") != ["bcache"] or not line.has("-a"):
         raise ModelGap(" ".join(argv))
     if machine.open_count(lv):
-        return Result(1, "", f"wipefs: error: {path}: probing initialization failed: "
+        return CommandResult(1, "", f"wipefs: error: {path}: probing initialization failed: "
                       "Device or resource busy\n")  # fmt: skip
     if found is None or found.type != "bcache":
-        return Result(0)
+        return CommandResult(0)
     lv.signature = None
     if lv.written is not None and lv.written.signature is found:
         lv.written = None
     machine.changed()
-    return Result(0, f"{path}: 16 bytes were erased at offset 0x00001018 (bcache): "
+    return CommandResult(0, f"{path}: 16 bytes were erased at offset 0x00001018 (bcache): "
                   "c6 85 73 f6 4e 1a 45 ca 82 65 f5 7f 48 ba 6d 81\n")  # fmt: skip
 
 
@@ -78,11 +78,11 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
     path = line.operands[0]
     lv = machine.lv_at(path)
     if lv is None:
-        return Result(1, "", f"blkdiscard: cannot open {path}: No such file or directory\n")
+        return CommandResult(1, "", f"blkdiscard: cannot open {path}: No such file or directory\n")
     if not line.has("--zeroout"):
         raise ModelGap(" ".join(argv))
     if lv.held or machine.under_bcache(lv):
-        return Result(1, "", f"blkdiscard: {path}: Device or resource busy\n")
+        return CommandResult(1, "", f"blkdiscard: {path}: Device or resource busy\n")
     step = int(line.one("--step").removesuffix("MiB")) * MIB
     zeroed = 0
     below = frozenset(run.pv.device.name for run in lv.bottom.runs)
@@ -95,7 +95,7 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
         run.pv.stale -= set(range(run.first, run.first + run.count))
     lv.signature = lv.written = None
     machine.vgs = [vg for vg in machine.vgs if vg.inside is not lv]
-    return Result(0)
+    return CommandResult(0)
 
 
 def systemctl(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -103,14 +103,14 @@ def systemctl(machine: Machine, argv: Sequence[str]) -> Steps:
         raise ModelGap(" ".join(argv))
     yield 0.0
     number = machine.versions["systemd"]
-    return Result(0, f"systemd {number} ({number}.38-1~deb12u1)\n+PAM +AUDIT +SELINUX\n")
+    return CommandResult(0, f"systemd {number} ({number}.38-1~deb12u1)\n+PAM +AUDIT +SELINUX\n")
 
 
 def lvm_version(machine: Machine, argv: Sequence[str]) -> Steps:
     if list(argv) != ["lvm", "version"]:
         raise ModelGap(" ".join(argv))
     yield 0.0
-    return Result(
+    return CommandResult(
         0, f"  LVM version:     {machine.versions['lvm']}(2) (2022-05-18)\n"
         "  Library version: 1.02.185 (2022-05-18)\n  Driver version:  4.47.0\n",
     )  # fmt: skip
@@ -129,7 +129,7 @@ def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
     if line.one("--type") != "full" or unknown:
         raise ModelGap(" ".join(argv))
     yield 0.0
-    return Result(0, "".join(f"{values[name]}\n" for name in line.operands))
+    return CommandResult(0, "".join(f"{values[name]}\n" for name in line.operands))
 
 
 def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -139,7 +139,7 @@ def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:
         raise ModelGap(" ".join(argv))
     machine.modules.add(name)
     machine.changed()
-    return Result(0)
+    return CommandResult(0)
 
 
 def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -155,10 +155,10 @@ def dmsetup(machine: Machine, argv: Sequence[str]) -> Steps:
     if target != "cache":
         raise ModelGap(" ".join(argv))
     cached = [lv for lv in machine.lvs() if lv.cache is not None and lv.minor is not None]
-    return Result(0, "".join(_status(lv) for lv in cached))
+    return CommandResult(0, "".join(_status(lv) for lv in cached))
 
 
-def _writecache(machine: Machine, argv: Sequence[str]) -> Result:
+def _writecache(machine: Machine, argv: Sequence[str]) -> CommandResult:
     """Blocks of 4 KiB: errors, all, free, being written back, and counters."""
     lines = []
     for lv in machine.lvs():
@@ -173,7 +173,7 @@ def _writecache(machine: Machine, argv: Sequence[str]) -> Result:
             lines.append(f"{head} 0 {total} {free} 0 522 0 5120 0 0 0 5120 0 0 0\n")
         else:
             raise ModelGap(" ".join(argv))
-    return Result(0, "".join(lines))
+    return CommandResult(0, "".join(lines))
 
 
 def _status(lv: Lv) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import bcache, lvmfilter
 from tests.fake.group import Steps
 from tests.fake.machine import Machine
@@ -97,11 +97,11 @@ def run_rules(rules: Sequence[Sequence[Token]], event: Event) -> None:
 def udevadm(machine: Machine, argv: Sequence[str]) -> Steps:
     yield 0.0
     if list(argv[1:]) == ["control", "--reload"]:
-        return Result(0)
+        return CommandResult(0)
     if list(argv[1:3]) != ["trigger", "--action=change"] or len(argv) != 4:
         raise ModelGap(" ".join(argv))
     appeared(machine, argv[3])
-    return Result(0)
+    return CommandResult(0)
 
 
 def coldplug(machine: Machine) -> None:

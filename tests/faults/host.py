@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from storage.agent.operations.ops import BARRED
 from tests.fake.host import FakeHost, Killed, Pause
 from tests.faults.armed import PAUSE_SECONDS
@@ -107,14 +107,14 @@ class FaultHost(FakeHost):
         *,
         timeout: float | None = 10.0,
         **more: Any,
-    ) -> Result:
+    ) -> CommandResult:
         if timeout is not None:
             return super().run(argv, timeout=timeout, **more)
         self._reach("exec.before")
         began = time.monotonic()
         if argv[0] in self._lies:
             self._lies.remove(argv[0])
-            result = Result(0)
+            result = CommandResult(0)
         else:
             result = super().run(argv, timeout=timeout, **more)
         self._note(argv, began)

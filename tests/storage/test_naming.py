@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.agent.wire import names
+from storage.agent.calls import names
 from storage.naming import (
     cache_device_name,
     is_cache_device_name,

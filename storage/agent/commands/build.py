@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Callable
 
-from . import growth, retirement, vacated_extents
+from . import extension, retirement, vacated_extents
 from .command import (
     CONGESTION,
     DATA_OFFSET_SECTORS,
@@ -247,7 +247,7 @@ def _bcache_stop(args: Args) -> tuple[Command, ...]:
 
 BUILDERS: Mapping[str, Callable[[Args], tuple[Command, ...]]] = {
     **retirement.BUILDERS,
-    **growth.BUILDERS,
+    **extension.BUILDERS,
     "volume.create": _volume_create,
     "volume.tag": _volume_tag,
     "pool.create": _pool_create,

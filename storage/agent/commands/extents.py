@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ..calls.refusals import Refusal
 from ..kernel import lvm
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 
 _DEVICE = re.compile(r"(/dev/.+)\((\d+)\)")
 _WORD = re.compile(r"<extents of ([^/>]+)/([^>]+)>")
 
 
-def of(host: Host, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
+def of(host: LocalHost, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
     """One word for each PV. The VG is found by its uuid: a guest may call its own by the same name.
     Raises Refusal(not_found | unsupported), and what lvm.read raises."""
     report = lvm.read(host, fresh=vg, needed=(vg,))

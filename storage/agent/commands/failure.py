@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wire.errors import Refusal
+from ..calls.refusals import Refusal
 from .command import Command
 
 LOCKED = ("Resource temporarily unavailable", "Can't get lock")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..operations.view import Check, View, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..calls.refusals import Refusal
+from ..facts.view import Check, View, space_subject
+from ..wire.protocol import VerbCall
 
 MIB = 1 << 20
 METADATA_BASE = 4 * MIB
@@ -21,7 +21,7 @@ TEXT_BYTES = {
 }
 
 
-def whole_extents(view: View, call: Call) -> Check:
+def whole_extents(view: View, call: VerbCall) -> Check:
     def check() -> None:
         extent = view.vg(call.args["vg"])["extent_bytes"]
         if call.args["size_bytes"] % extent:
@@ -34,7 +34,7 @@ def whole_extents(view: View, call: Call) -> Check:
     return check
 
 
-def space(view: View, call: Call, extra_bytes: int = 0) -> Check:
+def space(view: View, call: VerbCall, extra_bytes: int = 0) -> Check:
     """The named PVs are usable and have room for the volume and `extra_bytes`."""
 
     def check() -> None:
@@ -53,7 +53,7 @@ def space(view: View, call: Call, extra_bytes: int = 0) -> Check:
     return check
 
 
-def described(view: View, call: Call) -> Check:
+def described(view: View, call: VerbCall) -> Check:
     """LVM's text about the VG has room for what the verb adds: old and new must both fit the
     metadata area, else every command that makes the text longer fails, also a way back."""
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..kernel.host import Host
-from ..operations.view import Check, Facts, View, lv_subject
-from ..wire import names
-from ..wire.errors import Refusal
+from ..calls import names
+from ..calls.refusals import Refusal
+from ..facts.view import Check, Facts, View, lv_subject
+from ..kernel.local_host import LocalHost
 from .command import (
     MADE_CSET,
     MADE_LEFT,
@@ -86,7 +86,7 @@ def _fits(name: str, kind: str) -> bool:
     return True
 
 
-def unmarked(host: Host, facts: Facts) -> Iterator[tuple[str, Command]]:
+def unmarked(host: LocalHost, facts: Facts) -> Iterator[tuple[str, Command]]:
     """(VG, command) for each LV that an agent before the mark made and that lacks it. The journal
     has to show the lvcreate that ended well: a request that went on with what it found made
     nothing. Of what is older than the journal only a cache device is told, by its work: its set is

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from ..wire.names import lv_name
+from ..calls.names import lv_name
 from .command import NOW, REGISTER, Args, Command, device, lv_write, run, tags, write, zero
 
 RETIRED_PREFIX = "tiercel.retired="

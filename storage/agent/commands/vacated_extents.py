@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..facts.orphan_devices import orphans
 from ..kernel import dm, lvm
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 from .command import (
     MADE_LEFT,
     OURS,
@@ -112,7 +112,7 @@ def asks(argv: Sequence[str]) -> bool:
     return any(word in (_WHERE, _COUNT, _CLEARED) or _NOTE.fullmatch(word) for word in argv)
 
 
-def report_of(host: Host, vg_uuid: str, vg: str) -> lvm.Report:
+def report_of(host: LocalHost, vg_uuid: str, vg: str) -> lvm.Report:
     """What LVM says of that VG alone: a guest may call its own by the same name. Raises Refusal."""
     report = lvm.read(host, fresh=vg, needed=(vg,))
     if not report.consistent:
@@ -126,7 +126,7 @@ def report_of(host: Host, vg_uuid: str, vg: str) -> lvm.Report:
     )
 
 
-def unknown_to_lvm(host: Host, vg_uuid: str, vg: str) -> list[str]:
+def unknown_to_lvm(host: LocalHost, vg_uuid: str, vg: str) -> list[str]:
     """Names of the VG's devices in the kernel that LVM has no volume for."""
     before = host.list("/sys/block")
     # Another group may be locked for hours; of this one the report is fresh.
@@ -135,7 +135,7 @@ def unknown_to_lvm(host: Host, vg_uuid: str, vg: str) -> list[str]:
     return [each["name"] for each in orphans(report, devices, before)]
 
 
-def filled(host: Host, vg_uuid: str, args: Args, argv: Sequence[str]) -> list[str]:
+def filled(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) -> list[str]:
     """`argv` with its words of this module replaced. Raises Refusal, and what lvm.read raises."""
     report = report_of(host, vg_uuid, args["vg"])
     return [each for word in argv for each in _words(word, args, report)]
@@ -164,7 +164,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
     return [each for place in taken_of(wanted, free) for each in ("--deltag", tag(place))]
 
 
-def not_cleared(host: Host, vg_uuid: str, args: Args, argv: Sequence[str]) -> str:
+def not_cleared(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) -> str:
     """In words what a command forgets without that it was cleared; "" where there is none."""
     if _CLEARED not in argv:
         return ""

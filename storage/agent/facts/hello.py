@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import PROTOCOL, VERSION
+from ..calls.refusals import Refusal
 from ..guests import guest_lvm_exposure, users
 from ..kernel import disks
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..state import bcache_by_hand, boot, fence, owner, policy, udev_links
-from ..wire.errors import Refusal
-from . import groups, inventory, orphan_devices, recovery, versions, writeback
+from . import groups, inventory, orphan_devices, program_versions, recovery, writeback
 from .problems import Problem, problem
 
 TOOLS = (
@@ -36,10 +36,10 @@ TOOLS = (
 BUS = "/run/dbus/system_bus_socket"
 
 
-def hello(host: Host) -> dict[str, Any]:
+def hello(host: LocalHost) -> dict[str, Any]:
     """Never fails for what is missing on the host: it is reported as a problem."""
     tools = {tool: host.has_tool(tool) for tool in TOOLS}
-    named = versions.every(host)
+    named = program_versions.every(host)
     kernel = named["kernel"]
     local = policy.load(host)
     facts, failure = _facts(host, local)
@@ -48,7 +48,7 @@ def hello(host: Host) -> dict[str, Any]:
         *_policy_problems(local),
         *_owner_problems(host),
         *_tool_problems(tools, bus=host.exists(BUS)),
-        *versions.problems(named),
+        *program_versions.problems(named),
         *guest_lvm_exposure.of_config(host),
         *recovery.of_boot(booted),
         *_facts_problems(host, facts),
@@ -82,7 +82,7 @@ def hello(host: Host) -> dict[str, Any]:
     }
 
 
-def _facts(host: Host, local: policy.Policy) -> tuple[dict[str, Any] | None, Refusal | None]:
+def _facts(host: LocalHost, local: policy.Policy) -> tuple[dict[str, Any] | None, Refusal | None]:
     if not host.has_tool("lvs"):
         return None, None
     try:
@@ -105,7 +105,7 @@ def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
         )
 
 
-def _owner_problems(host: Host) -> Iterable[Problem]:
+def _owner_problems(host: LocalHost) -> Iterable[Problem]:
     try:
         owner.load(host)
     except Refusal as refusal:
@@ -157,7 +157,7 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
         )
 
 
-def _facts_problems(host: Host, facts: dict[str, Any] | None) -> Iterable[Problem]:
+def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
     for array in facts["arrays"]:
@@ -198,7 +198,7 @@ def _os_name(release: str) -> str:
     return match.group(1) if match else ""
 
 
-def _module(host: Host, kernel: str, name: str, file: str) -> bool:
+def _module(host: LocalHost, kernel: str, name: str, file: str) -> bool:
     """Loaded, built in, or there to be loaded."""
     if host.exists(f"/sys/module/{name}"):
         return True

@@ -7,7 +7,7 @@ import re
 
 from ..kernel import disks
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..kernel.paths import Paths
 
 # What is mounted there, or below it, the host needs to start and to run.
@@ -20,7 +20,7 @@ def is_own(mount_point: str) -> bool:
     return _OWN.fullmatch(mount_point) is not None
 
 
-def uses(host: Host) -> dict[str, str]:
+def uses(host: LocalHost) -> dict[str, str]:
     """Kernel name of each device that holds a part of the host itself, with what it holds."""
     found: dict[str, str] = {}
     for device, use in [*_mounted(host), *_swaps(host)]:
@@ -30,7 +30,7 @@ def uses(host: Host) -> dict[str, str]:
     return found
 
 
-def _mounted(host: Host) -> list[tuple[str, str]]:
+def _mounted(host: LocalHost) -> list[tuple[str, str]]:
     """By "MAJOR:MINOR". A file system of several devices (btrfs) has a number of its own there:
     then the source tells one of them."""
     found = []
@@ -49,7 +49,7 @@ def _mounted(host: Host) -> list[tuple[str, str]]:
     return found
 
 
-def _swaps(host: Host) -> list[tuple[str, str]]:
+def _swaps(host: LocalHost) -> list[tuple[str, str]]:
     found = []
     paths = Paths(host)
     for line in text(host, "/proc/swaps").splitlines()[1:]:
@@ -60,7 +60,9 @@ def _swaps(host: Host) -> list[tuple[str, str]]:
     return found
 
 
-def _below(host: Host, kname: str, use: str, found: dict[str, str], depth: int = _DEPTH) -> None:
+def _below(
+    host: LocalHost, kname: str, use: str, found: dict[str, str], depth: int = _DEPTH
+) -> None:
     """The device itself, and whatever it stands on."""
     if kname in found or depth == 0:
         return

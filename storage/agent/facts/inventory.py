@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ..calls.names import lvm_uuid, printable
 from ..guests import users
-from ..kernel import attachment, bcache, disks, dm, lvm, writecache
-from ..kernel.host import Host, TimedOut
+from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
+from ..kernel.local_host import LocalHost, TimedOut
 from ..state.policy import Policy, tier
-from ..wire.names import lvm_uuid, printable
-from . import host_devices, lvm_activity, sharing, versions
+from . import host_devices, lvm_activity, program_versions, sharing, writecache
+from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
-from .volumes import Layout, cache_facts, lv_facts, pv_name
 
 Facts = dict[str, Any]
 
 
-def inventory(host: Host, policy: Policy) -> Facts:
+def inventory(host: LocalHost, policy: Policy) -> Facts:
     """Everything. Raises what lvm.read and dm.caches raise."""
     facts = storage(host, policy)
     # What is left out is told by hello.
@@ -56,7 +56,7 @@ def inventory(host: Host, policy: Policy) -> Facts:
     return facts
 
 
-def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+def bare_backings(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
     """Every registered bcache backing device that is no LV, without its users."""
     knames = frozenset(lv["kname"] for lv in lvs if lv["kname"] is not None)
     return [
@@ -69,12 +69,12 @@ def bare_backings(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
             "dirty_bytes": backing.dirty_bytes,
             "users": [],
         }
-        for backing in bcache.other_backings(host, knames)
+        for backing in bcache_sysfs.other_backings(host, knames)
     ]
 
 
 def storage(
-    host: Host, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
+    host: LocalHost, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
 ) -> Facts:
     """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
     of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
@@ -140,7 +140,7 @@ def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
 
 
 def guests_groups(
-    host: Host, pvs: Sequence[lvm.Row], devices: Sequence[dm.Device]
+    host: LocalHost, pvs: Sequence[lvm.Row], devices: Sequence[dm.DmDevice]
 ) -> frozenset[str]:
     """Uuids of the VGs with a PV on a guest's disk: a logical volume, its bcache device, or
     anything that stands on one. Two machines then write to it, and a guest wrote its metadata."""
@@ -157,7 +157,7 @@ def guests_groups(
     )
 
 
-def cache_statuses(host: Host, devices: Sequence[dm.Device]) -> Mapping[str, dm.CacheStatus]:
+def cache_statuses(host: LocalHost, devices: Sequence[dm.DmDevice]) -> Mapping[str, dm.CacheStatus]:
     """Cache status by LV uuid. With a classic snapshot the cache target sits on the `-real`
     layer of the LV instead of on the LV itself."""
     tops = {device.name: device for device in devices if device.layer in ("", "real")}
@@ -166,7 +166,7 @@ def cache_statuses(host: Host, devices: Sequence[dm.Device]) -> Mapping[str, dm.
     return {tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops}
 
 
-def top_device(host: Host, lv: Mapping[str, Any]) -> str | None:
+def top_device(host: LocalHost, lv: Mapping[str, Any]) -> str | None:
     """ "MAJOR:MINOR" of what a guest of this LV opens; None for hidden and inactive LVs."""
     if lv["dev"] is None or "public" not in lv["role"]:
         return None
@@ -177,18 +177,18 @@ def top_device(host: Host, lv: Mapping[str, Any]) -> str | None:
     return dm.text(host, f"/sys/block/{lv['bcache']['device']}/dev") or None
 
 
-def _lvm_version(host: Host) -> str:
+def _lvm_version(host: LocalHost) -> str:
     try:
-        return versions.read(host, "lvm")
+        return program_versions.read(host, "lvm")
     except TimedOut:
         return ""
 
 
-def _kname(host: Host, row: lvm.Row) -> str | None:
+def _kname(host: LocalHost, row: lvm.Row) -> str | None:
     return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
 
 
-def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
+def _pv(host: LocalHost, policy: Policy, row: lvm.Row) -> Facts:
     """`free_bytes` is what LVM gives out: nothing of a PV that root has barred (pvchange -xn), or
     that is exported."""
     name = pv_name(row["pv_name"])
@@ -221,7 +221,9 @@ def _pv(host: Host, policy: Policy, row: lvm.Row) -> Facts:
     }
 
 
-def _vg(host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted) -> Facts:
+def _vg(
+    host: LocalHost, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted: Sifted
+) -> Facts:
     """`allowed`: root lets the panel change it, and no other machine may. LVM keeps the old and the
     new text of its metadata in one ring: half of it is what a VG can be described with."""
     left_out = row["vg_uuid"] in sifted.left_out
@@ -250,8 +252,8 @@ def _vg(host: Host, policy: Policy, row: lvm.Row, pvs: Sequence[lvm.Row], sifted
     }
 
 
-def _bcache_facts(host: Host, kname: str) -> Facts | None:
-    found = bcache.backing(host, kname)
+def _bcache_facts(host: LocalHost, kname: str) -> Facts | None:
+    found = bcache_sysfs.backing(host, kname)
     if found is None:
         return None
     size = dm.text(host, f"/sys/block/{found.device}/size") if found.device else ""
@@ -268,7 +270,7 @@ def _bcache_facts(host: Host, kname: str) -> Facts | None:
     }
 
 
-def _cache_sets(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
+def _cache_sets(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
     by_kname = {lv["kname"]: lv["uuid"] for lv in lvs if lv["kname"] is not None}
     return [
         {
@@ -280,5 +282,5 @@ def _cache_sets(host: Host, lvs: Sequence[Facts]) -> list[Facts]:
             "available_percent": cset.available_percent,
             "backing_count": len(cset.backing),
         }
-        for cset in bcache.cache_sets(host)
+        for cset in bcache_sysfs.cache_sets(host)
     ]

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..calls.names import printable
 from ..commands.command import MOVING
 from ..kernel import mirror
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..kernel.lvm import Row, flag, listed
-from ..wire.names import printable
-from .volumes import Layout, pv_name
+from .logical_volumes import Layout, pv_name
 
 PVMOVE = "pvmove"
 COPIED = frozenset(("mirror", "raid"))
@@ -19,7 +19,7 @@ COPIED = frozenset(("mirror", "raid"))
 Facts = dict[str, Any]
 
 
-def of_volumes(host: Host, layout: Layout) -> dict[str, Facts]:
+def of_volumes(host: LocalHost, layout: Layout) -> dict[str, Facts]:
     """By LV uuid, for volumes that something is at work on: its kind, the PV that a pvmove clears,
     how far it is in percent (None: unknown), and whether it is our own move of this volume."""
     movers = {uuid for uuid, row in layout.by_uuid.items() if _is_mover(row)}

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ..kernel.dm import Device
+from ..kernel.dm import DmDevice
 from ..kernel.lvm import Report
 
 Orphan = dict[str, Any]
@@ -15,7 +15,7 @@ Orphan = dict[str, Any]
 
 def orphans(
     report: Report,
-    devices: Sequence[Device],
+    devices: Sequence[DmDevice],
     before: Collection[str],
     left_out: Collection[str] = (),
 ) -> list[Orphan]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..operations.view import Facts, View
-from ..wire.errors import Refusal
+from ..calls.refusals import Refusal
+from .view import Facts, View
 
 
 def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..calls.names import printable
 from ..guests import guest_configs
 from ..kernel import attachment, disks
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..kernel.lvm import Row, flag
-from ..wire.names import printable
-from .volumes import pv_name
+from .logical_volumes import pv_name
 
 STORAGES = "/etc/pve/storage.cfg"
 
 
-def reasons(host: Host, vg: Row, pvs: Sequence[Row]) -> list[str]:
+def reasons(host: LocalHost, vg: Row, pvs: Sequence[Row]) -> list[str]:
     """One short phrase each; none where all says that this host has the VG for itself. `pvs` are
     LVM's rows of all PVs."""
     found = []

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ..calls import names
 from ..kernel.lvm import Report, Row, consistent, listed
-from ..wire import names
 
 _PV = {"pv_uuid": names.lvm_uuid, "vg_name": names.vg_name}
 _LV = {

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..commands.command import OURS
-from ..kernel import bcache
+from ..kernel import bcache_sysfs
 from ..kernel.attachment import redundancy
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from .problems import Problem, problem
 
 
-def of_facts(host: Host, facts: dict[str, Any]) -> Iterable[Problem]:
+def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """By what `inventory.storage` tells, and `backings`."""
     for lv in facts["lvs"]:
         name = f"{lv['vg_name']}/{lv['name']}"
@@ -46,7 +46,7 @@ def _is_single(facts: dict[str, Any], pvs: Iterable[str]) -> bool:
     return any(name in by_name and not by_name[name]["redundant"] for name in pvs)
 
 
-def _is_set_single(host: Host, facts: dict[str, Any], uuid: str | None) -> bool:
+def _is_set_single(host: LocalHost, facts: dict[str, Any], uuid: str | None) -> bool:
     """Of a cache set: by the PVs of its LV, or by its own device where root made it of a disk, a
     partition or an array."""
     cset = next((each for each in facts["csets"] if each["uuid"] == uuid), None)
@@ -77,7 +77,7 @@ def _cure(lv: dict[str, Any], name: str) -> str:
 def _bcache_cure(lv: dict[str, Any]) -> str:
     if OURS in lv["tags"]:
         return "set its mode to writethrough on the volume's page."
-    return _by_sysfs(bcache.folder(lv["kname"]))
+    return _by_sysfs(bcache_sysfs.folder(lv["kname"]))
 
 
 def _by_sysfs(here: str) -> str:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..calls import names
 from ..kernel.dm import text
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..wire import names
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from . import libvirt
 
 # Block drivers of QEMU that change nothing of what they stand on; a job puts in the last three.
@@ -48,7 +48,7 @@ class Drive:
     format: str
 
 
-def configured(host: Host) -> Iterator[Guest]:
+def configured(host: LocalHost) -> Iterator[Guest]:
     for each in libvirt.disks(host):
         yield Guest(
             "libvirt", each.name, each.target, each.path, format=each.format, domain=each.uuid
@@ -130,7 +130,7 @@ def xen_config(config: str) -> Iterator[Guest]:
         yield Guest("xen", name.group(1) if name else "", disk, path)
 
 
-def xen_running(host: Host) -> Iterator[Guest]:
+def xen_running(host: LocalHost) -> Iterator[Guest]:
     """blkback: /sys/bus/xen-backend/devices/vbd-DOMID-DEVID/physical_device is hex "fd:4"."""
     here = "/sys/bus/xen-backend/devices"
     for entry in host.list(here):
@@ -162,7 +162,7 @@ def xen_disk(number: int) -> str:
     return "xvd" + letters
 
 
-def _xen_name(host: Host, domain: str) -> str:
+def _xen_name(host: LocalHost, domain: str) -> str:
     try:
         result = host.run(("xenstore-read", f"/local/domain/{domain}/name"), timeout=5.0)
     except (MissingTool, TimedOut):

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..facts.problems import Problem, problem
-from ..kernel import bcache, disks, dm
-from ..kernel.host import Host
+from ..kernel import bcache_sysfs, disks, dm
+from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE
 from . import hiding
 
 
-def of_config(host: Host) -> Iterable[Problem]:
+def of_config(host: LocalHost) -> Iterable[Problem]:
     """What LVM's settings let it look into."""
     text = hiding.settings(host)
     if re.search(r"(?m)^\s*scan_lvs=1\s*$", text):
@@ -24,7 +24,7 @@ def of_config(host: Host) -> Iterable[Problem]:
             "host's.",
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
         )
-    if host.exists(bcache.FS) and text and _may_see(host) and not hiding.hides_guests(host):
+    if host.exists(bcache_sysfs.FS) and text and _may_see(host) and not hiding.hides_guests(host):
         yield problem(
             "bcache_scanned",
             "warning",
@@ -34,13 +34,13 @@ def of_config(host: Host) -> Iterable[Problem]:
         )
 
 
-def _may_see(host: Host) -> bool:
+def _may_see(host: LocalHost) -> bool:
     """There are guests' bcache devices, or there may be: the host has none of its own."""
     own = {each.device for each in hiding.own_backings(host)}
-    return not own or bool(set(bcache.devices(host)) - own)
+    return not own or bool(set(bcache_sysfs.devices(host)) - own)
 
 
-def of_facts(host: Host, facts: dict[str, Any]) -> Iterable[Problem]:
+def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """Volume groups that are not the host's, and those that are left out."""
     lvs = frozenset(device.kname for device in dm.devices(host))
     for pv in facts["pvs"]:

@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from ..calls.refusals import Refusal
 from ..commands.command import OURS
 from ..facts.inventory import storage
-from ..kernel import bcache, disks, dm
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..operations.view import Facts
+from ..facts.view import Facts
+from ..kernel import bcache_sysfs, disks, dm
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state import bcache_by_hand
 from ..state.boot_state import UNIT, Kept
 from ..state.policy import AGENT, HIDE, Policy
-from ..wire.errors import Refusal
 
 PATH = "/etc/udev/rules.d/61-tiercel.rules"
 LOCAL = "/etc/lvm/lvmlocal.conf"
@@ -131,13 +131,13 @@ def rules(
     return "".join((*lines, _TAIL, _NO_BCACHE if brings_back else "", _END_OF_RULES))
 
 
-def rules_of(host: Host, facts: Facts, kept: Sequence[Kept]) -> str:
+def rules_of(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> str:
     """The rules file for this host as it is. What bcache holds is root's only where that is known,
     or where nobody can tell."""
     held = set(bcache_by_hand.look(host, facts, kept).unclear)
     for lv in facts["lvs"]:
         holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
-        if not all(bcache.is_device(each) for each in holders):
+        if not all(bcache_sysfs.is_device(each) for each in holders):
             held.add(lv["uuid"])
     own = {each.uuid for each in own_backings(host)}
     return rules(facts, kept, own, held, brings_back=host.exists(UNIT))
@@ -148,14 +148,14 @@ def dm_uuid(lv: Facts) -> str:
     return "LVM-" + f"{lv['vg_uuid']}{lv['uuid']}".replace("-", "")
 
 
-def own_backings(host: Host) -> tuple[bcache.Backing, ...]:
+def own_backings(host: LocalHost) -> tuple[bcache_sysfs.Backing, ...]:
     """Backing devices at work that stand on no logical volume: the host's own."""
     lvs = frozenset(device.kname for device in dm.devices(host))
-    found = bcache.other_backings(host, lvs)
+    found = bcache_sysfs.other_backings(host, lvs)
     return tuple(each for each in found if disks.stands_on(host, each.kname, lvs) is None)
 
 
-def settings(host: Host) -> str:
+def settings(host: LocalHost) -> str:
     """What LVM's configuration lets it look into; "" where it does not say."""
     try:
         return host.run(CONFIG, timeout=10.0).stdout
@@ -198,7 +198,7 @@ def is_hidden(text: str, *, linked: bool) -> bool:
     )
 
 
-def hides_guests(host: Host) -> bool:
+def hides_guests(host: LocalHost) -> bool:
     """Whether LVM on this host looks away from guests' bcache devices: by a filter, or because
     root lists by name what it may look into."""
     if is_hidden(settings(host), linked=host.exists(PATH)):
@@ -212,7 +212,7 @@ def hides_guests(host: Host) -> bool:
     return re.search(r"(?m)^\s*use_devicesfile=1\s*$", listed.stdout) is not None
 
 
-def demand(host: Host) -> None:
+def demand(host: LocalHost) -> None:
     """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own."""
     if not hides_guests(host):
         raise Refusal(
@@ -222,7 +222,7 @@ def demand(host: Host) -> None:
         )
 
 
-def hide_guests(host: Host, policy: Policy) -> str:
+def hide_guests(host: LocalHost, policy: Policy) -> str:
     """Give LVM the filter, in front of what the filter has, and look whether it holds. Says what
     was done. Raises Refusal(unsupported), and what inventory.storage raises; OSError."""
     facts = storage(host, policy)
@@ -268,7 +268,7 @@ def hide_guests(host: Host, policy: Policy) -> str:
     return "\n".join([*said, "LVM on this host now ignores guests' disks."])
 
 
-def _switch_off(host: Host, facts: Facts) -> Iterable[str]:
+def _switch_off(host: LocalHost, facts: Facts) -> Iterable[str]:
     """Guests' groups that are active here: once they are hidden LVM could not switch them off."""
     for uuid in facts["guests"]:
         words = ("vgchange", "-an", "-S", f"vg_uuid={uuid}")

@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..kernel.host import Host
-from ..wire import names
+from ..calls import names
+from ..kernel.local_host import LocalHost
 
 DOMAINS = ("/etc/libvirt/qemu", "/etc/libvirt/libxl", "/run/libvirt/qemu", "/run/libvirt/libxl")
 POOLS = ("/etc/libvirt/storage", "/run/libvirt/storage")
@@ -26,7 +26,7 @@ class DomainDisk:
     format: str
 
 
-def disks(host: Host) -> Iterator[DomainDisk]:
+def disks(host: LocalHost) -> Iterator[DomainDisk]:
     """Of every domain. What a running one has comes after what it will have at its next start."""
     pools = dict(_pool(document) for folder in POOLS for document in _documents(host, folder))
     for folder in DOMAINS:
@@ -34,7 +34,7 @@ def disks(host: Host) -> Iterator[DomainDisk]:
             yield from _domain(document, pools)
 
 
-def _documents(host: Host, folder: str) -> Iterator[ElementTree.Element]:
+def _documents(host: LocalHost, folder: str) -> Iterator[ElementTree.Element]:
     for name in host.list(folder):
         root = _parsed(host.read(f"{folder}/{name}") or b"") if name.endswith(".xml") else None
         if root is not None:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from ..calls import names
+from ..calls.names import MAX_BYTES
+from ..calls.refusals import Refusal
 from ..commands.command import Args, Command
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..kernel.paths import Paths
-from ..wire import names
-from ..wire.errors import Refusal
-from ..wire.names import MAX_BYTES
 from . import guest_configs
 from .users import of_devices
 
@@ -146,7 +146,7 @@ def sockets(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path.startswith("/"))
 
 
-def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Tell every QEMU that holds the volume its size (growth.guest_resize), and say what became of
     it. Raises Refusal(guest_busy) where a monitor does not answer or a job keeps the disk, and
     Refusal(cmd_failed) where it does not do it."""
@@ -157,7 +157,7 @@ def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) ->
     return 0
 
 
-def _resize_all(host: Host, path: str, from_bytes: int, size_bytes: int) -> list[str]:
+def _resize_all(host: LocalHost, path: str, from_bytes: int, size_bytes: int) -> list[str]:
     device = host.rdev(path)
     users = of_devices(host, [device])[device] if device else []
     # libvirt holds the monitors of its own guests.
@@ -173,7 +173,7 @@ def _resize_all(host: Host, path: str, from_bytes: int, size_bytes: int) -> list
     return said or [f"No guest holds the volume: {NEXT_START}."]
 
 
-def resize(host: Host, path: str, device: str, from_bytes: int, size_bytes: int) -> list[str]:
+def resize(host: LocalHost, path: str, device: str, from_bytes: int, size_bytes: int) -> list[str]:
     """Tell the QEMU behind a monitor; a sentence for each disk it has on the device. Only a raw
     image that is as large as the device was is told: any other would be cut, or grow over its own
     metadata."""
@@ -200,7 +200,7 @@ def resize(host: Host, path: str, device: str, from_bytes: int, size_bytes: int)
     return said or [f"The monitor {path} shows no disk on this volume: {NEXT_START}."]
 
 
-def _refusal(host: Host, path: str, error: OSError) -> Refusal:
+def _refusal(host: LocalHost, path: str, error: OSError) -> Refusal:
     why = names.quoted(error)
     if isinstance(error, Silent):
         return Refusal(
@@ -222,7 +222,7 @@ def _refusal(host: Host, path: str, error: OSError) -> Refusal:
     )
 
 
-def _job(host: Host, path: str) -> str:
+def _job(host: LocalHost, path: str) -> str:
     """The job that keeps a disk of the guest: a backup, a mirror, a migration; "" where QEMU does
     not tell."""
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 
 Use = tuple[str, str, str]
 
@@ -30,7 +30,7 @@ _TAGS = {
 NESTED_LIMIT = 24
 
 
-def uses(host: Host) -> Iterator[Use]:
+def uses(host: LocalHost) -> Iterator[Use]:
     yield from _nvmet(host)
     yield from _lio(host)
     yield from _rnbd(host)
@@ -40,26 +40,26 @@ def uses(host: Host) -> Iterator[Use]:
     yield from _saved(host, "nvmet", "/etc/nvmet/config.json", "path")
 
 
-def _nvmet(host: Host) -> Iterator[Use]:
+def _nvmet(host: LocalHost) -> Iterator[Use]:
     for subsystem in host.list(NVMET):
         for number in host.list(f"{NVMET}/{subsystem}/namespaces"):
             path = text(host, f"{NVMET}/{subsystem}/namespaces/{number}/device_path")
             yield "nvmet", f"{subsystem}/{number}", path
 
 
-def _lio(host: Host) -> Iterator[Use]:
+def _lio(host: LocalHost) -> Iterator[Use]:
     for group in host.list(LIO):
         for name in host.list(f"{LIO}/{group}"):
             yield "lio", name, text(host, f"{LIO}/{group}/{name}/udev_path")
 
 
-def _rnbd(host: Host) -> Iterator[Use]:
+def _rnbd(host: LocalHost) -> Iterator[Use]:
     for name in host.list(RNBD):
         target = host.link(f"{RNBD}/{name}/block_dev") or ""
         yield "rnbd", name, f"/dev/{target.rsplit('/', 1)[-1]}" if target else ""
 
 
-def _tables(host: Host) -> Iterator[Use]:
+def _tables(host: LocalHost) -> Iterator[Use]:
     """fstab(5): device, mount point; crypttab(5): name, device."""
     for words in _lines(text(host, "/etc/fstab")):
         yield "fstab", words[1], _device(words[0])
@@ -81,7 +81,7 @@ def _device(spec: str) -> str:
     return spec
 
 
-def _drbd(host: Host) -> Iterator[Use]:
+def _drbd(host: LocalHost) -> Iterator[Use]:
     """`disk /dev/vg/lv;` of a resource; comments are left out."""
     files = [f"{DRBD}/{name}" for name in host.list(DRBD) if name.endswith(".res")]
     for file in ["/etc/drbd.conf", *files]:
@@ -95,7 +95,7 @@ def _drbd(host: Host) -> Iterator[Use]:
                 yield "drbd", resource, disk.group(1)
 
 
-def _saved(host: Host, kind: str, file: str, key: str) -> Iterator[Use]:
+def _saved(host: LocalHost, kind: str, file: str, key: str) -> Iterator[Use]:
     """Every path under `key` of a file that targetcli or nvmetcli saved."""
     try:
         document = json.loads(text(host, file) or "null")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
+from ..calls import names
 from ..kernel.dm import text
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from ..kernel.paths import Mounts, Paths
-from ..wire import names
 from . import guest_configs, targets
 
 # They look at every device that changes and let go at once, as does all that udev's rules run
@@ -52,7 +52,7 @@ def _valid(check: Callable[[Any], str], value: str) -> str:
         return ""
 
 
-def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
+def of_devices(host: LocalHost, devices: Iterable[str]) -> dict[str, list[User]]:
     """Users of each device given as "MAJOR:MINOR" (the device a guest would open: bcacheN for a
     bcache volume). A running guest that its configuration also names appears once."""
     wanted = {device: [] for device in devices}  # type: dict[str, list[User]]
@@ -76,7 +76,7 @@ def of_devices(host: Host, devices: Iterable[str]) -> dict[str, list[User]]:
     return wanted
 
 
-def of_inactive(host: Host, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[User]]:
+def of_inactive(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[User]]:
     """Users, by LV uuid, of LVs that have no device now: whose configuration names one by a path
     that it would have. Proxmox VE switches the LVs of a guest off when it stops."""
     found: dict[str, list[User]] = {}
@@ -99,7 +99,7 @@ def of_inactive(host: Host, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[
     return found
 
 
-def resting(host: Host, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def resting(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """UUIDs of LVs that are off because Proxmox VE switched them off with their guest."""
     off = [lv for lv in lvs if not lv["active"]]
     if not host.exists("/etc/pve"):
@@ -136,7 +136,7 @@ def _image(formats: Sequence[str]) -> str:
     return other if other or not formats or "" in formats else "raw"
 
 
-def _processes(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+def _processes(host: LocalHost, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     """Every process with one of the devices open, by whatever node: a jailed hypervisor has its own
     ones. A file on a remote mount is left alone: a stat of it could hang."""
     devices = frozenset(wanted)
@@ -164,7 +164,9 @@ def _block(path: str) -> bool:
     return not path.startswith(("/dev/null", "/dev/pts/", "/dev/tty", "/dev/urandom"))
 
 
-def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+def _process(
+    host: LocalHost, pid: str, opened: Iterable[str], paths: Paths
+) -> list[tuple[str, User]]:
     comm = text(host, f"/proc/{pid}/comm")
     if comm in _PASSING or _UDEV.search(text(host, f"/proc/{pid}/cgroup")):
         return []
@@ -185,7 +187,7 @@ def _process(host: Host, pid: str, opened: Iterable[str], paths: Paths) -> list[
     return found
 
 
-def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+def _configured(host: LocalHost, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
     devices = frozenset(wanted)
     found = []
     for guest in guest_configs.configured(host):
@@ -198,7 +200,7 @@ def _configured(host: Host, wanted: Iterable[str], paths: Paths) -> list[tuple[s
     return found
 
 
-def _targets(host: Host, paths: Paths) -> list[tuple[str, User]]:
+def _targets(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
     found = []
     for kind, name, path in targets.uses(host):
         device = paths.device(path) if path.startswith("/") else None
@@ -207,7 +209,7 @@ def _targets(host: Host, paths: Paths) -> list[tuple[str, User]]:
     return found
 
 
-def _mounts(host: Host) -> list[tuple[str, User]]:
+def _mounts(host: LocalHost) -> list[tuple[str, User]]:
     """/proc/self/mountinfo: third field is MAJOR:MINOR, fifth the mount point."""
     found = []
     for line in text(host, "/proc/self/mountinfo").splitlines():
@@ -217,7 +219,7 @@ def _mounts(host: Host) -> list[tuple[str, User]]:
     return found
 
 
-def _swaps(host: Host, paths: Paths) -> list[tuple[str, User]]:
+def _swaps(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
     found = []
     for line in text(host, "/proc/swaps").splitlines()[1:]:
         path = line.split()[0]
@@ -227,7 +229,7 @@ def _swaps(host: Host, paths: Paths) -> list[tuple[str, User]]:
     return found
 
 
-def _loops(host: Host) -> list[tuple[str, User]]:
+def _loops(host: LocalHost) -> list[tuple[str, User]]:
     """A loop device keeps its backing device open without any process that has it open."""
     found = []
     for name in host.list("/sys/block"):

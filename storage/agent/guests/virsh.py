@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Callable
 
+from ..calls import names
+from ..calls.refusals import Refusal
 from ..commands import failure
 from ..commands.command import Args, Command
-from ..commands.growth import VIRSH
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..wire import names
-from ..wire.errors import Refusal
+from ..commands.extension import VIRSH
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 
 # libvirt itself gives up after 30 s where something else holds the domain.
 SECONDS = 40.0
@@ -29,7 +29,7 @@ _AWAY = re.compile(
 _GONE = re.compile(r"failed to get domain|not assigned to domain|not found in domain", re.I)
 
 
-def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Tell one domain the size that growth.blockresize names. A disk that the domain sees with any
     other size than the volume's own before is left alone. Raises Refusal(guest_busy) while libvirt
     does not answer or the domain has a job at work, and what failure.of_command says."""
@@ -57,7 +57,7 @@ def busy(who: str, why: str, correction: str) -> Refusal:
     return Refusal("guest_busy", f"The guest {who} is busy: {why}.", f"{correction} {AFTER_IT}")
 
 
-def _job(host: Host, uuid: str, path: str) -> str:
+def _job(host: LocalHost, uuid: str, path: str) -> str:
     """A backup, migration or copy of the domain or its disk that is at work; "" for none."""
     _, said, _ = _ask(host, uuid, "domjobinfo", uuid)
     operation = re.search(r"(?m)^Operation:\s*(\S.*?)\s*$", said)
@@ -68,7 +68,7 @@ def _job(host: Host, uuid: str, path: str) -> str:
     return names.quoted(kind.group(1)).lower() if kind else ""
 
 
-def _seen(host: Host, command: Command, uuid: str, path: str) -> int | None:
+def _seen(host: LocalHost, command: Command, uuid: str, path: str) -> int | None:
     """The size that the guest sees, in bytes."""
     rc, said, stderr = _ask(host, uuid, "domblkinfo", uuid, path)
     if rc != 0 and not _GONE.search(stderr):
@@ -77,7 +77,7 @@ def _seen(host: Host, command: Command, uuid: str, path: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _ask(host: Host, uuid: str, *words: str) -> tuple[int, str, str]:
+def _ask(host: LocalHost, uuid: str, *words: str) -> tuple[int, str, str]:
     """virsh may be killed at any time: what it asked for is done by libvirt or not at all. Raises
     Refusal(guest_busy) where libvirt cannot be asked now, or something else holds the domain."""
     try:

@@ -1,4 +1,4 @@
 """The machine: device-mapper, bcache, md, disks, LVM's report, programs.
 
-In: questions of the agent. Out: plain values. Only here is the machine touched.
+In: questions of the agent. Out: plain values. `realhost.py` beside this folder touches the machine.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from . import disks
 from .dm import text
-from .host import Host
+from .local_host import LocalHost
 
 REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
 HEALTHY_STATES = frozenset(("clean", "active", "active-idle", "write-pending"))
@@ -20,13 +20,13 @@ _SCSI = (("/rport-", "Fibre Channel"), ("/session", "iSCSI"))
 _LOCAL_NVME = frozenset(("pcie", "apple-nvme", "loop"))
 
 
-def controllers(host: Host, kname: str) -> frozenset[str]:
+def controllers(host: LocalHost, kname: str) -> frozenset[str]:
     """What the device rests on, down to things that fail as one: a disk, an NVMe controller with
     all its namespaces, a multipath disk with all its paths."""
     return frozenset(_controller(host, leaf) for leaf in _leaves(host, kname))
 
 
-def redundancy(host: Host, kname: str, depth: int = _DEPTH) -> tuple[bool, bool]:
+def redundancy(host: LocalHost, kname: str, depth: int = _DEPTH) -> tuple[bool, bool]:
     """(redundant, healthy) of a device. md decides; a dm device (LUKS, linear) is what all its
     parts are. Two paths of one multipath disk are not redundancy: neither path is."""
     base = disks.whole(host, kname)
@@ -50,7 +50,7 @@ def _apart(level: str, under: Sequence[frozenset[str]]) -> bool:
     return any(pairs) if level == "raid1" else bool(pairs) and all(pairs)
 
 
-def elsewhere(host: Host, kname: str) -> str:
+def elsewhere(host: LocalHost, kname: str) -> str:
     """By what other machines may reach a disk under the device too; "" where all are local."""
     for leaf in _leaves(host, kname):
         for prefix, name in _NETWORKED.items():
@@ -70,7 +70,7 @@ def elsewhere(host: Host, kname: str) -> str:
     return ""
 
 
-def _leaves(host: Host, kname: str, depth: int = _DEPTH) -> Iterator[str]:
+def _leaves(host: LocalHost, kname: str, depth: int = _DEPTH) -> Iterator[str]:
     base = disks.whole(host, kname)
     below = host.list(f"/sys/block/{base}/slaves")
     if not below or depth == 0 or _is_multipath(host, base):
@@ -80,20 +80,20 @@ def _leaves(host: Host, kname: str, depth: int = _DEPTH) -> Iterator[str]:
         yield from _leaves(host, each, depth - 1)
 
 
-def _is_multipath(host: Host, kname: str) -> bool:
+def _is_multipath(host: LocalHost, kname: str) -> bool:
     return kname.startswith("dm-") and text(host, f"/sys/block/{kname}/dm/uuid").startswith(
         "mpath-"
     )
 
 
-def _controller(host: Host, leaf: str) -> str:
+def _controller(host: LocalHost, leaf: str) -> str:
     if leaf.startswith("nvme"):
         real = host.real(f"/sys/block/{leaf}/device")
         return leaf if real is None else real.rsplit("/", 1)[-1]
     return leaf
 
 
-def _nvme_transports(host: Host, leaf: str) -> Iterator[str]:
+def _nvme_transports(host: LocalHost, leaf: str) -> Iterator[str]:
     """Of each controller that leads to the namespace."""
     if not leaf.startswith("nvme"):
         return

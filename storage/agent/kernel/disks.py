@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from . import bcache
+from . import bcache_sysfs
 from .dm import text
-from .host import Host, MissingTool, TimedOut
+from .local_host import LocalHost, MissingTool, TimedOut
 
 LSBLK = (
     "lsblk",
@@ -21,7 +21,7 @@ LSBLK = (
 _VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
 
 
-def disks(host: Host) -> list[dict[str, Any]]:
+def disks(host: LocalHost) -> list[dict[str, Any]]:
     """Facts of every physical (or virtio) disk. Model and serial are the disk's own words."""
     rows = [row for row in _lsblk(host) if row.get("type") == "disk"]
     found = []
@@ -45,7 +45,7 @@ def disks(host: Host) -> list[dict[str, Any]]:
     return found
 
 
-def disk_names(host: Host) -> tuple[str, ...]:
+def disk_names(host: LocalHost) -> tuple[str, ...]:
     """The same disks by sysfs alone, for samples: only a real device has `device`."""
     return tuple(
         name
@@ -54,16 +54,16 @@ def disk_names(host: Host) -> tuple[str, ...]:
     )
 
 
-def arrays(host: Host) -> list[dict[str, Any]]:
+def arrays(host: LocalHost) -> list[dict[str, Any]]:
     """Facts of every assembled md array."""
     return [array(host, name) for name in host.list("/sys/block") if is_array(host, name)]
 
 
-def is_array(host: Host, kname: str) -> bool:
+def is_array(host: LocalHost, kname: str) -> bool:
     return host.exists(f"/sys/block/{kname}/md/level")
 
 
-def whole(host: Host, kname: str) -> str:
+def whole(host: LocalHost, kname: str) -> str:
     """The disk of a partition; the name itself for anything else."""
     if host.exists(f"/sys/block/{kname}"):
         return kname
@@ -71,7 +71,7 @@ def whole(host: Host, kname: str) -> str:
     return kname if real is None else real.split("/")[-2]
 
 
-def stands_on(host: Host, kname: str, volumes: Collection[str]) -> str | None:
+def stands_on(host: LocalHost, kname: str, volumes: Collection[str]) -> str | None:
     """Which of `volumes` (kernel names) a device is, or is a part of, or stands on, however many
     arrays and mappings lie between. A bcacheN stands on its backing device: its cache device is
     beside it."""
@@ -84,34 +84,34 @@ def stands_on(host: Host, kname: str, volumes: Collection[str]) -> str | None:
         if name in seen:
             continue
         seen.add(name)
-        below = bcache.below(host, name)
+        below = bcache_sysfs.below(host, name)
         lower = host.list(f"/sys/block/{name}/slaves") if below is None else (below,)
         todo += [whole(host, each) for each in lower]
     return None
 
 
-def kname_of(host: Host, dev: str) -> str | None:
+def kname_of(host: LocalHost, dev: str) -> str | None:
     """ "9:0" -> "md0"."""
     link = host.link(f"/sys/dev/block/{dev}")
     return None if link is None else link.rsplit("/", 1)[-1]
 
 
-def rotational(host: Host, kname: str) -> bool | None:
+def rotational(host: LocalHost, kname: str) -> bool | None:
     """Of a bcacheN that of its backing device: the kernel calls every bcache an SSD."""
     base = whole(host, kname)
-    below = bcache.below(host, base)
+    below = bcache_sysfs.below(host, base)
     if below is not None:
         base = whole(host, below)
     value = text(host, f"/sys/block/{base}/queue/rotational")
     return {"0": False, "1": True}.get(value)
 
 
-def logical_sector_bytes(host: Host, kname: str) -> int:
+def logical_sector_bytes(host: LocalHost, kname: str) -> int:
     value = text(host, f"/sys/block/{whole(host, kname)}/queue/logical_block_size")
     return int(value) if value.isdecimal() else 512
 
 
-def array(host: Host, name: str) -> dict[str, Any]:
+def array(host: LocalHost, name: str) -> dict[str, Any]:
     """Facts of one md array."""
     here = f"/sys/block/{name}/md"
     members = []
@@ -132,7 +132,7 @@ def array(host: Host, name: str) -> dict[str, Any]:
     }
 
 
-def _lsblk(host: Host) -> list[dict[str, Any]]:
+def _lsblk(host: LocalHost) -> list[dict[str, Any]]:
     """lsblk's rows; without lsblk (or an answer) the bare names that sysfs has."""
     try:
         result = host.run(LSBLK, timeout=10.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..wire.errors import Refusal
-from .host import Host, MissingTool, TimedOut
+from ..calls.refusals import Refusal
+from .local_host import LocalHost, MissingTool, TimedOut
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "cache")
 SECTOR = 512
@@ -16,7 +16,7 @@ _LVM = re.compile(r"LVM-([0-9A-Za-z]{32})([0-9A-Za-z]{32})(?:-([a-z]+))?")
 
 
 @dataclass(frozen=True)
-class Device:
+class DmDevice:
     """One dm-N. `lv` and `layer` come from an LVM dm uuid: the LV's uuid in LVM's dashed form
     and the suffix ("" = the visible LV, "cdata", "cmeta", "real", …)."""
 
@@ -70,13 +70,13 @@ COUNTERS = (
 FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
 
 
-def text(host: Host, path: str) -> str:
+def text(host: LocalHost, path: str) -> str:
     """A small sysfs or procfs file, stripped; "" when it cannot be read."""
     data = host.read(path)
     return "" if data is None else data.decode("utf-8", "replace").strip()
 
 
-def devices(host: Host) -> tuple[Device, ...]:
+def devices(host: LocalHost) -> tuple[DmDevice, ...]:
     """Every device that LVM made, hidden layers too."""
     found = []
     for kname in host.list("/sys/block"):
@@ -88,11 +88,11 @@ def devices(host: Host) -> tuple[Device, ...]:
         suspended = text(host, f"/sys/block/{kname}/dm/suspended") == "1"
         name = text(host, f"/sys/block/{kname}/dm/name")
         vg_uuid, lv_uuid = dashed(match.group(1)), dashed(match.group(2))
-        found.append(Device(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
+        found.append(DmDevice(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
     return tuple(found)
 
 
-def lv_uuid(host: Host, vg: str, lv: str) -> str | None:
+def lv_uuid(host: LocalHost, vg: str, lv: str) -> str | None:
     """Uuid of an active LV by its name, without asking LVM; None where the kernel has none. In
     device-mapper's names each dash of a part is doubled."""
     name = "-".join(part.replace("-", "--") for part in (vg, lv))
@@ -105,7 +105,7 @@ def dashed(plain: str) -> str:
     return "-".join(plain[a:b] for a, b in zip(ends, ends[1:]))
 
 
-def caches(host: Host) -> dict[str, CacheStatus]:
+def caches(host: LocalHost) -> dict[str, CacheStatus]:
     """dm name -> status of its cache target. `--noflush`: without it each call would commit the
     cache's metadata. Raises Refusal(missing_tool | timeout | cmd_failed)."""
     try:

@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..state import hung_readers
-from ..wire.errors import Refusal
-from .host import Host, MissingTool, Result, Stuck, TimedOut
+from ..calls.refusals import Refusal
+from . import hung_readers
+from .local_host import CommandResult, LocalHost, MissingTool, Stuck, TimedOut
 
 Row = Mapping[str, str]
 
@@ -71,7 +71,7 @@ def argv(*, locking: bool) -> list[str]:
 
 
 def read(
-    host: Host,
+    host: LocalHost,
     *,
     fresh: str | None = None,
     needed: Collection[str] = (),
@@ -101,7 +101,7 @@ def read(
     return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable)
 
 
-def _over_another(result: Result, needed: Collection[str]) -> bool:
+def _over_another(result: CommandResult, needed: Collection[str]) -> bool:
     """LVM gave a report, and failed only over VGs that nobody asks for."""
     failed_over = _CANNOT.findall(_complaints(result))
     is_report = "{" in (result.report or result.stdout)
@@ -121,12 +121,12 @@ def _first_by(key: Sequence[str], found: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(by_key.values())[::-1]
 
 
-def rows(result: Result, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
+def rows(result: CommandResult, kind: str, command: Sequence[str]) -> tuple[Row, ...]:
     """The rows of one kind, of all VGs that can be decoded. Raises Refusal(cmd_failed)."""
     return tuple(_rows(_document(result, command)[0], kind))
 
 
-def _document(result: Result, command: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+def _document(result: CommandResult, command: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
     """The report, and the uuids of VGs that could not be decoded. LVM may print advisories on
     stdout around or before the JSON, so decoding starts at the first line that opens an object."""
     text = result.report or result.stdout
@@ -191,7 +191,7 @@ def _row(words: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _complaints(result: Result) -> str:
+def _complaints(result: CommandResult) -> str:
     """What LVM said beside its report: on stderr, and where that is empty (Debian 13's 2.03.31 puts
     it there) in the rows of a log behind the report. See `_by_groups`: no text of a disk makes such
     a row."""
@@ -241,7 +241,7 @@ def consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
     return all(first.get(row["vg_uuid"]) == row["vg_seqno"] for row in segments)
 
 
-def _run(host: Host, command: Sequence[str], timeout: float) -> Result:
+def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResult:
     try:
         return host.run(command, timeout=timeout)
     except MissingTool:
@@ -262,7 +262,7 @@ def _run(host: Host, command: Sequence[str], timeout: float) -> Result:
         ) from None
 
 
-def _busy(command: Sequence[str], result: Result) -> Refusal:
+def _busy(command: Sequence[str], result: CommandResult) -> Refusal:
     return Refusal(
         "busy",
         "Another LVM command holds the lock of a volume group on this host.",
@@ -273,7 +273,7 @@ def _busy(command: Sequence[str], result: Result) -> Refusal:
     )
 
 
-def _failed(command: Sequence[str], result: Result) -> Refusal:
+def _failed(command: Sequence[str], result: CommandResult) -> Refusal:
     return Refusal(
         "cmd_failed",
         f"{' '.join(command[:2])} failed with exit code {result.rc}.",

@@ -6,7 +6,7 @@ import re
 from typing import Callable
 
 from .dm import SECTOR, text
-from .host import Host, MissingTool, TimedOut
+from .local_host import LocalHost, MissingTool, TimedOut
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "mirror")
 RAID_STATUS = (*STATUS[:-1], "raid")
@@ -14,7 +14,7 @@ _LINE = re.compile(r"(?P<name>[^:]+): (?P<start>\d+) (?P<length>\d+) (?:mirror|r
 _SYNCED = re.compile(r"(\d+)/(\d+)")
 
 
-def synced(host: Host, kname: str) -> tuple[int, int] | None:
+def synced(host: LocalHost, kname: str) -> tuple[int, int] | None:
     """Bytes moved and to be moved of the volume on dm device `kname`; None where nothing moves."""
     below = host.list(f"/sys/block/{kname}/slaves") if kname else ()
     names = {text(host, f"/sys/block/{each}/dm/name") for each in below} - {""}
@@ -36,7 +36,7 @@ def synced(host: Host, kname: str) -> tuple[int, int] | None:
     return (done, total) if total else None
 
 
-def percents(host: Host, *, raids: bool) -> dict[str, int]:
+def percents(host: LocalHost, *, raids: bool) -> dict[str, int]:
     """How far each mirror is, by its name in device-mapper. A pvmove of several pieces mirrors one
     after the other: what lies before the piece at work is done. `raids`: those too."""
     found: dict[str, int] = {}
@@ -58,7 +58,7 @@ def percents(host: Host, *, raids: bool) -> dict[str, int]:
     return found
 
 
-def _ends(host: Host) -> dict[str, int]:
+def _ends(host: LocalHost) -> dict[str, int]:
     """Sectors of each device, by its name in device-mapper."""
     sizes = {}
     for kname in host.list("/sys/block"):
@@ -69,7 +69,7 @@ def _ends(host: Host) -> dict[str, int]:
     return sizes
 
 
-def follow(host: Host, kname: Callable[[], str]) -> Callable[[], tuple[int, int]]:
+def follow(host: LocalHost, kname: Callable[[], str]) -> Callable[[], tuple[int, int]]:
     """Asks again and again: before the mirror is there (0, 0), once it is gone all of it."""
     total = 0
 

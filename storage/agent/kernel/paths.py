@@ -10,7 +10,7 @@ import posixpath
 import re
 
 from .dm import text
-from .host import Host
+from .local_host import LocalHost
 
 LINKS_LIMIT = 40
 # File systems whose answer comes from elsewhere, or whose look-up mounts one that does.
@@ -25,7 +25,7 @@ REMOTE = frozenset(
 class Paths:
     """Paths of one host, by the mounts it has now."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: LocalHost) -> None:
         self._host = host
         self._mounts: dict[str, str] | None = None
 
@@ -76,7 +76,7 @@ class Mounts:
     """Where the open files of processes lie, by the mount that each was opened on: a path says
     little of a process that lives in another root."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: LocalHost) -> None:
         self._host = host
         self._types: dict[str, dict[str, str]] = {}
 

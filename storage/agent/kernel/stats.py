@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .host import Host
+from .local_host import LocalHost
 
 PROGRAM = "tiercel"
 BOUNDS_NS = tuple(
@@ -38,7 +38,9 @@ BOUNDS_OF = {PROGRAM: BOUNDS_NS, PACING: FINE_NS}
 _REGION = re.compile(r"(\d+): (\d+)\+(\d+) \d+ (\S+)(.*)")
 
 
-def latency(host: Host, name: str, sectors: int, program: str = PROGRAM) -> dict[str, Any] | None:
+def latency(
+    host: LocalHost, name: str, sectors: int, program: str = PROGRAM
+) -> dict[str, Any] | None:
     """Cumulated I/Os per latency class of the dm device `name`, as one of BOUNDS_OF counts them;
     None where the region was only just made, or the kernel has no dm-stats."""
     bounds = BOUNDS_OF[program]
@@ -72,7 +74,7 @@ def parse(answer: str, classes: int) -> tuple[int, ...] | None:
     return tuple(int(count) for count in counts)
 
 
-def _region(host: Host, name: str, sectors: int, program: str) -> int | None:
+def _region(host: LocalHost, name: str, sectors: int, program: str) -> int | None:
     """The program's region of the device; its own of a wrong shape are deleted."""
     found = None
     histogram = "histogram:" + ",".join(map(str, BOUNDS_OF[program]))

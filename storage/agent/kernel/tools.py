@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Callable
 
-from ..state import hung_readers
-from .host import Beat, MissingTool, Reader, Result, Stuck, TimedOut
+from . import hung_readers
+from .local_host import Beat, CommandResult, MissingTool, Reader, Stuck, TimedOut
 
 FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 OUTPUT_LIMIT = 16 * 1024 * 1024
@@ -50,7 +50,7 @@ class Runner:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._stuck = hung_readers.Stuck(folder)
+        self._stuck = hung_readers.HungReaderFiles(folder)
         self._abandoned: list[subprocess.Popen[bytes]] = []
 
     def stuck(self) -> Reader | None:
@@ -64,7 +64,7 @@ class Runner:
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
         rest: Callable[[], Beat] | None = None,
-    ) -> Result:
+    ) -> CommandResult:
         """Raises MissingTool, TimedOut, Stuck. A reader that outlives its time is killed and not
         waited for: in an uninterruptible sleep it would take this process with it. `timeout` is
         None for everything that writes, because a killed LVM writer may leave guests frozen."""
@@ -110,7 +110,7 @@ class Runner:
         tick: Callable[[], None] | None,
         stop: Callable[[], bool] | None,
         rest: Callable[[], Beat] | None,
-    ) -> Result:
+    ) -> CommandResult:
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
         try:
             process = self._start(
@@ -124,7 +124,7 @@ class Runner:
         finally:
             for output in outputs:
                 os.close(output)
-        return Result(process.returncode, *texts)
+        return CommandResult(process.returncode, *texts)
 
     def _start(
         self,

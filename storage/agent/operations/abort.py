@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..calls.refusals import Refusal
+from ..kernel.local_host import LocalHost
 from . import journal, ops, pacer
 
 # Each of these may stop at any moment and be taken up again from what is there: zeroing and wiping
@@ -26,7 +26,7 @@ ABORTABLE = frozenset(
 )
 
 
-def abort(host: Host, op: str) -> dict[str, Any]:
+def abort(host: LocalHost, op: str) -> dict[str, Any]:
     """Ask a running operation to stop; its state as far as it is known. The mark is made once and
     seen by the unit within a second: it sends one SIGINT to a command that is watched because it
     takes long, lets any other end, and starts no further one. Asking again changes nothing.
@@ -47,7 +47,7 @@ def abort(host: Host, op: str) -> dict[str, Any]:
     return {"op": op, "state": record["state"]}
 
 
-def pace(host: Host, op: str, rise_percent: int) -> dict[str, Any]:
+def pace(host: LocalHost, op: str, rise_percent: int) -> dict[str, Any]:
     """Let a running operation take more of the time: the p95 of the other volumes may rise by so
     many percent. Asking again changes nothing, and what has ended is left alone. Raises
     Refusal(not_found | journal_unwritable)."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
+from ..calls.refusals import Refusal
 from ..commands.build import commands
 from ..commands.command import Command
-from ..facts import versions
-from ..kernel.host import Host
+from ..facts import program_versions
+from ..facts.view import Planned, View
+from ..kernel.local_host import LocalHost
 from ..verbs import VERBS
-from ..verbs.base import Verb
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .view import Planned, View
+from ..verbs.verb import Verb
+from ..wire.protocol import VerbCall
 
 PACKAGES = {
     "lvcreate": "lvm2",
@@ -40,7 +40,7 @@ INSIDE = ("write", "qmp")
 NEEDS_CACHE_CHECK = frozenset(("pool.create", "cache.attach"))
 
 
-def assess(view: View, call: Call) -> tuple[Command, ...]:
+def assess(view: View, call: VerbCall) -> tuple[Command, ...]:
     """The commands that bring the wished state; () when it is already so. Raises the first
     Refusal."""
     verb = VERBS[call.verb]
@@ -54,7 +54,7 @@ def assess(view: View, call: Call) -> tuple[Command, ...]:
     return remaining
 
 
-def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
+def tools(host: LocalHost, call: VerbCall, remaining: Iterable[Command]) -> None:
     """Raises Refusal(missing_tool | unsupported) unless every program that will be run is
     installed, and new enough."""
     needed = [command.argv[0] for command in remaining if command.argv[0] not in INSIDE]
@@ -71,10 +71,10 @@ def tools(host: Host, call: Call, remaining: Iterable[Command]) -> None:
     counted = [program for package, program in VERSIONED.items() if package in packages]
     if call.verb in NEEDS_CACHE_CHECK:
         counted.append("kernel")
-    versions.check(host, counted)
+    program_versions.check(host, counted)
 
 
-def preview(host: Host, calls: Sequence[Call]) -> list[dict[str, Any]]:
+def preview(host: LocalHost, calls: Sequence[VerbCall]) -> list[dict[str, Any]]:
     """Each step of a dry run: its commands, the checks an earlier step will satisfy, or its
     error. Nothing is changed."""
     planned = Planned()
@@ -109,7 +109,7 @@ def preview(host: Host, calls: Sequence[Call]) -> list[dict[str, Any]]:
     return steps
 
 
-def _foresee(view: View, call: Call, deferred: list[Refusal]) -> tuple[Command, ...]:
+def _foresee(view: View, call: VerbCall, deferred: list[Refusal]) -> tuple[Command, ...]:
     verb = VERBS[call.verb]
     todo = commands(call.verb, call.args)
 
@@ -133,14 +133,14 @@ def _foresee(view: View, call: Call, deferred: list[Refusal]) -> tuple[Command, 
     return todo
 
 
-def _remaining(names: frozenset[str] | None, call: Call) -> tuple[Command, ...]:
+def _remaining(names: frozenset[str] | None, call: VerbCall) -> tuple[Command, ...]:
     every = commands(call.verb, call.args)
     if names is None:
         return every
     return tuple(command for command in every if command.name in names)
 
 
-def settled(view: View, call: Call) -> bool:
+def settled(view: View, call: VerbCall) -> bool:
     """Whether the host shows what the verb was to bring: an exit code of 0 does not prove it."""
     verb: Verb = VERBS[call.verb]
     return not verb.settled or verb.todo(view, call) == frozenset()

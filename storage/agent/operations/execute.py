@@ -8,24 +8,24 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
-from ..commands import extents, failure, sysfs, vacated_extents
+from ..calls.refusals import Refusal
+from ..commands import extents, failure, vacated_extents
 from ..commands.command import BY_MIRROR, REGISTER, Command, stamped
+from ..facts.view import View
 from ..guests import qmp, virsh
 from ..kernel import dm
-from ..kernel.host import Beat, Host, LockBusy, MissingTool
+from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
 from ..state import fence, policy, undo_window
 from ..state.boot import remember
 from ..state.boot_state import FILES, SETTERS
 from ..state.owner import panel_from_json
-from ..wire.errors import Refusal
-from ..wire.protocol import Call, call_from_json
-from . import journal, pacer, waits
+from ..wire.protocol import VerbCall, call_from_json
+from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
-from .journal_entry import Entry
+from .journal_entry import JournalEntry
 from .ops import Record, aborted, interrupted
 from .pacer import Pacer, throttling
-from .view import View
-from .waits import WAITS, Progress, demand_flushed
+from .waits import WAITS, WorkProgress, demand_flushed
 
 _T = TypeVar("_T")
 LOCK_SECONDS = 120.0
@@ -34,7 +34,7 @@ BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
 
 
-def execute(host: Host, op: str) -> None:
+def execute(host: LocalHost, op: str) -> None:
     """Run the operation once; a second call of the same id does nothing, and neither does one that
     comes after somebody declared the operation dead. Raises OSError where the journal takes no
     mark: then nothing was run."""
@@ -48,14 +48,14 @@ class Execution:
     """One operation at work. The agent's lock on the VG is held but for commands and waits that
     may take hours and do not touch LVM's metadata; after those the volume is looked at again."""
 
-    def __init__(self, host: Host, op: str, record: Record) -> None:
+    def __init__(self, host: LocalHost, op: str, record: Record) -> None:
         self._host = host
         self._op = op
         self._fence: int | None = record.get("fence")
         sender = record.get("panel")
         self._panel = None if sender is None else panel_from_json(sender)
-        self._entry = Entry(host, op, record)
-        self._call: Call = call_from_json(record["call"])
+        self._entry = JournalEntry(host, op, record)
+        self._call: VerbCall = call_from_json(record["call"])
         self._lock: AbstractContextManager[None] | None = None
         self._lv_uuid = self._call.expect.get("lv_uuid", "")
         self._given: dict[str, tuple[str, ...]] = {}
@@ -220,7 +220,7 @@ class Execution:
             self._wait(command)
 
     def _paced(
-        self, command: Command, watch: Callable[[], Progress] | None, pacing: Pacer | None
+        self, command: Command, watch: Callable[[], WorkProgress] | None, pacing: Pacer | None
     ) -> int:
         if pacing is None:
             return self._program(command, watch, None)
@@ -245,7 +245,7 @@ class Execution:
     def _program(
         self,
         command: Command,
-        watch: Callable[[], Progress] | None,
+        watch: Callable[[], WorkProgress] | None,
         rest: Callable[[], Beat] | None,
     ) -> int:
         def tick() -> None:
@@ -290,7 +290,7 @@ class Execution:
             self._entry.say(skipped)
         return words
 
-    def _question(self, name: str) -> Callable[[], Progress] | None:
+    def _question(self, name: str) -> Callable[[], WorkProgress] | None:
         return WAITS[name].begin(self._host, self._call.args) if name else None
 
     def _wait(self, command: Command) -> None:
@@ -386,7 +386,7 @@ class Execution:
     def _target(self, view: View) -> dict[str, Any]:
         return view.lv(self._call.args["vg"], self._name())
 
-    def _glance(self, watch: Callable[[], Progress], force: bool = False) -> None:
+    def _glance(self, watch: Callable[[], WorkProgress], force: bool = False) -> None:
         """Progress of a running command is only for show: dmsetup may time out while LVM has the
         device suspended, and an operation that ended over it would leave LVM at work unlocked."""
         try:
@@ -408,5 +408,5 @@ class Execution:
         )
 
 
-def _beside_others(watch: Callable[[], Progress], pacing: Pacer) -> Callable[[], Progress]:
+def _beside_others(watch: Callable[[], WorkProgress], pacing: Pacer) -> Callable[[], WorkProgress]:
     return lambda: replace(watch(), others=pacing.others)

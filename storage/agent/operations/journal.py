@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..kernel.dm import text
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 
 # Marks beside a record. Whoever makes the first may run the operation, or declare it dead.
 BEGUN = "begun"
@@ -26,7 +26,7 @@ def unwritable(error: OSError) -> Refusal:
     )
 
 
-def prune(host: Host) -> None:
+def prune(host: LocalHost) -> None:
     """Remove records that ended over 30 days ago, but keep the newest 200, and what began in this
     boot by the clock that nobody sets: an id that is forgotten could run again. Raises OSError."""
     ops = host.op_ids()

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands.command import Command
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 from . import journal
 from .ops import Record, planned
-from .waits import Progress
+from .waits import WorkProgress
 
 SAVE_NS = 2_000_000_000
 # op.get gives 2000 lines at most: they must fit into one reply.
 LINE_LIMIT = 300
 
 
-class Entry:
+class JournalEntry:
     """Nothing is run that is not written down: `begin` refuses where the journal takes no entry.
     Output and progress are only for people: what cannot be kept of them is lost."""
 
-    def __init__(self, host: Host, op: str, record: Record) -> None:
+    def __init__(self, host: LocalHost, op: str, record: Record) -> None:
         self._host = host
         self._op = op
         self._record = record
@@ -58,7 +58,7 @@ class Entry:
             raise journal.unwritable(error) from None
         self._saved_ns = self._host.boottime_ns()
 
-    def show(self, progress: Progress, force: bool = False) -> None:
+    def show(self, progress: WorkProgress, force: bool = False) -> None:
         if progress.total_bytes or progress.label != "flushed":
             self._record["progress"] = progress.to_json()
         if force or self._host.boottime_ns() - self._saved_ns >= SAVE_NS:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from ..kernel import disks, dm, stats
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from .pace import Histograms
 
 # Others come and go: so many looks later their devices are looked for anew.
@@ -16,7 +16,7 @@ MOST_DEVICES = 64
 _PVMOVE = re.compile(r".*-pvmove\d+")
 
 
-def leaves(host: Host, kname: str, depth: int = 8) -> frozenset[str]:
+def leaves(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
     """The disks that a block device rests on in the end."""
     base = disks.whole(host, kname)
     parts = host.list(f"/sys/block/{base}/slaves") if depth else ()
@@ -28,7 +28,7 @@ def leaves(host: Host, kname: str, depth: int = 8) -> frozenset[str]:
 class Neighbours:
     """The volumes on the disks `under`, without `own`."""
 
-    def __init__(self, host: Host, under: frozenset[str], own: str) -> None:
+    def __init__(self, host: LocalHost, under: frozenset[str], own: str) -> None:
         self._host = host
         self._under = under
         self._own = own

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands.command import Command
+from ..facts.view import View
 from ..kernel.dm import text
-from ..kernel.host import Host, LockBusy
+from ..kernel.local_host import LocalHost, LockBusy
 from ..state import fence as fences
-from ..state.owner import Panel
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..state.owner import PanelIdentity
+from ..wire.protocol import VerbCall
 from . import journal
 from .assess import assess
 from .pacer import FULL, THROTTLE, throttle
-from .view import View
 
 # A unit that was only just asked for may not show up in systemd's list yet.
 GRACE_NS = 15_000_000_000
@@ -35,12 +35,16 @@ FENCE_SECONDS = 10.0
 Record = dict[str, Any]
 
 
-def boot_id(host: Host) -> str:
+def boot_id(host: LocalHost) -> str:
     return text(host, "/proc/sys/kernel/random/boot_id")
 
 
 def accept(
-    host: Host, op: str, call: Call, fence: int | None = None, panel: Panel | None = None
+    host: LocalHost,
+    op: str,
+    call: VerbCall,
+    fence: int | None = None,
+    panel: PanelIdentity | None = None,
 ) -> dict[str, str]:
     """Check the request and start it. The same request again answers with the recorded operation;
     another request under the same id is refused (op_conflict), and so is one that was asked for
@@ -60,7 +64,7 @@ def accept(
 
 
 def _begin(
-    host: Host, op: str, call: Call, fence: int | None, panel: Panel | None
+    host: LocalHost, op: str, call: VerbCall, fence: int | None, panel: PanelIdentity | None
 ) -> Record | None:
     """Check the request and start it; the record instead where the same id came in meanwhile."""
     try:
@@ -81,7 +85,7 @@ def _begin(
     return None
 
 
-def get(host: Host, op: str, after: int) -> dict[str, Any]:
+def get(host: LocalHost, op: str, after: int) -> dict[str, Any]:
     """State of an operation and its lines beyond number `after`, the newest LINES_LIMIT of them.
     Raises Refusal(not_found | journal_unwritable), as `load` does."""
     record = load(host, op)
@@ -101,7 +105,7 @@ def get(host: Host, op: str, after: int) -> dict[str, Any]:
     }
 
 
-def load(host: Host, op: str) -> Record:
+def load(host: LocalHost, op: str) -> Record:
     """The record of an operation, as it stands now. Raises Refusal(not_found) where there is none,
     and then there will be none; Refusal(journal_unwritable) where that cannot be made sure."""
     record = host.op_load(op) or _bar(host, op)
@@ -114,7 +118,7 @@ def load(host: Host, op: str) -> Record:
     return _judge(host, op, record)
 
 
-def listing(host: Host) -> dict[str, Any]:
+def listing(host: LocalHost) -> dict[str, Any]:
     """Every operation this host has a record of, newest first."""
     found = []
     for op in host.op_ids():
@@ -132,7 +136,7 @@ def listing(host: Host) -> dict[str, Any]:
     return {"ops": sorted(found, key=lambda each: -int(each["started_ns"]))}
 
 
-def end_throttles(host: Host) -> list[str]:
+def end_throttles(host: LocalHost) -> list[str]:
     """Judge every operation that puts the throttle of the kernel's mirrors down and up, also where
     nobody asks for it: one that was killed may have left it down. What was written, as a shell
     line. A throttle that no dead operation left is somebody's own."""
@@ -146,7 +150,7 @@ def end_throttles(host: Host) -> list[str]:
     return [f"echo {FULL} > {THROTTLE}"] if ended else []
 
 
-def _plain(call: Call) -> dict[str, Any]:
+def _plain(call: VerbCall) -> dict[str, Any]:
     """The call as JSON gives it back: tuples are lists."""
     document = call.to_json()
     document["args"] = {
@@ -156,7 +160,7 @@ def _plain(call: Call) -> dict[str, Any]:
     return document
 
 
-def _bar(host: Host, op: str) -> Record:
+def _bar(host: LocalHost, op: str) -> Record:
     """Let no request be accepted under this id; the record that is there now, of one that was
     accepted in this very moment or of this."""
     entry = _entry(host, op, {"verb": BARRED, "args": {}, "expect": {}})
@@ -174,7 +178,7 @@ def _is_barred(record: Record) -> bool:
 
 
 def _record(
-    host: Host, op: str, call: Call, remaining: Sequence[Command], fence: int | None
+    host: LocalHost, op: str, call: VerbCall, remaining: Sequence[Command], fence: int | None
 ) -> Record:
     entry = _entry(host, op, _plain(call))
     return {
@@ -186,7 +190,7 @@ def _record(
     }
 
 
-def _entry(host: Host, op: str, call: Mapping[str, Any]) -> Record:
+def _entry(host: LocalHost, op: str, call: Mapping[str, Any]) -> Record:
     return {
         "op": op,
         "call": call,
@@ -205,7 +209,7 @@ def planned(command: Command) -> dict[str, Any]:
     return {**command.to_json(), "rc": None, "started_ns": None, "ended_ns": None}
 
 
-def _enter(host: Host, op: str, record: Record, panel: Panel | None) -> bool:
+def _enter(host: LocalHost, op: str, record: Record, panel: PanelIdentity | None) -> bool:
     """Keep a new record, with its fence; False where one is there already."""
     vg_uuid = record["call"]["expect"]["vg_uuid"]
     try:
@@ -221,7 +225,7 @@ def _enter(host: Host, op: str, record: Record, panel: Panel | None) -> bool:
         raise journal.unwritable(error) from None
 
 
-def _start(host: Host, op: str, record: Record) -> None:
+def _start(host: LocalHost, op: str, record: Record) -> None:
     try:
         host.start_op(op)
     except OSError as error:
@@ -240,7 +244,7 @@ def _start(host: Host, op: str, record: Record) -> None:
         raise refusal from None
 
 
-def _judge(host: Host, op: str, record: Record) -> Record:
+def _judge(host: LocalHost, op: str, record: Record) -> Record:
     """A running operation whose host was restarted, or whose unit is gone without a result, was
     interrupted; one that had not begun never will."""
     if record["state"] != "running":

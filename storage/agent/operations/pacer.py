@@ -12,9 +12,9 @@ from typing import Callable
 
 from ..commands.command import BY_MIRROR, BY_STOPS, Command
 from ..kernel import dm
-from ..kernel.host import Beat, Host, LockBusy
+from ..kernel.local_host import Beat, LocalHost, LockBusy
 from ..wire import schema
-from ..wire.protocol import Call
+from ..wire.protocol import VerbCall
 from . import journal
 from .neighbours import Neighbours, leaves
 from .pace import Others
@@ -32,14 +32,14 @@ RAISED = "pace-"
 RISES = schema.RISES
 
 
-def allowed(host: Host, op: str, policy_percent: int) -> int:
+def allowed(host: LocalHost, op: str, policy_percent: int) -> int:
     """By how many percent the others' p95 may rise: as the policy says, or more where a person has
     raised it for this operation."""
     raised = (each for each in RISES if host.op_marked(op, f"{RAISED}{each}"))
     return max((policy_percent, *raised))
 
 
-def allow(host: Host, op: str, percent: int) -> None:
+def allow(host: LocalHost, op: str, percent: int) -> None:
     """Let the others' p95 rise by up to `percent` (one of RISES) for the rest of an operation. What
     was allowed once is not taken back. Raises Refusal(journal_unwritable)."""
     try:
@@ -54,7 +54,7 @@ class Pacer:
 
     def __init__(
         self,
-        host: Host,
+        host: LocalHost,
         under: frozenset[str],
         own: str,
         allowed_percent: Callable[[], int],
@@ -88,7 +88,7 @@ class Pacer:
 
 @contextmanager
 def alone_on(
-    host: Host, names: Iterable[str], say: Callable[[str], None], go_on: Callable[[], None]
+    host: LocalHost, names: Iterable[str], say: Callable[[str], None], go_on: Callable[[], None]
 ) -> Iterator[bool]:
     """Hold the agent's own locks on these disks, however long that takes; True where it took some
     time. `go_on` raises where the operation is to stop meanwhile."""
@@ -107,7 +107,7 @@ def alone_on(
         yield has_waited
 
 
-def _taken(host: Host, names: Iterable[str], stack: ExitStack) -> bool:
+def _taken(host: LocalHost, names: Iterable[str], stack: ExitStack) -> bool:
     with ExitStack() as tried:
         try:
             for name in names:
@@ -120,7 +120,7 @@ def _taken(host: Host, names: Iterable[str], stack: ExitStack) -> bool:
 
 
 @contextmanager
-def throttling(host: Host, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
+def throttling(host: LocalHost, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
     """For the run of a pvmove: asked as often as it says, it throttles the kernel's copying instead
     of having a program stand still. Afterwards nothing is throttled."""
 
@@ -137,7 +137,7 @@ def throttling(host: Host, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
         throttle(host, FULL)
 
 
-def throttle(host: Host, percent: str) -> None:
+def throttle(host: LocalHost, percent: str) -> None:
     """Nothing where the kernel has no such throttle: the module is loaded with the first mirror."""
     if host.exists(THROTTLE):
         with suppress(OSError):
@@ -145,7 +145,7 @@ def throttle(host: Host, percent: str) -> None:
             host.write(THROTTLE, percent)
 
 
-def under(host: Host, call: Call, command: Command, kname: str) -> frozenset[str]:
+def under(host: LocalHost, call: VerbCall, command: Command, kname: str) -> frozenset[str]:
     """The disks that a paced command works on; `kname` is that of the volume it names."""
     if command.pace != BY_MIRROR:
         return leaves(host, kname) if kname else frozenset()

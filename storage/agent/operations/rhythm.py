@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Callable
 
-from ..kernel.host import Beat
+from ..kernel.local_host import Beat
 from .pace import MOST_SHARE, Governor, Histograms
 
 # Before anything is begun: what the others feel without us.

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
+from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device
-from ..commands.growth import room_name
+from ..commands.extension import room_name
 from ..commands.vacated_extents import held_name
-from ..kernel import bcache, dm, mirror
+from ..kernel import bcache_sysfs, dm, mirror
 from ..kernel.dm import SECTOR
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 from .pace import Fall, Others, Pace
 
 UNFLUSHED = "flush for failed cache"
@@ -20,7 +20,7 @@ UNFLUSHED = "flush for failed cache"
 
 
 @dataclass(frozen=True)
-class Progress:
+class WorkProgress:
     """`total_bytes` 0 = unknown; `pace`, and what the `others` on the disks feel, where that is
     measured."""
 
@@ -45,41 +45,43 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitCondition:
     """`begin` makes the question, told once what to compare with. `seconds` after which a wait
     has failed; None = as long as it takes, and the lock on the VG is not held meanwhile."""
 
-    begin: Callable[[Host, Args], Callable[[], Progress]]
+    begin: Callable[[LocalHost, Args], Callable[[], WorkProgress]]
     seconds: float | None
 
 
-def kname(host: Host, args: Args) -> str:
+def kname(host: LocalHost, args: Args) -> str:
     """dm-N of the verb's LV; "" when its node is gone."""
     return kname_at(host, device(args["vg"], args["lv"] if "lv" in args else args["name"]))
 
 
-def kname_at(host: Host, path: str) -> str:
+def kname_at(host: LocalHost, path: str) -> str:
     real = host.real(path)
     return "" if real is None else real.rsplit("/", 1)[-1]
 
 
-def _rising(host: Host, label: str, ask: Callable[[], tuple[int, int]]) -> Callable[[], Progress]:
+def _rising(
+    host: LocalHost, label: str, ask: Callable[[], tuple[int, int]]
+) -> Callable[[], WorkProgress]:
     """Work whose rest only becomes less, of (done, total) bytes."""
     left: Fall | None = None
 
-    def progress() -> Progress:
+    def progress() -> WorkProgress:
         nonlocal left
         done, total = ask()
         if not total:
-            return Progress(label, done, total, False)
+            return WorkProgress(label, done, total, False)
         at_ns = host.boottime_ns()
         left = left or Fall(at_ns, total - done)
-        return Progress(label, done, total, done >= total, left.look(at_ns, total - done, 0))
+        return WorkProgress(label, done, total, done >= total, left.look(at_ns, total - done, 0))
 
     return progress
 
 
-def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+def _zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     """Sectors written by dm-N since the start: field 7 of its stat file."""
     stat = f"/sys/block/{kname(host, args)}/stat"
     size = dm.text(host, f"/sys/block/{kname(host, args)}/size")
@@ -92,28 +94,30 @@ def _zeroed(host: Host, args: Args) -> Callable[[], Progress]:
     return _rising(host, "zeroed", ask)
 
 
-def _written(host: Host, stat: str) -> int:
+def _written(host: LocalHost, stat: str) -> int:
     words = dm.text(host, stat).split()
     return int(words[6]) if len(words) > 6 else 0
 
 
-def _falling(host: Host, dirty: Callable[[], int | None], limit: int) -> Callable[[], Progress]:
+def _falling(
+    host: LocalHost, dirty: Callable[[], int | None], limit: int
+) -> Callable[[], WorkProgress]:
     """Flushing from what is dirty now down to a limit; None dirty = the cache is gone."""
     first = dirty() or 0
     fall = Fall(host.boottime_ns(), first)
 
-    def ask() -> Progress:
+    def ask() -> WorkProgress:
         now = dirty()
         if now is None:
-            return Progress("flushed", fall.peak, fall.peak, True)
+            return WorkProgress("flushed", fall.peak, fall.peak, True)
         pace = fall.look(host.boottime_ns(), now, max(0, limit))
         # Writes go on meanwhile, so what is dirty may rise above where it began.
-        return Progress("flushed", fall.peak - now, fall.peak, now <= limit, pace)
+        return WorkProgress("flushed", fall.peak - now, fall.peak, now <= limit, pace)
 
     return ask
 
 
-def _flushed(host: Host, args: Args) -> Callable[[], Progress]:
+def _flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     name = dm.text(host, f"/sys/block/{kname(host, args)}/dm/name")
 
     def dirty() -> int | None:
@@ -149,11 +153,11 @@ def demand_flushed(command: Command, said: str) -> None:
         )
 
 
-def _detached(host: Host, args: Args) -> Callable[[], Progress]:
+def _detached(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     """The kernel writes dirty data back and then lets the cache go by itself."""
 
     def dirty() -> int | None:
-        found = bcache.backing(host, kname(host, args))
+        found = bcache_sysfs.backing(host, kname(host, args))
         if found is None or found.state == "no cache":
             return None
         return found.dirty_bytes
@@ -161,71 +165,73 @@ def _detached(host: Host, args: Args) -> Callable[[], Progress]:
     return _falling(host, dirty, -1)
 
 
-def _bcache_flushed(host: Host, args: Args) -> Callable[[], Progress]:
+def _bcache_flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     def dirty() -> int | None:
-        found = bcache.backing(host, kname(host, args))
+        found = bcache_sysfs.backing(host, kname(host, args))
         return None if found is None else found.dirty_bytes
 
     return _falling(host, dirty, args["dirty_limit_bytes"])
 
 
-def _once(label: str, met: Callable[[Host, Args], bool]) -> Callable[..., Callable[[], Progress]]:
-    def begin(host: Host, args: Args) -> Callable[[], Progress]:
-        return lambda: Progress(label, 0, 0, met(host, args))
+def _once(
+    label: str, met: Callable[[LocalHost, Args], bool]
+) -> Callable[..., Callable[[], WorkProgress]]:
+    def begin(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
+        return lambda: WorkProgress(label, 0, 0, met(host, args))
 
     return begin
 
 
-def _attached(host: Host, args: Args) -> bool:
-    found = bcache.backing(host, kname(host, args))
+def _attached(host: LocalHost, args: Args) -> bool:
+    found = bcache_sysfs.backing(host, kname(host, args))
     return found is not None and bool(found.cset_uuid == args["cset_uuid"])
 
 
-def _backing_registered(host: Host, args: Args) -> bool:
-    found = bcache.backing(host, kname(host, args))
+def _backing_registered(host: LocalHost, args: Args) -> bool:
+    found = bcache_sysfs.backing(host, kname(host, args))
     return found is not None and found.device is not None
 
 
-def _cset_registered(host: Host, args: Args) -> bool:
-    return bool(bcache.cache_set_of(host, kname(host, args)) == args["cset_uuid"])
+def _cset_registered(host: LocalHost, args: Args) -> bool:
+    return bool(bcache_sysfs.cache_set_of(host, kname(host, args)) == args["cset_uuid"])
 
 
-def _cset_gone(host: Host, args: Args) -> bool:
+def _cset_gone(host: LocalHost, args: Args) -> bool:
     """Gone as a set and let go of its device: until then LVM could not remove the volume."""
-    held = host.exists(bcache.folder(kname(host, args)))
-    return not held and not host.exists(f"{bcache.FS}/{args['cset_uuid']}")
+    held = host.exists(bcache_sysfs.folder(kname(host, args)))
+    return not held and not host.exists(f"{bcache_sysfs.FS}/{args['cset_uuid']}")
 
 
-def _stopped(host: Host, args: Args) -> bool:
+def _stopped(host: LocalHost, args: Args) -> bool:
     """No bcache device any more, and the kernel has let go of the volume below it."""
-    held = host.exists(bcache.folder(kname(host, args)))
+    held = host.exists(bcache_sysfs.folder(kname(host, args)))
     return not held and host.exclusive(device(args["vg"], args["lv"]))
 
 
-def _room_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+def _room_zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     more = args["size_bytes"] - args["from_bytes"]
     return _zeroed(host, {**args, "lv": room_name(args), "size_bytes": more})
 
 
-def _left_zeroed(host: Host, args: Args) -> Callable[[], Progress]:
+def _left_zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _zeroed(host, {"vg": args["vg"], "lv": held_name(args)})
 
 
-def _moved(host: Host, args: Args) -> Callable[[], Progress]:
+def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _rising(host, "moved", mirror.follow(host, lambda: kname(host, args)))
 
 
-WAITS: Mapping[str, Wait] = {
-    "zeroed": Wait(_zeroed, None),
-    "room_zeroed": Wait(_room_zeroed, None),
-    "left_zeroed": Wait(_left_zeroed, None),
-    "moved": Wait(_moved, None),
-    "flushed": Wait(_flushed, None),
-    "bcache_flushed": Wait(_bcache_flushed, None),
-    "detached": Wait(_detached, None),
-    "attached": Wait(_once("attached", _attached), 60.0),
-    "backing_registered": Wait(_once("registered", _backing_registered), 60.0),
-    "cset_registered": Wait(_once("registered", _cset_registered), 60.0),
-    "cset_gone": Wait(_once("unregistered", _cset_gone), 60.0),
-    "stopped": Wait(_once("stopped", _stopped), 60.0),
+WAITS: Mapping[str, WaitCondition] = {
+    "zeroed": WaitCondition(_zeroed, None),
+    "room_zeroed": WaitCondition(_room_zeroed, None),
+    "left_zeroed": WaitCondition(_left_zeroed, None),
+    "moved": WaitCondition(_moved, None),
+    "flushed": WaitCondition(_flushed, None),
+    "bcache_flushed": WaitCondition(_bcache_flushed, None),
+    "detached": WaitCondition(_detached, None),
+    "attached": WaitCondition(_once("attached", _attached), 60.0),
+    "backing_registered": WaitCondition(_once("registered", _backing_registered), 60.0),
+    "cset_registered": WaitCondition(_once("registered", _cset_registered), 60.0),
+    "cset_gone": WaitCondition(_once("unregistered", _cset_gone), 60.0),
+    "stopped": WaitCondition(_once("stopped", _stopped), 60.0),
 }

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import json
 
+from ..calls.names import vg_name
+from ..calls.refusals import Refusal
 from ..facts.inventory import storage
-from ..facts.volumes import pv_name
+from ..facts.logical_volumes import pv_name
 from ..kernel import lvm
-from ..kernel.host import Host
-from ..wire.errors import Refusal
-from ..wire.names import vg_name
+from ..kernel.local_host import LocalHost
 from . import bcache_by_hand, boot_state, policy, udev_links
 from .boot_state import FILES, FILES_SECONDS
 
 
-def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
+def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
     """Let the panel change a VG; `alone`: root says that no other machine uses it. Raises
     Refusal(bad_request | not_found | unsupported | vg_not_allowed)."""
     current = _usable(host)
@@ -49,12 +49,12 @@ def allow_vg(host: Host, name: str, *, alone: bool = False) -> str:
     return show(host)
 
 
-def deny_vg(host: Host, name: str) -> str:
+def deny_vg(host: LocalHost, name: str) -> str:
     policy.save(host, policy.without_vg(_usable(host), name))
     return show(host)
 
 
-def keep_bcache(host: Host, name: str) -> str:
+def keep_bcache(host: LocalHost, name: str) -> str:
     """Root says that the bcache at work on VG/LV is the host's own. Raises what byhand.by_root
     raises."""
     facts = storage(host, _usable(host))
@@ -64,7 +64,7 @@ def keep_bcache(host: Host, name: str) -> str:
     return f"The bcache on {name} is the host's own: it comes back after a restart as before."
 
 
-def list_pv(host: Host, list_name: str, name: str) -> str:
+def list_pv(host: LocalHost, list_name: str, name: str) -> str:
     """Say of a PV, by its name below /dev or its uuid, what the kernel cannot know. Raises
     Refusal(not_found | unsupported)."""
     current = _usable(host)
@@ -81,7 +81,7 @@ def list_pv(host: Host, list_name: str, name: str) -> str:
     return show(host)
 
 
-def forget_pv(host: Host, name: str) -> str:
+def forget_pv(host: LocalHost, name: str) -> str:
     """Say nothing of a PV any more, by its name or its uuid; it need not be there."""
     plain = pv_name(name)
     uuids = (uuid for uuid, known in _pvs(host).items() if known == plain)
@@ -89,12 +89,12 @@ def forget_pv(host: Host, name: str) -> str:
     return show(host)
 
 
-def _pvs(host: Host) -> dict[str, str]:
+def _pvs(host: LocalHost) -> dict[str, str]:
     rows = lvm.read(host).pvs
     return {row["pv_uuid"]: pv_name(row["pv_name"]) for row in rows if row["pv_uuid"]}
 
 
-def show(host: Host) -> str:
+def show(host: LocalHost) -> str:
     """The policy as understood, and what it means."""
     current = policy.load(host)
     if current.broken:
@@ -118,7 +118,7 @@ def show(host: Host) -> str:
     return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}"
 
 
-def _usable(host: Host) -> policy.Policy:
+def _usable(host: LocalHost) -> policy.Policy:
     current = policy.load(host)
     if current.broken:
         raise Refusal(

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, MADE_CSET, OURS, REGISTER, device
 from ..commands.retirement import is_retired
 from ..facts.problems import Problem, problem
+from ..facts.view import Check, Facts, View, lv_subject
 from ..guests import users
-from ..kernel import bcache
+from ..kernel import bcache_sysfs
 from ..kernel.dm import text
-from ..kernel.host import Host
-from ..operations.view import Check, Facts, View, lv_subject
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 from . import boot_state
 from .boot_state import Kept
 from .policy import AGENT
@@ -29,7 +29,7 @@ COMMAND = f"{AGENT} keep-bcache"
 
 
 @dataclass
-class AtWork:
+class RunningBcache:
     """What is registered on LVs and not noted: the host's `own`, and why it cannot be told, by the
     uuid of the LV. What is in neither is a guest's."""
 
@@ -37,7 +37,7 @@ class AtWork:
     unclear: dict[str, str] = field(default_factory=dict)
 
 
-def look(host: Host, facts: Facts, kept: Iterable[Kept]) -> AtWork:
+def look(host: LocalHost, facts: Facts, kept: Iterable[Kept]) -> RunningBcache:
     """Who made what is at work. Nothing is asked where all of it is noted."""
     noted = {(each.lv_uuid, each.uuid) for each in kept}
     sets = _sets(facts)
@@ -55,7 +55,7 @@ def look(host: Host, facts: Facts, kept: Iterable[Kept]) -> AtWork:
         and (lv["uuid"], sets[lv["uuid"]]) not in noted
         and not _is_the_agents(lv)
     ]
-    result = AtWork()
+    result = RunningBcache()
     if not backings and not caches:
         return result
     used = _Users(host, [*backings, *caches])
@@ -82,13 +82,13 @@ def look(host: Host, facts: Facts, kept: Iterable[Kept]) -> AtWork:
     return result
 
 
-def note(host: Host, facts: Facts) -> None:
+def note(host: LocalHost, facts: Facts) -> None:
     """Keep what is the host's own in the VGs that root names. Raises Refusal or OSError."""
     own = look(host, facts, boot_state.load(host)).own
     boot_state.add(host, [each for each in own if each.vg_uuid in facts["named"]], facts)
 
 
-def note_all_of(host: Host, facts: Facts, vg_uuid: str) -> None:
+def note_all_of(host: LocalHost, facts: Facts, vg_uuid: str) -> None:
     """Keep what is the host's own in a VG before root allows it. Raises Refusal(unsupported) where
     something cannot be told; OSError."""
     at_work = look(host, facts, boot_state.load(host))
@@ -104,7 +104,7 @@ def note_all_of(host: Host, facts: Facts, vg_uuid: str) -> None:
     boot_state.add(host, [each for each in at_work.own if each.vg_uuid == vg_uuid], facts)
 
 
-def by_root(host: Host, facts: Facts, name: str) -> None:
+def by_root(host: LocalHost, facts: Facts, name: str) -> None:
     """Keep what root says is the host's own: the bcache at work on VG/LV, and its cache device.
     Raises Refusal(not_found | unsupported | in_use), OSError."""
     lv = next((lv for lv in facts["lvs"] if f"{lv['vg_name']}/{lv['name']}" == name), None)
@@ -163,7 +163,7 @@ def left_to_udev(facts: Facts, kept: Iterable[Kept]) -> Iterator[tuple[Facts, Ke
             yield lv, each
 
 
-def problems(host: Host, facts: Facts) -> Iterable[Problem]:
+def problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
     """What cannot be told, named before anything is hidden."""
     try:
         unclear = look(host, facts, boot_state.load(host)).unclear
@@ -183,7 +183,7 @@ def problems(host: Host, facts: Facts) -> Iterable[Problem]:
 class _Users:
     """Who uses some LVs themselves, and who their bcache devices."""
 
-    def __init__(self, host: Host, lvs: Sequence[Facts]) -> None:
+    def __init__(self, host: LocalHost, lvs: Sequence[Facts]) -> None:
         tops = {lv["uuid"]: _device_number(host, lv) for lv in lvs}
         numbers = {number for number in tops.values() if number}
         found = users.of_devices(host, {*numbers, *(str(lv["dev"]) for lv in lvs)})
@@ -202,7 +202,7 @@ def _names(found: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(f"{each['kind']} {each['name']}" for each in found if each["kind"] != "holder")
 
 
-def _device_number(host: Host, lv: Facts) -> str:
+def _device_number(host: LocalHost, lv: Facts) -> str:
     top = lv["bcache"]["device"] if lv["bcache"] is not None else None
     return "" if top is None else text(host, f"/sys/block/{top}/dev")
 
@@ -246,7 +246,7 @@ def _message(lv: Facts, why: str) -> str:
 
 
 def _cure(lv: Facts) -> str:
-    here = bcache.folder(lv["kname"])
+    here = bcache_sysfs.folder(lv["kname"])
     end = f"{here}/stop" if lv["bcache"] is not None else f"{here}/set/unregister"
     return (
         f"If you made it, as root on the host: {COMMAND} {lv['vg_name']}/{lv['name']}. If a guest "

@@ -14,18 +14,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import OURS, REGISTER, device
 from ..commands.retirement import is_retired
+from ..facts.counter_sample import sample
 from ..facts.inventory import storage
-from ..facts.sample import sample
-from ..kernel import bcache
+from ..facts.view import Facts, View
+from ..kernel import bcache_sysfs
 from ..kernel.dm import text
-from ..kernel.host import Host, LockBusy, MissingTool, TimedOut
+from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
 from ..operations import ops
-from ..operations.view import Facts, View
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..wire.protocol import VerbCall
 from . import bcache_by_hand, boot_state, udev_links, undo_window
 from .boot_state import FILES, FILES_SECONDS, UNIT, Kept
 from .policy import load
@@ -58,7 +58,7 @@ class Missing:
     patience_seconds: float = 0.0
 
 
-def boot(host: Host) -> tuple[list[str], list[str]]:
+def boot(host: LocalHost) -> tuple[list[str], list[str]]:
     """(what was done, what failed), one sentence each; also saved for `hello`."""
     done: list[str] = []
     failed: list[str] = []
@@ -86,7 +86,7 @@ def boot(host: Host) -> tuple[list[str], list[str]]:
     return done, failed
 
 
-def remember(view: View, call: Call) -> list[str]:
+def remember(view: View, call: VerbCall) -> list[str]:
     """Note what the next boot has to bring back of an operation that ended well, or before its
     first command as far as that is known, and give a new volume its path. Returns what was run,
     as shell lines. Raises Refusal, LockBusy, OSError."""
@@ -99,7 +99,7 @@ def remember(view: View, call: Call) -> list[str]:
         return udev_links.refresh(view.host, view.facts, boot_state.load(view.host))
 
 
-def last(host: Host) -> dict[str, Any]:
+def last(host: LocalHost) -> dict[str, Any]:
     """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
     `failed` (sentences)."""
     data = host.read(REPORT)
@@ -114,7 +114,7 @@ def last(host: Host) -> dict[str, Any]:
     return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
 
 
-def demand_started(host: Host) -> None:
+def demand_started(host: LocalHost) -> None:
     """Raises Refusal(busy) as long as the unit of this start has not ended: a cache that has not
     come back yet would look lost, and a job would be planned, or fail, by that."""
     if host.boottime_ns() >= STARTING_SECONDS * 1e9:
@@ -128,7 +128,7 @@ def demand_started(host: Host) -> None:
         )
 
 
-def _mark(host: Host, done: list[str]) -> list[str]:
+def _mark(host: LocalHost, done: list[str]) -> list[str]:
     """What an older agent made gets the marks of this one; sentences about what could not be."""
     failed = []
     for vg, command in provenance.unmarked(host, _facts(host)):
@@ -145,7 +145,7 @@ def _mark(host: Host, done: list[str]) -> list[str]:
     return failed
 
 
-def _all_back(host: Host, kept: Sequence[Kept], done: list[str]) -> list[str]:
+def _all_back(host: LocalHost, kept: Sequence[Kept], done: list[str]) -> list[str]:
     """Rounds over all that is missing, so that nothing waits for another's device; then the
     sentences about what stays away. A run that is repeated waits for nothing: it comes again."""
     patient = not last(host)["ran"]
@@ -160,7 +160,7 @@ def _all_back(host: Host, kept: Sequence[Kept], done: list[str]) -> list[str]:
         host.sleep(ROUND_SECONDS)
 
 
-def _facts(host: Host) -> Facts:
+def _facts(host: LocalHost) -> Facts:
     """A report that fails in a passing way is asked for again. Raises Refusal."""
     end_ns = host.boottime_ns() + int(REPORTED_SECONDS * 1e9)
     while True:
@@ -172,7 +172,7 @@ def _facts(host: Host) -> Facts:
         host.sleep(ROUND_SECONDS)
 
 
-def _round(host: Host, facts: Facts, kept: Sequence[Kept], done: list[str]) -> list[Missing]:
+def _round(host: LocalHost, facts: Facts, kept: Sequence[Kept], done: list[str]) -> list[Missing]:
     """Bring back once what can be. Sets go first: a volume whose set is there has its device at
     once. A VG is locked only while something is written."""
     lvs = {lv["uuid"]: lv for lv in facts["lvs"]}
@@ -218,7 +218,7 @@ def _obstacle(lv: Facts) -> Missing | None:
 
 
 def _bring_back(
-    host: Host, vg: str, pairs: Sequence[tuple[Facts, Kept]], done: list[str]
+    host: LocalHost, vg: str, pairs: Sequence[tuple[Facts, Kept]], done: list[str]
 ) -> list[Missing]:
     """Those of one VG, in their order: registered, and with their settings."""
     missing: list[Missing] = []
@@ -238,7 +238,7 @@ def _bring_back(
     return missing
 
 
-def _try(host: Host, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing]:
+def _try(host: LocalHost, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing]:
     name = f"{lv['vg_name']}/{lv['name']}"
     try:
         _register(host, lv, kept, done)
@@ -259,7 +259,7 @@ def _try(host: Host, lv: Facts, kept: Kept, done: list[str]) -> Iterable[Missing
         yield Missing(f"{name}: {error}. Look at the last lines of `dmesg`.")
 
 
-def _register(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
+def _register(host: LocalHost, lv: Facts, kept: Kept, done: list[str]) -> None:
     """Nothing where the kernel knows the device: one that waits for its set needs no more."""
     if _known(host, lv, kept):
         return
@@ -276,38 +276,42 @@ def _register(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
     done.append(f"echo {path} > {REGISTER}")
 
 
-def _is_back(host: Host, lv: Facts, kept: Kept) -> bool:
+def _is_back(host: LocalHost, lv: Facts, kept: Kept) -> bool:
     return _registered(host, lv, kept) and not tuple(_unset(host, lv, kept))
 
 
-def _known(host: Host, lv: Facts, kept: Kept) -> bool:
+def _known(host: LocalHost, lv: Facts, kept: Kept) -> bool:
     if kept.kind == "cset":
         return _registered(host, lv, kept)
-    return bcache.backing(host, lv["kname"]) is not None
+    return bcache_sysfs.backing(host, lv["kname"]) is not None
 
 
-def _registered(host: Host, lv: Facts, kept: Kept) -> bool:
+def _registered(host: LocalHost, lv: Facts, kept: Kept) -> bool:
     if kept.kind == "cset":
-        return bcache.cache_set_of(host, lv["kname"]) == kept.uuid
-    found = bcache.backing(host, lv["kname"])
+        return bcache_sysfs.cache_set_of(host, lv["kname"]) == kept.uuid
+    found = bcache_sysfs.backing(host, lv["kname"])
     return found is not None and found.device is not None
 
 
-def _set(host: Host, lv: Facts, kept: Kept, done: list[str]) -> None:
+def _set(host: LocalHost, lv: Facts, kept: Kept, done: list[str]) -> None:
     for path, value in _unset(host, lv, kept):
         host.write(path, value)
         done.append(f"echo {value} > {path}")
 
 
-def _unset(host: Host, lv: Facts, kept: Kept) -> Iterable[tuple[str, str]]:
+def _unset(host: LocalHost, lv: Facts, kept: Kept) -> Iterable[tuple[str, str]]:
     """Files of settings that differ from what was noted, with the noted values."""
-    here = bcache.folder(lv["kname"]) if kept.kind == "backing" else f"{bcache.FS}/{kept.uuid}"
+    here = (
+        bcache_sysfs.folder(lv["kname"])
+        if kept.kind == "backing"
+        else f"{bcache_sysfs.FS}/{kept.uuid}"
+    )
     for name, value in sorted(kept.settings.items()):
-        if str(bcache.human(text(host, f"{here}/{name}"))) != value:
+        if str(bcache_sysfs.human(text(host, f"{here}/{name}"))) != value:
             yield f"{here}/{name}", value
 
 
-def _run(host: Host, argv: tuple[str, ...]) -> str:
+def _run(host: LocalHost, argv: tuple[str, ...]) -> str:
     try:
         result = host.run(argv, timeout=10.0)
     except MissingTool:

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..calls import names
+from ..calls.refusals import Refusal
 from ..commands.command import CONGESTION, MADE_CSET, OURS
-from ..kernel.host import Host
-from ..operations.view import Facts, View
-from ..wire import names
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..facts.view import Facts, View
+from ..kernel.local_host import LocalHost
+from ..wire.protocol import VerbCall
 
 PATH = "/var/lib/tiercel/tunables.json"
 UNIT = "/etc/systemd/system/tiercel-boot.service"
@@ -61,7 +61,7 @@ class Kept:
         }
 
 
-def load(host: Host) -> tuple[Kept, ...]:
+def load(host: LocalHost) -> tuple[Kept, ...]:
     """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that is
     there and cannot be read or understood: guessing would register what is not ours, and forget
     what is."""
@@ -81,7 +81,7 @@ def load(host: Host) -> tuple[Kept, ...]:
         ) from None
 
 
-def after(view: View, call: Call) -> None:
+def after(view: View, call: VerbCall) -> None:
     """Keep what a finished operation brought, or one of SETTERS will bring. Raises Refusal or
     OSError."""
     before = load(view.host)
@@ -89,21 +89,21 @@ def after(view: View, call: Call) -> None:
     _save(view.host, before, now, view.facts)
 
 
-def note(host: Host, facts: Facts) -> None:
+def note(host: LocalHost, facts: Facts) -> None:
     """Keep what is at work and was not noted: an operation that was killed after its last command,
     or an agent of an earlier release. Raises Refusal or OSError."""
     before = load(host)
     _save(host, before, before, facts)
 
 
-def add(host: Host, made: Iterable[Kept], facts: Facts) -> None:
+def add(host: LocalHost, made: Iterable[Kept], facts: Facts) -> None:
     """Keep these, in place of what was noted of the same LVs. Raises Refusal or OSError."""
     before, fresh = load(host), tuple(made)
     lvs = {each.lv_uuid for each in fresh}
     _save(host, before, (*(each for each in before if each.lv_uuid not in lvs), *fresh), facts)
 
 
-def _save(host: Host, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
+def _save(host: LocalHost, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
     now = (*_alive(kept, facts), *_unnoted(kept, facts))
     if now != before:
         document = {"devices": [each.to_json() for each in now]}
@@ -132,7 +132,7 @@ def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
             yield _new(lv, "backing", found["uuid"], settings)
 
 
-def _changed(before: tuple[Kept, ...], view: View, call: Call) -> tuple[Kept, ...]:
+def _changed(before: tuple[Kept, ...], view: View, call: VerbCall) -> tuple[Kept, ...]:
     args = call.args
     if call.verb == "cset.create":
         lv = view.lv(args["vg"], args["name"])

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from ..kernel.host import Host
-from ..wire import names
-from ..wire.errors import Refusal
+from ..calls import names
+from ..calls.refusals import Refusal
+from ..kernel.local_host import LocalHost
 from . import owner
-from .owner import Panel
+from .owner import PanelIdentity
 
 FOLDER = "/var/lib/tiercel/fences"
 
@@ -28,7 +28,7 @@ class Fence(NamedTuple):
     panel: str = ""
 
 
-def seen(host: Host, vg_uuid: str) -> Fence | None:
+def seen(host: LocalHost, vg_uuid: str) -> Fence | None:
     """None where no number was ever seen. Raises Refusal(journal_unwritable) where the file is
     there but cannot be understood: then nobody knows whose turn it is."""
     path = f"{FOLDER}/{vg_uuid}"
@@ -53,7 +53,9 @@ def seen(host: Host, vg_uuid: str) -> Fence | None:
         ) from None
 
 
-def check(host: Host, vg_uuid: str, number: int | None, op: str, panel: Panel | None) -> None:
+def check(
+    host: LocalHost, vg_uuid: str, number: int | None, op: str, panel: PanelIdentity | None
+) -> None:
     """Raises Refusal(other_panel) for a panel that does not manage this host, Refusal(stale_fence)
     for a number below the highest of this panel, for the highest of another operation, and for none
     at all where one was seen."""
@@ -76,7 +78,9 @@ def check(host: Host, vg_uuid: str, number: int | None, op: str, panel: Panel | 
     )
 
 
-def put_up(host: Host, vg_uuid: str, number: int | None, op: str, panel: Panel | None) -> None:
+def put_up(
+    host: LocalHost, vg_uuid: str, number: int | None, op: str, panel: PanelIdentity | None
+) -> None:
     """`check`, then keep the panel and the number, fsynced. The caller holds the lock
     `lock_name(vg_uuid)`. Raises OSError, LockBusy."""
     check(host, vg_uuid, number, op, panel)
@@ -88,7 +92,7 @@ def put_up(host: Host, vg_uuid: str, number: int | None, op: str, panel: Panel |
         host.save(f"{FOLDER}/{vg_uuid}", json.dumps(document).encode() + b"\n")
 
 
-def highest(host: Host) -> dict[str, int]:
+def highest(host: LocalHost) -> dict[str, int]:
     """The highest number by VG, for `hello`; a file that cannot be understood is left out."""
     found = {}
     for vg_uuid in host.list(FOLDER):
@@ -102,5 +106,5 @@ def highest(host: Host) -> dict[str, int]:
 
 
 def lock_name(vg_uuid: str) -> str:
-    """For `Host.lock`; no VG has a colon in its name."""
+    """For `LocalHost.lock`; no VG has a colon in its name."""
     return f"fence:{vg_uuid}"

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..kernel.host import Host, LockBusy
-from ..wire import names
-from ..wire.errors import Refusal
+from ..calls import names
+from ..calls.refusals import Refusal
+from ..kernel.local_host import LocalHost, LockBusy
 from .policy import AGENT
 
 PATH = "/var/lib/tiercel/owner.json"
@@ -27,7 +27,7 @@ SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Panel:
+class PanelIdentity:
     """Who sends a request: its id, and those of the panels it was restored from."""
 
     id: str
@@ -52,17 +52,17 @@ class Owner:
         return dict(vars(self))
 
 
-def panel_from_json(document: Any) -> Panel:
+def panel_from_json(document: Any) -> PanelIdentity:
     """What a request says of its panel. Raises ValueError."""
     if not isinstance(document, dict) or set(document) - {"id", "after"}:
         raise ValueError("an object of id and after")
     after = document.get("after", [])
     if not isinstance(after, list) or len(after) > ANCESTORS_LIMIT:
         raise ValueError(f"an object whose `after` has at most {ANCESTORS_LIMIT} ids")
-    return Panel(names.request_id(document.get("id")), tuple(map(names.request_id, after)))
+    return PanelIdentity(names.request_id(document.get("id")), tuple(map(names.request_id, after)))
 
 
-def load(host: Host) -> Owner | None:
+def load(host: LocalHost) -> Owner | None:
     """None before any panel named itself. Raises Refusal(journal_unwritable) for a file that is
     there and cannot be understood: then nobody knows whose host this is."""
     data = host.read(PATH)
@@ -79,7 +79,7 @@ def load(host: Host) -> Owner | None:
         ) from None
 
 
-def check(host: Host, panel: Panel | None) -> None:
+def check(host: LocalHost, panel: PanelIdentity | None) -> None:
     """Raises Refusal(other_panel) unless the request comes from the panel that manages this host,
     or from one that was restored from it. Who is refused is noted, for both to be told."""
     known = load(host)
@@ -98,7 +98,7 @@ def check(host: Host, panel: Panel | None) -> None:
     )
 
 
-def take(host: Host, panel: Panel | None) -> None:
+def take(host: LocalHost, panel: PanelIdentity | None) -> None:
     """`check`, then note that the panel manages this host. The caller holds LOCK.
     Raises OSError."""
     check(host, panel)
@@ -111,7 +111,7 @@ def take(host: Host, panel: Panel | None) -> None:
         _save(host, replace(known, seen_s=now))
 
 
-def adopt(host: Host, panel_id: str) -> str:
+def adopt(host: LocalHost, panel_id: str) -> str:
     """Root names the panel. Returns what that means. Raises ValueError or OSError."""
     now = _now(host)
     with host.lock(LOCK, LOCK_SECONDS):
@@ -119,7 +119,7 @@ def adopt(host: Host, panel_id: str) -> str:
     return f"The panel {panel_id} manages this host from now on; any other is refused."
 
 
-def shown(host: Host) -> dict[str, Any] | None:
+def shown(host: LocalHost) -> dict[str, Any] | None:
     """What `hello` says: None before any panel named itself."""
     try:
         known = load(host)
@@ -128,7 +128,7 @@ def shown(host: Host) -> dict[str, Any] | None:
     return None if known is None else known.to_json()
 
 
-def _note(host: Host, rival: Panel) -> None:
+def _note(host: LocalHost, rival: PanelIdentity) -> None:
     """For people to be told: the refusal stands without it."""
     with suppress(OSError, LockBusy), host.lock(LOCK, LOCK_SECONDS):
         known = load(host)
@@ -136,7 +136,7 @@ def _note(host: Host, rival: Panel) -> None:
             _save(host, replace(known, rival=rival.id, rival_seen_s=_now(host)))
 
 
-def _may(known: Owner, panel: Panel) -> bool:
+def _may(known: Owner, panel: PanelIdentity) -> bool:
     return known.panel == panel.id or known.panel in panel.after
 
 
@@ -152,9 +152,9 @@ def _owner(document: Mapping[str, Any]) -> Owner:
     )
 
 
-def _save(host: Host, owner: Owner) -> None:
+def _save(host: LocalHost, owner: Owner) -> None:
     host.save(PATH, json.dumps(owner.to_json()).encode() + b"\n")
 
 
-def _now(host: Host) -> int:
+def _now(host: LocalHost) -> int:
     return host.wall_ns() // SECOND_NS

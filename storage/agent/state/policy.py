@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable
 
+from ..calls import names
+from ..calls.refusals import Refusal
 from ..facts.problems import Problem, problem
-from ..kernel.host import Host
-from ..wire import names
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 
 PATH = "/etc/tiercel/agent.json"
 AGENT = "/usr/lib/tiercel/agent.pyz"
@@ -57,7 +57,7 @@ class Policy:
         }
 
 
-def load(host: Host) -> Policy:
+def load(host: LocalHost) -> Policy:
     """A missing file is the observe-only policy; a file that cannot be understood allows
     nothing and says so."""
     data = host.read(PATH)
@@ -105,7 +105,7 @@ def _flag(document: dict[str, Any], key: str) -> bool:
     return value
 
 
-def save(host: Host, policy: Policy) -> None:
+def save(host: LocalHost, policy: Policy) -> None:
     host.save(PATH, json.dumps(policy.to_json(), indent=2).encode() + b"\n")
 
 

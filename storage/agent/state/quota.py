@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls.refusals import Refusal
+from ..facts.view import Check, View
 from ..kernel.dm import text
-from ..kernel.host import Host
-from ..operations.view import Check, View
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..kernel.local_host import LocalHost
+from ..wire.protocol import VerbCall
 from .policy import AGENT, PATH
 
 VERB = "volume.destroy"
 HOUR_NS = 3600 * 1_000_000_000
 
 
-def destroys(view: View, call: Call) -> Check:
+def destroys(view: View, call: VerbCall) -> Check:
     """Fewer than `destroy_per_hour` other volumes were destroyed, or were begun to be, within the
     hour before this one was asked for: so of many at once only so many pass, and what was let
     through stays so however long it takes. A repeated destroy of the same volume counts once."""
@@ -34,7 +34,7 @@ def destroys(view: View, call: Call) -> Check:
     return check
 
 
-def _others(view: View, call: Call) -> set[str]:
+def _others(view: View, call: VerbCall) -> set[str]:
     host, own = view.host, call.expect.get("lv_uuid")
     boot = text(host, "/proc/sys/kernel/random/boot_id")
     found = [
@@ -53,7 +53,7 @@ def _counts(record: dict[str, Any]) -> bool:
     return begun or (record["state"] == "running" and bool(record["commands"]))
 
 
-def _age_ns(host: Host, record: dict[str, Any], boot: str) -> int:
+def _age_ns(host: LocalHost, record: dict[str, Any], boot: str) -> int:
     """By the clock that nobody sets; after a restart at least as old as this boot, whatever the
     wall clock says."""
     if record["boot_id"] == boot:

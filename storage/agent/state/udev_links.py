@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..calls import names
 from ..commands.command import FORMAT_BCACHE, MADE_PREFIX, OURS
 from ..commands.provenance import is_name_beside
+from ..facts.view import Facts
 from ..guests import hiding
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..operations.view import Facts
-from ..wire import names
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from .boot_state import Kept
 
 PATH = "/etc/udev/rules.d/69-tiercel.rules"
@@ -50,7 +50,7 @@ def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     return HEAD + "".join(lines[0] for _, lines in sorted(found.items()) if len(lines) == 1)
 
 
-def refresh(host: Host, facts: Facts, kept: Sequence[Kept]) -> list[str]:
+def refresh(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> list[str]:
     """Write both rules files where they differ and let udev make the new paths. Returns what was
     run, as shell lines. Raises OSError."""
     wanted = {hiding.PATH: hiding.rules_of(host, facts, kept), PATH: rules(facts, kept)}
@@ -78,7 +78,7 @@ def refresh(host: Host, facts: Facts, kept: Sequence[Kept]) -> list[str]:
     return ran
 
 
-def scrub(host: Host) -> list[str]:
+def scrub(host: LocalHost) -> list[str]:
     """Take out of our file every line that we would not write, whatever LVM has to say: udev takes
     commands from it as root. Returns what was run, as shell lines. Raises OSError."""
     before = host.read(PATH)
@@ -96,7 +96,7 @@ def scrub(host: Host) -> list[str]:
     return [f"rewrote {PATH}", " ".join(RELOAD)]
 
 
-def _is_acted_upon(host: Host, lv: Facts) -> bool:
+def _is_acted_upon(host: LocalHost, lv: Facts) -> bool:
     """It holds what a rule of the distribution would start at the event: a bcache superblock, an
     array's, a physical volume. Its path then comes when an event comes anyway."""
     found = host.run(("wipefs", "-nJ", _device(lv)), timeout=10.0).stdout

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from ..calls import names
+from ..calls.refusals import Refusal
 from ..commands.retirement import Retired, is_retired
+from ..facts.view import Facts
 from ..kernel.dm import text
-from ..kernel.host import Host
-from ..operations.view import Facts
-from ..wire import names
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost
 from .policy import AGENT, PATH, Policy
 
 HOUR = 3600
@@ -30,7 +30,7 @@ class Since(NamedTuple):
     boottime_s: int
 
 
-def over(host: Host, policy: Policy, marks: Retired, lv_uuid: str, subject: str) -> None:
+def over(host: LocalHost, policy: Policy, marks: Retired, lv_uuid: str, subject: str) -> None:
     """Raises Refusal(too_early) while the window that root set is open by either clock. A mark from
     the future keeps it open: the clock was set back, or somebody wrote the mark. Over a restart of
     the host only the wall clock counts on; the panel keeps the time by its database too."""
@@ -56,7 +56,7 @@ def over(host: Host, policy: Policy, marks: Retired, lv_uuid: str, subject: str)
         )
 
 
-def is_fresh(host: Host, marks: Retired, lv_uuid: str) -> bool:
+def is_fresh(host: LocalHost, marks: Retired, lv_uuid: str) -> bool:
     """Whether the retirement began within the hour, by both clocks."""
     since = _load(host).get(lv_uuid)
     if since is None:
@@ -65,12 +65,12 @@ def is_fresh(host: Host, marks: Retired, lv_uuid: str) -> bool:
     return wall <= HOUR and since.boot_id == text(host, BOOT_ID) and _waited(host, since) <= HOUR
 
 
-def note(host: Host, lv_uuid: str, facts: Facts) -> None:
+def note(host: LocalHost, lv_uuid: str, facts: Facts) -> None:
     """The retirement of a volume begins now. Raises Refusal or OSError: then it must not begin."""
     _save(host, {**_load(host), lv_uuid: _now(host)}, facts)
 
 
-def note_all(host: Host, facts: Facts) -> list[str]:
+def note_all(host: LocalHost, facts: Facts) -> list[str]:
     """The window of each retired volume that has no note begins now. Returns a sentence each;
     raises Refusal or OSError."""
     known = _load(host)
@@ -80,22 +80,22 @@ def note_all(host: Host, facts: Facts) -> list[str]:
     return [f"The undo window of {lv['vg_name']}/{lv['name']} counts from now." for lv in new]
 
 
-def _age(host: Host, marks: Retired, since: Since | None) -> int:
+def _age(host: LocalHost, marks: Retired, since: Since | None) -> int:
     """Seconds since the retirement, by the clock that says less."""
     wall = host.wall_ns() // 1_000_000_000 - marks.at
     in_this_boot = since is not None and since.boot_id == text(host, BOOT_ID)
     return min(wall, _waited(host, since)) if since and in_this_boot else wall
 
 
-def _waited(host: Host, since: Since) -> int:
+def _waited(host: LocalHost, since: Since) -> int:
     return host.boottime_ns() // 1_000_000_000 - since.boottime_s
 
 
-def _now(host: Host) -> Since:
+def _now(host: LocalHost) -> Since:
     return Since(text(host, BOOT_ID), host.boottime_ns() // 1_000_000_000)
 
 
-def _load(host: Host) -> dict[str, Since]:
+def _load(host: LocalHost) -> dict[str, Since]:
     """By uuid of the LV. Raises Refusal(unsupported) for a file that is there and cannot be
     understood."""
     data = host.read(RETIREMENTS)
@@ -120,7 +120,7 @@ def _seconds(each: dict[str, object]) -> int:
     return names.integer(0, 1 << 40)(each["boottime_s"])
 
 
-def _save(host: Host, noted: dict[str, Since], facts: Facts) -> None:
+def _save(host: LocalHost, noted: dict[str, Since], facts: Facts) -> None:
     """Without volumes that are gone, where every group is whole and none is left out."""
     left_out = facts["guests"] or facts["unsound"]
     whole = not left_out and not any(vg["missing_pv_count"] for vg in facts["vgs"])

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands.command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
 from ..facts.redundancy import redundant
+from ..facts.view import Check, Facts, View, cset_subject, lv_subject
 from ..guests import hiding
-from ..guests.usage import unused
-from ..kernel import bcache
+from ..guests.usage_checks import unused
+from ..kernel import bcache_sysfs
 from ..kernel.dm import text
-from ..kernel.host import MissingTool, TimedOut
-from ..operations import checks
-from ..operations.view import Check, Facts, View, cset_subject, lv_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..kernel.local_host import MissingTool, TimedOut
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 
-def identity(view: View, call: Call) -> list[Check]:
+def identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.known_lv(view, call, call.args["lv"]),
@@ -27,7 +27,7 @@ def identity(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
@@ -65,7 +65,7 @@ def signatures(view: View, vg: str, lv: str) -> list[str]:
     return [str(found.get("type")) for found in document["signatures"]]
 
 
-def _format_todo(view: View, call: Call) -> frozenset[str] | None:
+def _format_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = _lv(view, call)
     tagged = FORMAT_BCACHE in found["tags"]
     if found["bcache"] is not None:
@@ -75,12 +75,12 @@ def _format_todo(view: View, call: Call) -> frozenset[str] | None:
     return None
 
 
-def _not_fresh(call: Call, message: str, correction: str) -> Refusal:
+def _not_fresh(call: VerbCall, message: str, correction: str) -> Refusal:
     subject = lv_subject(call.args["vg"], call.args["lv"])
     return Refusal("not_fresh", message, correction, subject=subject)
 
 
-def _born_for_it(view: View, call: Call) -> Check:
+def _born_for_it(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = _lv(view, call)
         if FORMAT_BCACHE not in found["tags"]:
@@ -99,7 +99,7 @@ def _born_for_it(view: View, call: Call) -> Check:
     return check
 
 
-def _empty(view: View, call: Call) -> Check:
+def _empty(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = _lv(view, call)
         if found["bcache"] is not None:
@@ -115,7 +115,7 @@ def _empty(view: View, call: Call) -> Check:
     return check
 
 
-def _format_state(view: View, call: Call) -> list[Check]:
+def _format_state(view: View, call: VerbCall) -> list[Check]:
     found = [_born_for_it(view, call), _empty(view, call)]
     if _lv(view, call)["bcache"] is None:
         found = [unused(view, call), *found, hidden_from_lvm(view)]
@@ -147,7 +147,7 @@ def differing(found: Facts, args: Args) -> set[str]:
     return todo
 
 
-def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
+def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = checks.backing(view, call)
     if found["cset_uuid"] is None:
         # A mode that differs only once a cache is there still has to be written.
@@ -159,12 +159,12 @@ def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
             "Detach it first (bcache.detach).",
             subject=lv_subject(call.args["vg"], call.args["lv"]),
         )
-    cset = f"{bcache.FS}/{found['cset_uuid']}"
+    cset = f"{bcache_sysfs.FS}/{found['cset_uuid']}"
     braked = {name for name in CONGESTION if text(view.host, f"{cset}/{name}") != "0"}
     return frozenset(differing(found, call.args) | braked)
 
 
-def _cset_there(view: View, call: Call) -> Check:
+def _cset_there(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = checks.cset(view, call.args["cset_uuid"])
         lv = view.lv_by_uuid(found["lv_uuid"] or "")
@@ -179,7 +179,7 @@ def _cset_there(view: View, call: Call) -> Check:
     return check
 
 
-def has_device(view: View, call: Call) -> Check:
+def has_device(view: View, call: VerbCall) -> Check:
     """The bcacheN of the volume runs."""
 
     def check() -> None:
@@ -196,7 +196,7 @@ def has_device(view: View, call: Call) -> Check:
     return check
 
 
-def redundant_set(view: View, call: Call, uuid: str | None) -> Check:
+def redundant_set(view: View, call: VerbCall, uuid: str | None) -> Check:
     """Where writeback is asked for, the cache set `uuid` lies on redundant SSDs."""
 
     def check() -> None:
@@ -228,12 +228,12 @@ ATTACH = Verb(
 )
 
 
-def _detach_todo(view: View, call: Call) -> frozenset[str] | None:
+def _detach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = checks.backing(view, call)
     return NOTHING if found["cset_uuid"] is None else None
 
 
-def _right_cset(view: View, call: Call) -> Check:
+def _right_cset(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = checks.backing(view, call)
         if found["cset_uuid"] != call.args["cset_uuid"]:
@@ -256,11 +256,11 @@ DETACH = Verb(
 )
 
 
-def _stop_todo(view: View, call: Call) -> frozenset[str] | None:
+def _stop_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     return NOTHING if _lv(view, call)["bcache"] is None else None
 
 
-def _clean(view: View, call: Call) -> Check:
+def _clean(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = checks.backing(view, call)
         if found["dirty_bytes"] or found["state"] not in ("no cache", "clean"):

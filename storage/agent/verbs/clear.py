@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands import vacated_extents
 from ..commands.command import MADE_LEFT, OURS, ZEROING, volume_tag
-from ..guests.usage import unused
-from ..operations import checks
-from ..operations.view import Check, Facts, View, lv_subject, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..facts.view import Check, Facts, View, lv_subject, space_subject
+from ..guests.usage_checks import unused
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 
-def noted(view: View, call: Call) -> frozenset[str]:
+def noted(view: View, call: VerbCall) -> frozenset[str]:
     """The command that notes what goes, where root lets it be cleared, and LVM's text about the
     group has room for it: a cache must come off also where there is none."""
     vg = view.vg(call.args["vg"])
@@ -20,7 +20,7 @@ def noted(view: View, call: Call) -> frozenset[str]:
     return frozenset(("note",)) if view.policy.clear_freed and not is_full else NOTHING
 
 
-def _identity(view: View, call: Call) -> list[Check]:
+def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -29,11 +29,11 @@ def _identity(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _held(view: View, call: Call) -> Facts | None:
+def _held(view: View, call: VerbCall) -> Facts | None:
     return view.find_lv(call.args["vg"], vacated_extents.held_name(call.args))
 
 
-def _is_ours(view: View, call: Call) -> Check:
+def _is_ours(view: View, call: VerbCall) -> Check:
     """What an earlier try reserved, and nothing else: it is zeroed and removed."""
 
     def check() -> None:
@@ -50,7 +50,7 @@ def _is_ours(view: View, call: Call) -> Check:
     return check
 
 
-def _todo(view: View, call: Call) -> frozenset[str] | None:
+def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     vg = call.args["vg"]
     held = _held(view, call)
     if not vacated_extents.ranges(view.lv(vg, call.args["lv"])["tags"]):
@@ -64,20 +64,20 @@ def _todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(("zero", *cleared, "remove"))
 
 
-def _state(view: View, call: Call) -> list[Check]:
+def _state(view: View, call: VerbCall) -> list[Check]:
     found = [_place_is_settled(view, call)]
     held = _held(view, call)
     if held is None:
         return [*found, _lvm_knows_all(view, call)]
-    return [*found, unused(view, Call(call.verb, {**call.args, "lv": held["name"]}, {}))]
+    return [*found, unused(view, VerbCall(call.verb, {**call.args, "lv": held["name"]}, {}))]
 
 
-def _place_is_settled(view: View, call: Call) -> Check:
+def _place_is_settled(view: View, call: VerbCall) -> Check:
     """A move at work has its source still, which would be forgotten as somebody else's."""
     return lambda: checks.left_alone(view.lv(call.args["vg"], call.args["lv"]), ours=False)
 
 
-def _lvm_knows_all(view: View, call: Call) -> Check:
+def _lvm_knows_all(view: View, call: VerbCall) -> Check:
     """A device of this group that LVM has no volume for may lie where LVM sees nothing: its text
     about the group is older than the device (vgcfgrestore)."""
 

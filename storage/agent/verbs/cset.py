@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import re
 
+from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
 from ..commands.command import FORMAT_BCACHE, MADE_CSET, REGISTER, Args, device
-from ..guests.usage import unused
-from ..kernel.host import MissingTool, TimedOut
-from ..operations import checks
-from ..operations.view import (
-    LOOK_AGAIN,
-    Check,
-    Facts,
-    View,
-    cset_subject,
-    lv_subject,
-    space_subject,
-)
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
+from ..guests.usage_checks import unused
+from ..kernel.local_host import MissingTool, TimedOut
+from ..wire.protocol import VerbCall
+from . import checks
 from .backing import signatures
-from .base import NOTHING, Verb
 from .pool import gone
+from .verb import NOTHING, Verb
 
 KIB = 1024
 # The kernel computes roundup_pow_of_two(buckets) >> 10, which must not be 0.
@@ -54,7 +46,7 @@ def superblock(view: View, vg: str, lv: str) -> str | None:
     return match.group(1) if result.rc == 0 and match else None
 
 
-def _create_todo(view: View, call: Call) -> frozenset[str] | None:
+def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     args = call.args
     found = view.find_lv(args["vg"], args["name"])
     if found is None:
@@ -75,7 +67,7 @@ def _create_todo(view: View, call: Call) -> frozenset[str] | None:
     )
 
 
-def _buckets(view: View, call: Call) -> Check:
+def _buckets(view: View, call: VerbCall) -> Check:
     def check() -> None:
         bucket = call.args["bucket_kib"] * KIB
         if call.args["size_bytes"] // bucket <= LEAST_BUCKETS:
@@ -89,7 +81,7 @@ def _buckets(view: View, call: Call) -> Check:
     return check
 
 
-def _uuid_free(view: View, call: Call) -> Check:
+def _uuid_free(view: View, call: VerbCall) -> Check:
     def check() -> None:
         uuid = call.args["cset_uuid"]
         found = view.cset(uuid)
@@ -105,11 +97,11 @@ def _uuid_free(view: View, call: Call) -> Check:
     return check
 
 
-def _create_state(view: View, call: Call) -> list[Check]:
+def _create_state(view: View, call: VerbCall) -> list[Check]:
     sized = [free_space.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
         return [*sized, free_space.space(view, call), free_space.described(view, call)]
-    resumed = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
+    resumed = VerbCall(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [*sized, unused(view, resumed)]
 
 
@@ -129,7 +121,7 @@ CREATE = Verb(
 )
 
 
-def _remove_identity(view: View, call: Call) -> list[Check]:
+def _remove_identity(view: View, call: VerbCall) -> list[Check]:
     name = call.args["name"]
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, name):
@@ -140,20 +132,20 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
         found.append(_right_cset(view, call))
     if _is_registered(view, call):
         return found
-    beside = Call(call.verb, {**call.args, "lv": name}, {})
+    beside = VerbCall(call.verb, {**call.args, "lv": name}, {})
     return [*found, checks.active_lv(view, beside), _unregistered(view, call)]
 
 
-def _is_registered(view: View, call: Call) -> bool:
+def _is_registered(view: View, call: VerbCall) -> bool:
     """Whether the kernel has the cache set that the request names."""
     return "cset_uuid" in call.args and view.cset(call.args["cset_uuid"]) is not None
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["name"])
 
 
-def _right_cset(view: View, call: Call) -> Check:
+def _right_cset(view: View, call: VerbCall) -> Check:
     """The volume carries this cache set, registered or not, or none (wiped by an earlier try)."""
 
     def check() -> None:
@@ -174,7 +166,7 @@ def _right_cset(view: View, call: Call) -> Check:
     return check
 
 
-def _unregistered(view: View, call: Call) -> Check:
+def _unregistered(view: View, call: VerbCall) -> Check:
     """The cache set is not registered, or nobody named one: none is at work on the volume, and
     there is nothing on it but the superblock of one, or what wiping that left."""
 
@@ -205,7 +197,7 @@ def _unregistered(view: View, call: Call) -> Check:
     return check
 
 
-def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
+def _remove_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
     found = {"wipe", "remove", *_cleared(view)}
@@ -217,7 +209,7 @@ def _cleared(view: View) -> frozenset[str]:
     return frozenset(("zero",)) if view.policy.clear_freed else NOTHING
 
 
-def _without_backing(view: View, call: Call) -> Check:
+def _without_backing(view: View, call: VerbCall) -> Check:
     """`unregister` of a used cache set would detach every volume at once."""
 
     def check() -> None:
@@ -233,7 +225,7 @@ def _without_backing(view: View, call: Call) -> Check:
     return check
 
 
-def _volume_let_go(view: View, call: Call) -> Check:
+def _volume_let_go(view: View, call: VerbCall) -> Check:
     """The cache set may hold the only copy of a volume's data while neither is registered (after
     a reboot, or a stop by hand): the volume it was made for has to be seen without it. A set that
     nobody named may be any volume's that waits for one."""
@@ -286,11 +278,11 @@ def _waits_for(view: View, lv: Facts, uuid: str | None) -> bool:
     return _written(view, lv) in (None, uuid)
 
 
-def _remove_state(view: View, call: Call) -> list[Check]:
+def _remove_state(view: View, call: VerbCall) -> list[Check]:
     found = [_without_backing(view, call), _volume_let_go(view, call)]
     if _is_registered(view, call):
         return found
-    beside = Call(call.verb, {**call.args, "lv": call.args["name"]}, {})
+    beside = VerbCall(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [unused(view, beside), *found]
 
 

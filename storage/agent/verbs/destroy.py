@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands.retirement import WIPING
-from ..guests.usage import unused
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..guests.usage_checks import unused
 from ..state.quota import destroys
 from ..state.undo_window import over
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..wire.protocol import VerbCall
+from . import checks
 from .backing import signatures
-from .base import NOTHING, Verb
-from .life import is_cache_device, known, marks_of
 from .pool import gone
+from .retire import is_cache_device, known, marks_of
+from .verb import NOTHING, Verb
 
 
-def _destroy_identity(view: View, call: Call) -> list[Check]:
+def _destroy_identity(view: View, call: VerbCall) -> list[Check]:
     if gone(view, call, call.args["lv"]):
         return [checks.vg(view, call), checks.vg_whole(view, call)]
     return [*known(view, call, call.args["lv"]), _same_uuid(view, call), _is_retired(view, call)]
 
 
-def _same_uuid(view: View, call: Call) -> Check:
+def _same_uuid(view: View, call: VerbCall) -> Check:
     """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
 
     def check() -> None:
@@ -38,7 +38,7 @@ def _same_uuid(view: View, call: Call) -> Check:
     return check
 
 
-def _is_retired(view: View, call: Call) -> Check:
+def _is_retired(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["lv"])
         if marks_of(found) is None:
@@ -52,7 +52,7 @@ def _is_retired(view: View, call: Call) -> Check:
     return check
 
 
-def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
+def _destroy_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """All of it, but for the bcache part once an earlier try has cleared the superblock."""
     if gone(view, call, call.args["lv"]):
         return NOTHING
@@ -73,7 +73,7 @@ def _destroy_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(todo)
 
 
-def _window(view: View, call: Call) -> Check:
+def _window(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["lv"])
         marks = marks_of(found)

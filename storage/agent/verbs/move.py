@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, MOVING, ZEROING, Args
-from ..commands.growth import move_name
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..commands.extension import move_name
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..wire.protocol import VerbCall
+from . import checks
 from .clear import noted
+from .verb import NOTHING, Verb
 
 MIB = 1 << 20
 
 
-def _identity(view: View, call: Call) -> list[Check]:
+def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -24,11 +24,11 @@ def _identity(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _todo(view: View, call: Call) -> frozenset[str] | None:
+def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     lv = _lv(view, call)
     left = {move_name(pv) for pv in _left(view, call)}
     if left and MOVING not in lv["tags"]:
@@ -36,13 +36,13 @@ def _todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(left | {"unmark"}) if left or MOVING in lv["tags"] else NOTHING
 
 
-def _left(view: View, call: Call) -> list[str]:
+def _left(view: View, call: VerbCall) -> list[str]:
     """The PVs that the volume still has to leave."""
     under = view.pvs_under(_lv(view, call))
     return [pv for pv in call.args["from_pvs"] if pv in under]
 
 
-def _movable(view: View, call: Call) -> Check:
+def _movable(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = _lv(view, call)
         subject = lv_subject(call.args["vg"], call.args["lv"])
@@ -67,7 +67,7 @@ def _movable(view: View, call: Call) -> Check:
     return check
 
 
-def _places(view: View, call: Call) -> Check:
+def _places(view: View, call: VerbCall) -> Check:
     """Both sides are PVs of the VG, apart from each other, with the same sectors; no pvmove of
     another volume is at work on a source, because pvmove would join that one instead."""
 
@@ -99,7 +99,7 @@ def _places(view: View, call: Call) -> Check:
     return check
 
 
-def _fits(view: View, call: Call) -> Check:
+def _fits(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = _lv(view, call)
         if found["work"] is not None:
@@ -137,7 +137,7 @@ MOVE = Verb(
 )
 
 
-def _abort_todo(view: View, call: Call) -> frozenset[str] | None:
+def _abort_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """Only the mark is taken off of what has ended."""
     lv = _lv(view, call)
     if lv["work"] is not None:
@@ -145,7 +145,7 @@ def _abort_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(["unmark"]) if MOVING in lv["tags"] else NOTHING
 
 
-def _source(view: View, call: Call) -> Check:
+def _source(view: View, call: VerbCall) -> Check:
     """pvmove --abort names a PV: it must be our own move of this volume that it ends."""
 
     def check() -> None:

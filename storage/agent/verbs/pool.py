@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
 from ..commands.command import MADE_POOL, OURS, volume_tag
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..wire.protocol import VerbCall
+from . import checks
 from .clear import noted
+from .verb import NOTHING, Verb
 
 KIB = 1024
 
 
-def _create_todo(view: View, call: Call) -> frozenset[str] | None:
+def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = view.find_lv(call.args["vg"], call.args["name"])
     return None if found is None else NOTHING
 
 
-def _kind(view: View, call: Call) -> Check:
+def _kind(view: View, call: VerbCall) -> Check:
     """What has the name is a pool, not something else of the same size with our tags."""
 
     def check() -> None:
@@ -35,7 +35,7 @@ def _kind(view: View, call: Call) -> Check:
     return check
 
 
-def _not_attached(view: View, call: Call) -> Check:
+def _not_attached(view: View, call: VerbCall) -> Check:
     """An attached pool is hidden under `NAME_cpool`; a second one of its name would be lost."""
 
     def check() -> None:
@@ -52,7 +52,7 @@ def _not_attached(view: View, call: Call) -> Check:
     return check
 
 
-def _chunks(view: View, call: Call) -> Check:
+def _chunks(view: View, call: VerbCall) -> Check:
     def check() -> None:
         size, chunk = call.args["size_bytes"], call.args["chunk_kib"] * KIB
         if size % chunk or size < chunk:
@@ -74,7 +74,7 @@ def _chunks(view: View, call: Call) -> Check:
     return check
 
 
-def _space(view: View, call: Call) -> Check:
+def _space(view: View, call: VerbCall) -> Check:
     def check() -> None:
         vg = view.vg(call.args["vg"])
         spare = sum(
@@ -110,7 +110,7 @@ CREATE = Verb(
 )
 
 
-def _remove_identity(view: View, call: Call) -> list[Check]:
+def _remove_identity(view: View, call: VerbCall) -> list[Check]:
     found = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["pool"]):
         return found
@@ -123,7 +123,7 @@ def _remove_identity(view: View, call: Call) -> list[Check]:
     return [*found, _of_volume(view, call)] if "lv" in call.args else found
 
 
-def _of_volume(view: View, call: Call) -> Check:
+def _of_volume(view: View, call: VerbCall) -> Check:
     """What the pool held is noted on the volume that it was made for, and on no other."""
 
     def check() -> None:
@@ -140,7 +140,7 @@ def _of_volume(view: View, call: Call) -> Check:
     return check
 
 
-def _hidden(view: View, call: Call) -> Check:
+def _hidden(view: View, call: VerbCall) -> Check:
     """A pool at work is hidden under another name; removing that would uncache its volume."""
 
     def check() -> None:
@@ -156,7 +156,7 @@ def _hidden(view: View, call: Call) -> Check:
     return check
 
 
-def gone(view: View, call: Call, name: str) -> bool:
+def gone(view: View, call: VerbCall, name: str) -> bool:
     """Neither the name (nor that of a pool at work) nor the uuid is there: a renamed volume is
     not a removed one."""
     checks.vg(view, call)()
@@ -167,13 +167,13 @@ def gone(view: View, call: Call, name: str) -> bool:
     return view.lv_by_uuid(call.expect["lv_uuid"]) is None
 
 
-def _remove_todo(view: View, call: Call) -> frozenset[str] | None:
+def _remove_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if gone(view, call, call.args["pool"]):
         return NOTHING
     return frozenset(("remove",)) | noted(view, call)
 
 
-def _idle(view: View, call: Call) -> Check:
+def _idle(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["pool"])
         checks.no_cache_of(view, found)

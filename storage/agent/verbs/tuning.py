@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ..operations import checks
-from ..operations.view import Check, View, lv_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..calls.refusals import Refusal
+from ..facts.view import Check, View, lv_subject
+from ..wire.protocol import VerbCall
+from . import checks
 from .backing import differing, has_device, identity, redundant_set, touches
-from .base import Verb
+from .verb import Verb
 
 
-def _set_todo(view: View, call: Call) -> frozenset[str] | None:
+def _set_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     return frozenset(differing(checks.backing(view, call), call.args))
 
 
-def _set_redundant(view: View, call: Call) -> Check:
+def _set_redundant(view: View, call: VerbCall) -> Check:
     """A mode written while no cache is there would hold for the next one: it is refused."""
 
     def check() -> None:
@@ -39,7 +39,7 @@ SET = Verb(
 )
 
 
-def _flush_todo(view: View, call: Call) -> frozenset[str] | None:
+def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = checks.backing(view, call)
     if found["dirty_bytes"] > call.args["dirty_limit_bytes"]:
         return None

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..calls.refusals import Refusal
+from ..facts.counter_sample import sample
 from ..facts.hello import hello
 from ..facts.inventory import inventory
-from ..facts.sample import sample
-from ..kernel.host import Host
+from ..kernel import hung_readers
+from ..kernel.local_host import LocalHost
 from ..operations import ops
 from ..operations.abort import abort, pace
 from ..operations.assess import preview
-from ..state import boot, hung_readers
+from ..state import boot
 from ..state.policy import load
 from . import protocol
-from .errors import Refusal
-from .protocol import Call, Request
+from .protocol import Request, VerbCall
 
 Warnings = tuple[Mapping[str, str], ...]
 
 
-def handle(line: bytes, host: Host) -> bytes:
+def handle(line: bytes, host: LocalHost) -> bytes:
     """Never raises for anything a request or the host's state can bring."""
     request_id: str | None = None
     try:
@@ -41,9 +42,9 @@ def handle(line: bytes, host: Host) -> bytes:
     return protocol.encode(protocol.ok_reply(request.id, data, host_block(host), warnings))
 
 
-def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
+def answer(request: Request, host: LocalHost) -> tuple[Mapping[str, Any], Warnings]:
     """Data and warnings. Raises Refusal."""
-    if not isinstance(request.body, Call):
+    if not isinstance(request.body, VerbCall):
         _reachable(host)
         boot.demand_started(host)
         return {"steps": preview(host, request.body)}, ()
@@ -70,12 +71,12 @@ def answer(request: Request, host: Host) -> tuple[Mapping[str, Any], Warnings]:
     return ops.listing(host), ()
 
 
-def _reachable(host: Host) -> None:
+def _reachable(host: LocalHost) -> None:
     """Raises Refusal(stuck) while a program that only reads hangs on this host."""
     reader = host.stuck()
     if reader is not None:
         raise hung_readers.refusal(reader)
 
 
-def host_block(host: Host) -> dict[str, Any]:
+def host_block(host: LocalHost) -> dict[str, Any]:
     return protocol.host_block(ops.boot_id(host), host.boottime_ns(), host.wall_ns())

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import PROTOCOL, VERSION
-from ..state.owner import Panel, panel_from_json
-from . import names
-from .errors import Refusal
+from ..calls import names
+from ..calls.refusals import Refusal
+from ..state.owner import PanelIdentity, panel_from_json
 from .schema import EXPECT, MUTATING, READING, Check
 
 REQUEST_LIMIT = 64 * 1024
@@ -24,7 +24,7 @@ ASK_AGAIN = "Upgrade the panel and the agent to the same release; then repeat th
 
 
 @dataclass(frozen=True)
-class Call:
+class VerbCall:
     """One verb with checked arguments."""
 
     verb: str
@@ -45,9 +45,9 @@ class Request:
     and `panel`: who sends it; both only beside a mutating call."""
 
     id: str
-    body: Call | tuple[Call, ...]
+    body: VerbCall | tuple[VerbCall, ...]
     fence: int | None = None
-    panel: Panel | None = None
+    panel: PanelIdentity | None = None
 
 
 def parse(line: bytes) -> Request:
@@ -73,7 +73,7 @@ def parse(line: bytes) -> Request:
     return Request(request_id, call, fence, panel)
 
 
-def call_from_json(document: Mapping[str, Any]) -> Call:
+def call_from_json(document: Mapping[str, Any]) -> VerbCall:
     """A call that was stored with an operation: checked again like one from the wire."""
     return _call(json.loads(json.dumps(document)), False)
 
@@ -177,7 +177,7 @@ def _checked(name: str, check: Check, value: Any) -> Any:
         ) from None
 
 
-def _fence(value: Any, call: Call) -> int | None:
+def _fence(value: Any, call: VerbCall) -> int | None:
     if value is None:
         return None
     if not call.mutating:
@@ -186,16 +186,16 @@ def _fence(value: Any, call: Call) -> int | None:
     return number
 
 
-def _panel(value: Any, call: Call) -> Panel | None:
+def _panel(value: Any, call: VerbCall) -> PanelIdentity | None:
     if value is None:
         return None
     if not call.mutating:
         raise bad_request(f"A panel does not belong to {call.verb}: it changes no volume group.")
-    panel: Panel = _checked("panel", panel_from_json, value)
+    panel: PanelIdentity = _checked("panel", panel_from_json, value)
     return panel
 
 
-def _steps(value: Any) -> tuple[Call, ...]:
+def _steps(value: Any) -> tuple[VerbCall, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= STEPS_LIMIT:
         raise bad_request(f"dry_run is a list of 1 to {STEPS_LIMIT} steps.")
     steps = []
@@ -207,7 +207,7 @@ def _steps(value: Any) -> tuple[Call, ...]:
     return tuple(steps)
 
 
-def _call(document: Mapping[str, Any], preview: bool) -> Call:
+def _call(document: Mapping[str, Any], preview: bool) -> VerbCall:
     verb, args = document.get("verb"), document.get("args", {})
     expect = document.get("expect", {})
     if not isinstance(verb, str):
@@ -228,10 +228,12 @@ def _call(document: Mapping[str, Any], preview: bool) -> Call:
         name: _checked(name, check, args.get(name, 0 if name == "after" else None))
         for name, check in fields.items()
     }
-    return Call(verb, checked, {})
+    return VerbCall(verb, checked, {})
 
 
-def _mutating(verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], preview: bool) -> Call:
+def _mutating(
+    verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], preview: bool
+) -> VerbCall:
     shape = MUTATING[verb]
     _only(args, frozenset({**shape.required, **shape.optional}), "args")
     _only(expect, frozenset(EXPECT), "expect")
@@ -254,4 +256,4 @@ def _mutating(verb: str, args: Mapping[str, Any], expect: Mapping[str, Any], pre
         for name, value in expect.items()
         if value is not None
     }
-    return Call(verb, checked, wanted)
+    return VerbCall(verb, checked, wanted)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from . import names
+from ..calls import names
 
 Check = Callable[[Any], Any]
 

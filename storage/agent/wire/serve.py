@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO, Callable
 
-from ..kernel.host import Host
+from ..kernel.local_host import LocalHost
 from . import protocol
 from .handle import handle
 
 
-def serve(reader: BinaryIO, writer: BinaryIO, host: Host, is_installed: Callable[[], bool]) -> None:
+def serve(
+    reader: BinaryIO, writer: BinaryIO, host: LocalHost, is_installed: Callable[[], bool]
+) -> None:
     """Answer one line after the other. A line over the limit is read to its end, unkept, and
     answered (too_large); the channel goes on. Once this agent is no longer the installed one it
     ends unanswered, and the panel opens another: operations are this process's children, and would

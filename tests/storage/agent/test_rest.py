@@ -9,14 +9,14 @@ import sys
 import time
 from pathlib import Path
 
-from storage.agent.kernel.host import Beat
+from storage.agent.kernel.local_host import Beat
 from storage.agent.kernel.tools import Runner
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from storage.agent.kernel import tools
-from storage.agent.kernel.host import Beat
+from storage.agent.kernel.local_host import Beat
 tools.STOPPABLE = frozenset(("sleep",))
 started = tools.subprocess.Popen
 def noted(*args, **more):

@@ -11,7 +11,7 @@ import pytest
 from storage.agent.commands import vacated_extents
 from storage.agent.facts.inventory import storage
 from storage.agent.kernel import lvm
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from storage.agent.state import udev_links
 from storage.agent.state.policy import Policy
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
@@ -195,9 +195,9 @@ def test_a_disk_that_takes_no_zeros_keeps_what_is_to_be_cleared_until_root_gives
     volume = moved(host, agent)
     run = host.run
 
-    def failing(argv: Sequence[str], **options: Any) -> Result:
+    def failing(argv: Sequence[str], **options: Any) -> CommandResult:
         if argv[0] == "blkdiscard":
-            return Result(1, "", "blkdiscard: BLKZEROOUT ioctl failed: Input/output error\n")
+            return CommandResult(1, "", "blkdiscard: BLKZEROOUT ioctl failed: Input/output error\n")
         return run(argv, **options)
 
     monkeypatch.setattr(host, "run", failing)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from storage.agent.kernel.host import MissingTool, Reader, Result
+from storage.agent.kernel.local_host import CommandResult, MissingTool, Reader
 
 DATA = Path(__file__).parents[3] / "data" / "agent"
 
@@ -37,12 +37,12 @@ class ReplayHost:
         timeout: float | None = 10.0,
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
-    ) -> Result:
+    ) -> CommandResult:
         self.ran.append(list(argv))
         found = self.recorded["run"][json.dumps(list(argv))]
         if found is None:
             raise MissingTool(argv[0])
-        return Result(**found)
+        return CommandResult(**found)
 
     def stuck(self) -> Reader | None:
         return None

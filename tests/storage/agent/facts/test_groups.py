@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import guest_configs
 from storage.agent.kernel import attachment
 from storage.agent.state import admin, policy
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import VOLUME_BYTES, Agent, pool_args
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
 from tests.fake.machine import Machine
 from tests.storage.agent.facts.test_lvm_activity import said
-from tests.storage.agent.verbs.test_growth_hazards import extension
+from tests.storage.agent.verbs.test_extend_hazards import extension
 
 SHARED = "lvm: san\n\tvgname vg0\n\tcontent images\n\tshared 1\n\nlvm: local\n\tvgname ssd\n"
 

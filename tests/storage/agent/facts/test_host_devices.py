@@ -8,7 +8,7 @@ from storage.agent.facts.host_devices import is_own
 from tests.contract.client import POOL_BYTES, Agent, pool_args
 from tests.fake import FakeHost
 from tests.storage.agent.facts.test_lvm_activity import said
-from tests.storage.agent.verbs.test_growth_hazards import extension, moved
+from tests.storage.agent.verbs.test_extend_hazards import extension, moved
 
 
 @pytest.mark.parametrize(

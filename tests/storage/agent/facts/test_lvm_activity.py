@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.client import MIB, POOL_BYTES, VOLUME_BYTES, Agent, pool_args
 from tests.fake import FakeHost
-from tests.storage.agent.verbs.test_growth_hazards import extension, moved
+from tests.storage.agent.verbs.test_extend_hazards import extension, moved
 
 
 def said(agent: Agent, verb: str, args: dict[str, Any]) -> str:

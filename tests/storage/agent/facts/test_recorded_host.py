@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
+from storage.agent.facts.counter_sample import sample
 from storage.agent.facts.hello import hello
 from storage.agent.facts.inventory import inventory
-from storage.agent.facts.sample import sample
 from storage.agent.operations.assess import preview
 from storage.agent.operations.ops import accept, get
 from storage.agent.state.policy import Policy
-from storage.agent.wire.errors import Refusal
-from storage.agent.wire.protocol import Call
+from storage.agent.wire.protocol import VerbCall
 from storage.inventory.facts import decode
 
 from .replay import ReplayHost
@@ -39,15 +39,15 @@ def host() -> ReplayHost:
     return ReplayHost("host-cached").allow("vg0")
 
 
-def call(verb: str, args: dict[str, Any], **expect: Any) -> Call:
-    return Call(verb, args, {"vg_uuid": VG, **expect})
+def call(verb: str, args: dict[str, Any], **expect: Any) -> VerbCall:
+    return VerbCall(verb, args, {"vg_uuid": VG, **expect})
 
 
 def lvs() -> dict[str, dict[str, Any]]:
     return {lv["name"]: lv for lv in inventory(host(), Policy(("vg0",)))["lvs"]}
 
 
-def code_of(wanted: Call, on: ReplayHost | None = None) -> str:
+def code_of(wanted: VerbCall, on: ReplayHost | None = None) -> str:
     with pytest.raises(Refusal) as refused:
         accept(on or host(), OP, wanted)
     assert refused.value.correction
@@ -206,7 +206,7 @@ VOLUME = {"vg": "vg0", "lv": "v-plainaaa"}
         ("unsupported", call("pool.create", {**POOL, "size_bytes": 1 << 40})),
         ("not_found", call("pool.create", {**POOL, "pvs": ("sdz",)})),
         ("already_exists", call("pool.create", {**POOL, "name": "c-plainaaa"})),
-        ("stale", Call("pool.create", POOL, {"vg_uuid": PLAIN})),
+        ("stale", VerbCall("pool.create", POOL, {"vg_uuid": PLAIN})),
         ("vg_not_allowed", call("pool.create", {**POOL, "vg": "other"})),
         ("in_use", call("pool.remove", {"vg": "vg0", "pool": "c-plainaaa"}, lv_uuid=VG)),
         ("stale", call("cache.set", {**VOLUME, "mode": "writeback"}, lv_uuid=VG)),
@@ -221,7 +221,7 @@ VOLUME = {"vg": "vg0", "lv": "v-plainaaa"}
         ),
     ],
 )
-def test_each_refusal_has_its_code_and_a_correction(code: str, wanted: Call) -> None:
+def test_each_refusal_has_its_code_and_a_correction(code: str, wanted: VerbCall) -> None:
     assert code_of(wanted) == code
 
 

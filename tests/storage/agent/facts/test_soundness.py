@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.agent.calls import names
 from storage.agent.facts.soundness import sift
 from storage.agent.kernel import lvm
-from storage.agent.kernel.host import Result
-from storage.agent.wire import names
+from storage.agent.kernel.local_host import CommandResult
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.hostile.scenarios import MARK
@@ -21,20 +21,20 @@ REPORT = Path(__file__).parents[3] / "data" / "agent" / "guests-groups.txt"
 class Said:
     """A host whose LVM says this."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: CommandResult) -> None:
         self.result = result
 
-    def run(self, *_: object, **__: object) -> Result:
+    def run(self, *_: object, **__: object) -> CommandResult:
         return self.result
 
 
-def read(result: Result, needed: tuple[str, ...] = ("vg0",)) -> lvm.Report:
+def read(result: CommandResult, needed: tuple[str, ...] = ("vg0",)) -> lvm.Report:
     return lvm.read(Said(result), needed=needed)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def report() -> lvm.Report:
-    return read(Result(0, REPORT.read_text()))
+    return read(CommandResult(0, REPORT.read_text()))
 
 
 def test_one_spoiled_group_spoils_no_other(report: lvm.Report) -> None:
@@ -80,12 +80,12 @@ def test_the_group_that_root_named_keeps_a_volume_that_another_claims(
 
 
 def test_a_group_that_lvm_fails_over_stops_only_who_asks_for_it() -> None:
-    said = Result(5, REPORT.read_text(), "  Cannot process volume group guestvg7\n")
+    said = CommandResult(5, REPORT.read_text(), "  Cannot process volume group guestvg7\n")
     assert {row["vg_name"] for row in read(said).vgs} >= {"vg0"}
     with pytest.raises(Exception, match="failed with exit code 5"):
         read(said, ("guestvg7",))
     with pytest.raises(Exception, match="failed with exit code 5"):
-        read(Result(5, REPORT.read_text(), "  Internal error\n"))
+        read(CommandResult(5, REPORT.read_text(), "  Internal error\n"))
 
 
 @pytest.mark.parametrize("tag", ["tiercel", "a/b=c:d&e#f!", "A" * 128])

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from storage.agent.kernel.realhost import RealHost
+from storage.agent.realhost import RealHost
 
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "losetup", "unshare", "nsenter")
 SECONDS = 60.0

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.facts.hello import hello
 from storage.agent.facts.inventory import inventory
 from storage.agent.guests import hiding
 from storage.agent.state import admin
 from storage.agent.state.policy import Policy
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent.commands.growth import is_grown
+from storage.agent.commands.extension import is_grown
 from storage.agent.guests import qmp
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.fake_world import FakeWorld

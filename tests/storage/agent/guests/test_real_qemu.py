@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import qmp
-from storage.agent.wire.errors import Refusal
 from tests.fake import FakeHost
 
 QEMU = "qemu-system-x86_64"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.commands.command import run as command
-from storage.agent.commands.growth import blockresize
+from storage.agent.commands.extension import blockresize
 from storage.agent.guests import virsh
 from storage.agent.kernel import tools
-from storage.agent.kernel.realhost import RealHost
-from storage.agent.wire.errors import Refusal
+from storage.agent.realhost import RealHost
 
 UUID = "00000000-0000-4000-8000-000000000012"
 PATH = "/dev/vg0/web12"

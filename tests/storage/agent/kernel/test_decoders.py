@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from storage.agent.facts import sample
-from storage.agent.kernel import bcache, dm, lvm, stats
-from storage.agent.kernel.host import Result
-from storage.agent.wire.errors import Refusal
+from storage.agent.calls.refusals import Refusal
+from storage.agent.facts import counter_sample
+from storage.agent.kernel import bcache_sysfs, dm, lvm, stats
+from storage.agent.kernel.local_host import CommandResult
 
 STATUS = (
     "8 72/3072 128 4096/4096 1204 331 900 21 12 4108 37 2 metadata2 writeback "
@@ -63,47 +63,47 @@ def test_a_dm_uuid_becomes_the_dashed_form_of_lvm() -> None:
     ],
 )
 def test_the_kernels_human_sizes_are_bytes(value: str, size: int) -> None:
-    assert bcache.human(value) == size
+    assert bcache_sysfs.human(value) == size
 
 
 def test_the_chosen_word_is_in_brackets() -> None:
-    assert bcache.chosen("writethrough [writeback] writearound none") == "writeback"
+    assert bcache_sysfs.chosen("writethrough [writeback] writearound none") == "writeback"
 
 
 def test_rows_are_found_behind_an_advisory_on_stdout() -> None:
     report = json.dumps({"report": [{"vg": [{"vg_name": "vg0", "vg_tags": "a,b"}]}]})
     advisory = "  Consider pruning vg0 VG archive with more then 8 MiB in 8129 files.\n"
-    found = lvm.rows(Result(0, advisory + report + "\n  bye\n"), "vg", ["lvm", "fullreport"])
+    found = lvm.rows(CommandResult(0, advisory + report + "\n  bye\n"), "vg", ["lvm", "fullreport"])
     assert found == ({"vg_name": "vg0", "vg_tags": "a,b"},)
 
 
 def test_the_report_descriptor_wins_over_stdout() -> None:
     report = json.dumps({"report": [{"vg": []}]})
-    assert lvm.rows(Result(0, "noise", report=report), "vg", ["lvm", "fullreport"]) == ()
+    assert lvm.rows(CommandResult(0, "noise", report=report), "vg", ["lvm", "fullreport"]) == ()
 
 
 def test_null_numbers_and_lists_of_newer_releases_are_read_alike() -> None:
     row = {"lv_tags": ["a", "b"], "lv_kernel_minor": 4, "pool_lv": None}
     report = json.dumps({"report": [{"lv": [row]}]})
-    found = lvm.rows(Result(0, report), "lv", ["lvm", "fullreport"])
+    found = lvm.rows(CommandResult(0, report), "lv", ["lvm", "fullreport"])
     assert found == ({"lv_tags": "a,b", "lv_kernel_minor": "4", "pool_lv": ""},)
 
 
 def test_rows_of_all_volume_groups_and_of_unused_pvs_are_one_list() -> None:
     parts = [{"pv": [{"pv_name": "/dev/sda"}], "seg": []}, {"pv": [{"pv_name": "/dev/sdb"}]}]
-    found = lvm.rows(Result(0, json.dumps({"report": parts})), "pv", ["lvm", "fullreport"])
+    found = lvm.rows(CommandResult(0, json.dumps({"report": parts})), "pv", ["lvm", "fullreport"])
     assert [row["pv_name"] for row in found] == ["/dev/sda", "/dev/sdb"]
 
 
 @pytest.mark.parametrize("text", ["", "no json", "{", '{"report":3}', '{"report":[{"lv":3}]}'])
 def test_an_unreadable_report_is_an_error_and_not_an_empty_host(text: str) -> None:
     with pytest.raises(Refusal) as refused:
-        lvm.rows(Result(0, text), "lv", ["lvm", "fullreport"])
+        lvm.rows(CommandResult(0, text), "lv", ["lvm", "fullreport"])
     assert refused.value.code == "cmd_failed"
 
 
 def test_diskstats_of_an_older_kernel_are_filled_with_zeros() -> None:
-    found = sample.diskstats("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
+    found = counter_sample.diskstats("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
     assert found == {"sda": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0]}
 
 
@@ -119,7 +119,7 @@ def test_diskstats_of_an_older_kernel_are_filled_with_zeros() -> None:
     ],
 )
 def test_public_volumes_are_told_apart_without_lvm(name: str, layer: str, visible: bool) -> None:
-    assert sample.visible(dm.Device("dm-0", name, "", "", layer, False)) is visible
+    assert counter_sample.visible(dm.DmDevice("dm-0", name, "", "", layer, False)) is visible
 
 
 def test_a_histogram_is_the_last_word_of_a_region() -> None:

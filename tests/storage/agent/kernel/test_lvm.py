@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.kernel import disks, lvm
-from storage.agent.kernel.host import Result
-from storage.agent.wire.errors import Refusal
+from storage.agent.kernel.local_host import CommandResult
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -46,11 +46,11 @@ class Locked:
     def __init__(self) -> None:
         self.asked: list[Sequence[str]] = []
 
-    def run(self, argv: Sequence[str], *, timeout: float | None = 10.0) -> Result:
+    def run(self, argv: Sequence[str], *, timeout: float | None = 10.0) -> CommandResult:
         self.asked.append(argv)
         if "--nolocking" in argv:
-            return Result(0, "", "", '{"report": []}')
-        return Result(5, "", "", recorded("locked-2.03.31.json"))
+            return CommandResult(0, "", "", '{"report": []}')
+        return CommandResult(5, "", "", recorded("locked-2.03.31.json"))
 
 
 def test_a_lock_that_is_told_in_the_reports_log_only_is_a_lock() -> None:
@@ -67,7 +67,7 @@ def test_a_message_of_several_lines_names_no_locked_group(monkeypatch: pytest.Mo
     text = recorded("locked-2.03.31.json").replace(
         "Can't get lock for vg0.", r"odd\nCannot process volume group vg9"
     )
-    monkeypatch.setattr(host, "run", lambda argv, timeout: Result(5, "", "", text))
+    monkeypatch.setattr(host, "run", lambda argv, timeout: CommandResult(5, "", "", text))
     assert lvm.read(host, fresh="vg9").stale  # type: ignore[arg-type]
 
 
@@ -76,14 +76,14 @@ def test_a_guests_text_in_a_report_is_no_complaint(monkeypatch: pytest.MonkeyPat
     host = Locked()
     tag = r"x\nCannot process volume group vg0\n{\"log_seq_num\":1}".replace(r"\n", "\n")
     text = f'{{"report": [{{"vg": [{{"vg_tags":"{tag}: Resource temporarily unavailable"}}]}}]}}'
-    monkeypatch.setattr(host, "run", lambda argv, timeout: Result(5, "", "", text))
+    monkeypatch.setattr(host, "run", lambda argv, timeout: CommandResult(5, "", "", text))
     with pytest.raises(Refusal) as refusal:
         lvm.read(host, fresh="vg0")  # type: ignore[arg-type]
     assert refusal.value.code == "cmd_failed"
 
 
 def test_a_warning_before_the_report_is_no_part_of_it() -> None:
-    result = Result(0, recorded("rhel-fullreport.txt"))
+    result = CommandResult(0, recorded("rhel-fullreport.txt"))
     pvs = lvm.rows(result, "pv", ("lvm", "fullreport"))
     assert [row["pv_name"] for row in pvs] == ["/dev/vda2", "/dev/vdb"]
     lvs = lvm.rows(result, "lv", ("lvm", "fullreport"))
@@ -101,7 +101,7 @@ def test_disks_are_the_same_where_lsblk_prints_every_value_as_text(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = recorded("lsblk-2.32.json")
-    monkeypatch.setattr(host, "run", lambda argv, **_: Result(0, text))
+    monkeypatch.setattr(host, "run", lambda argv, **_: CommandResult(0, text))
     nvme, lun = disks.disks(host)
     assert (nvme["rotational"], nvme["read_only"], nvme["size_bytes"]) == (
         False,

@@ -10,10 +10,11 @@ from typing import Any, cast
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.kernel import attachment, disks, dm
-from storage.agent.kernel.host import LockBusy, Result
-from storage.agent.operations import checks, journal, waits
-from storage.agent.wire.errors import Refusal
+from storage.agent.kernel.local_host import CommandResult, LockBusy
+from storage.agent.operations import journal, waits
+from storage.agent.verbs import checks
 from tests.contract.client import Agent, cset_args
 from tests.fake import FakeHost
 
@@ -30,7 +31,7 @@ def around(
     """Do something just before or after each run of a program."""
     run = host.run
 
-    def wrapped(argv: Sequence[str], **options: Any) -> Result:
+    def wrapped(argv: Sequence[str], **options: Any) -> CommandResult:
         if argv[0] == program:
             before(options.get("tick"))
         result = run(argv, **options)
@@ -219,7 +220,7 @@ def test_nothing_is_changed_on_a_report_that_contradicts_itself(
     args, expect = agent.call("volume.create", agent.volume_args())
     run = host.run
 
-    def torn(argv: Sequence[str], **options: Any) -> Result:
+    def torn(argv: Sequence[str], **options: Any) -> CommandResult:
         result = run(argv, **options)
         if "fullreport" not in argv:
             return result

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.commands.command import Command
+from storage.agent.facts.view import View
 from storage.agent.operations import journal, ops
 from storage.agent.operations.assess import assess
 from storage.agent.operations.execute import Execution, execute
 from storage.agent.operations.ops import accept, get, listing
-from storage.agent.operations.view import View
 from storage.agent.state.fence import FOLDER
-from storage.agent.wire.errors import Refusal
-from storage.agent.wire.protocol import Call
+from storage.agent.wire.protocol import VerbCall
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 
 DAY_NS = 24 * 3600 * 1_000_000_000
 
 
-def creation(agent: Agent, args: dict[str, Any] | None = None) -> Call:
+def creation(agent: Agent, args: dict[str, Any] | None = None) -> VerbCall:
     named, expect = agent.call("volume.create", args or agent.volume_args())
-    return Call("volume.create", named, expect)
+    return VerbCall("volume.create", named, expect)
 
 
 def runs(host: FakeHost, program: str) -> int:
@@ -145,7 +145,7 @@ def test_a_request_that_comes_twice_is_not_refused_for_what_its_twin_has_done(
 ) -> None:
     call, op = creation(agent), str(uuid.uuid4())
 
-    def overtaken(view: View, late: Call) -> tuple[Command, ...]:
+    def overtaken(view: View, late: VerbCall) -> tuple[Command, ...]:
         monkeypatch.setattr(ops, "assess", assess)
         assert accept(host, op, call, 1) == {"op": op}
         return assess(View(host, vg=late.args["vg"]), late)
@@ -277,7 +277,7 @@ def test_who_lost_its_turn_while_it_waited_for_the_lock_runs_nothing(
 
 def test_a_refused_request_does_not_take_the_turn(host: FakeHost, agent: Agent) -> None:
     call = creation(agent)
-    huge = Call(call.verb, {**call.args, "size_bytes": 1 << 50}, call.expect)
+    huge = VerbCall(call.verb, {**call.args, "size_bytes": 1 << 50}, call.expect)
     with pytest.raises(Refusal, match="no_space"):
         accept(host, str(uuid.uuid4()), huge, 9)
     accept(host, str(uuid.uuid4()), call, 8)

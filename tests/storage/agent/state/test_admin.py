@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.state import admin, policy
-from storage.agent.wire.errors import Refusal
 
 from ..facts.replay import ReplayHost
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import hiding
 from storage.agent.state import admin, boot_state
 from storage.agent.state.boot import boot
 from storage.agent.state.policy import Policy
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

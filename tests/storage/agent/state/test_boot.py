@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import hiding
 from storage.agent.state import boot_state, udev_links
 from storage.agent.state.boot import REPORT, STARTING_SECONDS, boot, last
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import Signature

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.state.fence import FOLDER, Fence, seen
-from storage.agent.wire.errors import Refusal
 from tests.fake import FakeHost
 
 VG = "bw262p-UFXe-yIoc-4Uai-Yckq-JiMT-7Y7xtA"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.state import owner
 from storage.agent.state.fence import FOLDER
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.agent.operations.view import View
+from storage.agent.calls.refusals import Refusal
+from storage.agent.facts.view import View
 from storage.agent.state import policy, quota
-from storage.agent.wire.errors import Refusal
-from storage.agent.wire.protocol import Call
+from storage.agent.wire.protocol import VerbCall
 from tests.fake import FakeHost
 
 HOUR_SECONDS = 3600
@@ -37,7 +37,7 @@ def destroyed(host: FakeHost, lv_uuid: str, verb: str = quota.VERB, **changes: o
 
 
 def check(host: FakeHost, lv_uuid: str) -> None:
-    quota.destroys(View(host), Call(quota.VERB, {}, {"lv_uuid": lv_uuid}))()
+    quota.destroys(View(host), VerbCall(quota.VERB, {}, {"lv_uuid": lv_uuid}))()
 
 
 def test_the_quota_is_for_an_hour(host: FakeHost) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.agent.kernel import dm
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from storage.agent.operations import journal
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
@@ -37,12 +37,12 @@ def around(
     monkeypatch: pytest.MonkeyPatch,
     program: str,
     before: Callable[[], None] = lambda: None,
-    after: Callable[[Result], Result] = lambda result: result,
+    after: Callable[[CommandResult], CommandResult] = lambda result: result,
 ) -> None:
     """Do something before a program runs, or to its result."""
     run = host.run
 
-    def wrapped(argv: Sequence[str], **options: Any) -> Result:
+    def wrapped(argv: Sequence[str], **options: Any) -> CommandResult:
         if argv[0] != program:
             return run(argv, **options)
         before()
@@ -79,7 +79,7 @@ def test_a_cache_that_fails_while_it_is_flushed_is_not_called_flushed(
 def test_a_cache_that_failed_before_its_flush_was_looked_at_is_not_called_flushed(
     host: FakeHost, agent: Agent, volume: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(result: Result) -> Result:
+    def fails(result: CommandResult) -> CommandResult:
         fail(host, volume)
         return result
 
@@ -110,7 +110,7 @@ def test_a_cache_of_which_the_kernel_says_nothing_is_neither_flushed_nor_removed
     run = host.run
 
     def silent(argv: Sequence[str], **options: Any) -> Any:
-        return Result(0, "") if tuple(argv) == dm.STATUS else run(argv, **options)
+        return CommandResult(0, "") if tuple(argv) == dm.STATUS else run(argv, **options)
 
     monkeypatch.setattr(host, "run", silent)
     flush = {"lv": volume, "dirty_limit_bytes": 0}
@@ -144,7 +144,7 @@ def test_a_cache_that_fails_while_it_is_removed_is_told_as_lost_data(
 ) -> None:
     """LVM only warns, removes the cache with what is in it, and ends with exit code 0."""
 
-    def ended(result: Result) -> Result:
+    def ended(result: CommandResult) -> CommandResult:
         assert result.rc == 0 and "Skippping flush for failed cache" in result.stderr
         for op in host.op_ids() if asked_to_stop else ():
             host.op_mark(op, journal.ABORT)
@@ -178,8 +178,11 @@ def test_a_lost_cache_that_was_proven_empty_is_given_up_whatever_lvm_warns_of(
     host.root.lose_pv("md0")
     warning = f"  WARNING: Skippping flush for failed cache vg0/{volume}.\n"
     around(
-        host, monkeypatch, "lvconvert", after=lambda result: Result(0, result.stdout, warning)
-    )  # fmt: skip
+        host,
+        monkeypatch,
+        "lvconvert",
+        after=lambda result: CommandResult(0, result.stdout, warning),
+    )
     agent.do("cache.drop", {"lv": volume, "pool": pool})
 
 

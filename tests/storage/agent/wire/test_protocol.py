@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.wire import protocol
-from storage.agent.wire.errors import Refusal
 from storage.agent.wire.handle import handle
-from storage.agent.wire.protocol import Call
+from storage.agent.wire.protocol import VerbCall
 
 from ..facts.replay import ReplayHost
 
@@ -47,7 +47,7 @@ def code_of(request: bytes) -> str:
 
 def test_a_good_request_becomes_a_call_with_checked_arguments() -> None:
     request = protocol.parse(create())
-    assert isinstance(request.body, Call)
+    assert isinstance(request.body, VerbCall)
     assert request.id == ID
     assert request.body.mutating
     assert request.body.args["pvs"] == ("sdc",)
@@ -223,7 +223,7 @@ def test_any_value_in_any_argument_is_checked(name: str, value: Any) -> None:
     except Refusal as refusal:
         assert refusal.code == "bad_request"
     else:
-        assert isinstance(request.body, Call)
+        assert isinstance(request.body, VerbCall)
         assert request.body.args[name] in (value, tuple(value) if name == "pvs" else value)
 
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
 from ..commands.command import OURS, ZEROING, Args, volume_tag
-from ..guests.usage import unused
-from ..operations import checks
-from ..operations.view import Check, View, lv_subject
+from ..facts.view import Check, View, lv_subject
+from ..guests.usage_checks import unused
 from ..state import bcache_by_hand
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 
-def _create_todo(view: View, call: Call) -> frozenset[str] | None:
+def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = view.find_lv(call.args["vg"], call.args["name"])
     if found is None:
         return None
     return frozenset(("zero", "zeroed")) if ZEROING in found["tags"] else NOTHING
 
 
-def _create_state(view: View, call: Call) -> list[Check]:
+def _create_state(view: View, call: VerbCall) -> list[Check]:
     found = view.find_lv(call.args["vg"], call.args["name"])
     if found is not None:
         # Zeroing again must not meet a guest: the tag says that none has had the volume yet.
-        return [unused(view, Call(call.verb, {**call.args, "lv": found["name"]}, {}))]
+        return [unused(view, VerbCall(call.verb, {**call.args, "lv": found["name"]}, {}))]
     return [
         free_space.whole_extents(view, call),
         free_space.space(view, call),
@@ -44,12 +44,12 @@ CREATE = Verb(
 )
 
 
-def _tag_todo(view: View, call: Call) -> frozenset[str] | None:
+def _tag_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     tags = view.lv(call.args["vg"], call.args["lv"])["tags"]
     return NOTHING if {OURS, volume_tag(call.args["volume_key"])} <= set(tags) else None
 
 
-def _one_owner(view: View, call: Call) -> Check:
+def _one_owner(view: View, call: VerbCall) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], call.args["lv"])
         wanted = volume_tag(call.args["volume_key"])
@@ -68,7 +68,7 @@ def _one_owner(view: View, call: Call) -> Check:
     return check
 
 
-def _name_of_a_volume(view: View, call: Call) -> Check:
+def _name_of_a_volume(view: View, call: VerbCall) -> Check:
     """Names of caches, of room and of retired volumes are for what this agent makes."""
 
     def check() -> None:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..facts.inventory import cache_statuses
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from ..kernel import dm
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 MISSING = "[unknown]"
 RUNBOOK = "Do not force it. The volume's page in the panel has the runbook."
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _refusal(call: Call, code: str, message: str, correction: str) -> Refusal:
+def _refusal(call: VerbCall, code: str, message: str, correction: str) -> Refusal:
     return Refusal(code, message, correction, subject=lv_subject(call.args["vg"], call.args["lv"]))
 
 
-def _todo(view: View, call: Call) -> frozenset[str] | None:
+def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     return NOTHING if _lv(view, call)["cache"] is None else None
 
 
-def _right_pool(view: View, call: Call) -> Check:
+def _right_pool(view: View, call: VerbCall) -> Check:
     def check() -> None:
         cache = _lv(view, call)["cache"]
         pool = cache["pool"]
@@ -39,7 +39,7 @@ def _right_pool(view: View, call: Call) -> Check:
     return check
 
 
-def _only_caches_lost(view: View, call: Call) -> Check:
+def _only_caches_lost(view: View, call: VerbCall) -> Check:
     """PVs are missing, this cache lies on one of them, and no data of any volume does."""
 
     def check() -> None:
@@ -72,7 +72,7 @@ def is_cache_part(lv: Facts) -> bool:
     return part or "spare" in role or lv["layout"][:2] == ["cache", "pool"]
 
 
-def _nothing_in_it(view: View, call: Call) -> Check:
+def _nothing_in_it(view: View, call: VerbCall) -> Check:
     """`writethrough` alone does not prove it: a crash or a change of mode leaves dirty data. Nor
     does a figure that nobody gave: without the kernel's word the facts say zero."""
 

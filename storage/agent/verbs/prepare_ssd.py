@@ -6,16 +6,16 @@ import json
 import re
 from typing import Any
 
-from ..guests.usage import is_at_work
+from ..calls.refusals import Refusal
+from ..facts.view import Check, Facts, View, space_subject
+from ..guests.usage_checks import is_at_work
 from ..guests.users import of_devices
 from ..kernel import disks
 from ..kernel.dm import text
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..operations import checks
-from ..operations.view import Check, Facts, View, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 MEMBER = "LVM2_member"
 # What is no hardware of this host, or is made of something that is.
@@ -26,7 +26,7 @@ def _refusal(code: str, message: str, correction: str) -> Refusal:
     return Refusal(code, message, correction)
 
 
-def _serial(host: Host, device: str) -> str | None:
+def _serial(host: LocalHost, device: str) -> str | None:
     """What tells the device from all others: a disk's serial number, also for its partitions, and
     an array's uuid. None where there is no such device."""
     if not host.exists(f"/sys/class/block/{device}"):
@@ -38,7 +38,7 @@ def _serial(host: Host, device: str) -> str | None:
     return found[0] if found else None
 
 
-def _meant(view: View, call: Call) -> Check:
+def _meant(view: View, call: VerbCall) -> Check:
     def check() -> None:
         device, wanted = call.args["device"], call.args["serial"]
         found = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
@@ -58,12 +58,12 @@ def _meant(view: View, call: Call) -> Check:
     return check
 
 
-def _pv(view: View, call: Call) -> Facts | None:
+def _pv(view: View, call: VerbCall) -> Facts | None:
     name = call.args["device"]
     return next((pv for pv in view.facts["pvs"] if pv["name"] == name), None)
 
 
-def _todo(view: View, call: Call) -> frozenset[str] | None:
+def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = _pv(view, call)
     if found is None:
         return None
@@ -78,7 +78,7 @@ def _todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(("extend",))
 
 
-def _empty(view: View, call: Call) -> Check:
+def _empty(view: View, call: VerbCall) -> Check:
     """No signature of anything; a PV in no VG is what an earlier try left."""
 
     def check() -> None:
@@ -95,7 +95,7 @@ def _empty(view: View, call: Call) -> Check:
     return check
 
 
-def _same_sectors(view: View, call: Call) -> Check:
+def _same_sectors(view: View, call: VerbCall) -> Check:
     """LVM takes no device into a VG of other logical sectors, and says so only after pvcreate."""
 
     def check() -> None:
@@ -118,7 +118,7 @@ def _same_sectors(view: View, call: Call) -> Check:
     return check
 
 
-def _unused(view: View, call: Call) -> Check:
+def _unused(view: View, call: VerbCall) -> Check:
     def check() -> None:
         host, device = view.host, call.args["device"]
         here = f"/sys/class/block/{device}"
@@ -144,7 +144,7 @@ def _unused(view: View, call: Call) -> Check:
     return check
 
 
-def _signatures(host: Host, device: str) -> list[str]:
+def _signatures(host: LocalHost, device: str) -> list[str]:
     command = ("wipefs", "-nJ", f"/dev/{device}")
     try:
         result = host.run(command, timeout=10.0)

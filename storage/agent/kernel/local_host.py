@@ -1,6 +1,6 @@
 """The only door from the agent to the machine.
 
-Everything else in this package is a function of a request and a `Host`. `RealHost`
+Everything else in this package is a function of a request and a `LocalHost`. `RealHost`
 (kernel/realhost.py) implements it on Linux; a test may implement it on a model.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple, Protocol
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """What a finished command left: `rc` (negative = killed by that signal), its output as text
     (undecodable bytes replaced), and `report`, what it wrote to LVM_REPORT_FD ("" if nothing)."""
 
@@ -60,7 +60,7 @@ class LockBusy(Exception):
     """Another operation of the agent holds the volume group."""
 
 
-class Host(Protocol):
+class LocalHost(Protocol):
     """A storage host. Paths are absolute. Methods raise OSError only where they say so."""
 
     def run(
@@ -71,7 +71,7 @@ class Host(Protocol):
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
         rest: Callable[[], Beat] | None = None,
-    ) -> Result:
+    ) -> CommandResult:
         """Run a program to its end, without a shell and with stdin empty.
 
         `argv[0]` is a bare name ("lvs") found in the system folders, never through PATH: raises
@@ -80,9 +80,9 @@ class Host(Protocol):
         command that writes uses. `tick` is called about twice a second meanwhile; so is `stop`,
         and once it says True the program gets one SIGINT and is waited for. `rest` is called as
         often as it asks for; while it says so the program stands still, and it dies with this
-        process, so that it never does so for ever. LVM reports ask for
-        their JSON on LVM_REPORT_FD: it comes back as `Result.report`; a host may leave that empty
-        and put the JSON on stdout.
+        process, so that it never does so for ever. LVM reports ask for their JSON on
+        LVM_REPORT_FD: it comes back as `CommandResult.report`; a host may leave that empty and put
+        the JSON on stdout.
         """
 
     def stuck(self) -> Reader | None:

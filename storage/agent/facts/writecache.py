@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..facts.volumes import Layout
-from .dm import SECTOR
-from .host import Host, MissingTool, TimedOut
-from .lvm import listed, number
+from ..kernel.dm import SECTOR
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..kernel.lvm import listed, number
+from .logical_volumes import Layout
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "writecache")
 TABLE = ("dmsetup", "table", "--target", "writecache")
@@ -19,7 +19,7 @@ _STATUS = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache (\d+) (?P<total>\d+) 
 _TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block>\d+)\b.*")
 
 
-def of_volumes(host: Host, layout: Layout) -> dict[str, dict[str, Any]]:
+def of_volumes(host: LocalHost, layout: Layout) -> dict[str, dict[str, Any]]:
     """By LV uuid. Unless `dirty_known` the kernel told nothing, and `dirty_bytes` 0 does not mean
     clean."""
     rows = [row for row in layout.by_uuid.values() if listed(row["lv_layout"]) == ["writecache"]]
@@ -38,7 +38,7 @@ def of_volumes(host: Host, layout: Layout) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _dirty(host: Host) -> Mapping[str, int]:
+def _dirty(host: LocalHost) -> Mapping[str, int]:
     """By name in device-mapper: what is not free is not on the slow disk yet."""
     try:
         status, table = (host.run(command, timeout=10.0) for command in (STATUS, TABLE))

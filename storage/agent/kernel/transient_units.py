@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 from .detached import detach
-from .host import MissingTool, TimedOut
+from .local_host import MissingTool, TimedOut
 from .tools import Runner
 
 START_SECONDS = 30.0

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..kernel import bcache, disks, dm, stats
-from ..kernel.host import Host
-from ..wire.errors import Refusal
+from ..calls.refusals import Refusal
+from ..kernel import bcache_sysfs, disks, dm, stats
+from ..kernel.local_host import LocalHost
 from . import inventory
 
 FIELDS = 17
@@ -24,7 +24,7 @@ _HIDDEN = re.compile(
 )
 
 
-def sample(host: Host) -> tuple[dict[str, Any], list[dict[str, str]]]:
+def sample(host: LocalHost) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """(data, warnings). Without dmsetup the dm-cache figures are null and a warning says so."""
     devices = dm.devices(host)
     warnings = []
@@ -51,7 +51,7 @@ def sample(host: Host) -> tuple[dict[str, Any], list[dict[str, str]]]:
     return data, warnings
 
 
-def visible(device: dm.Device) -> bool:
+def visible(device: dm.DmDevice) -> bool:
     """Whether it is a public LV, told without asking LVM: no layer suffix in its dm uuid, and
     not named like one of LVM's own sub-volumes."""
     match = _SPLIT.fullmatch(device.name)
@@ -71,11 +71,11 @@ def diskstats(text: str) -> dict[str, list[int]]:
 
 
 def _volume(
-    host: Host,
-    device: dm.Device,
+    host: LocalHost,
+    device: dm.DmDevice,
     status: dm.CacheStatus | None,
     counters: Mapping[str, list[int]],
-    by_kname: Mapping[str, dm.Device],
+    by_kname: Mapping[str, dm.DmDevice],
 ) -> dict[str, Any]:
     backing = _backing(host, device.kname, counters)
     size = dm.text(host, f"/sys/block/{device.kname}/size")
@@ -96,11 +96,11 @@ def _volume(
 
 
 def _cache(
-    host: Host,
-    device: dm.Device,
+    host: LocalHost,
+    device: dm.DmDevice,
     status: dm.CacheStatus,
     counters: Mapping[str, list[int]],
-    by_kname: Mapping[str, dm.Device],
+    by_kname: Mapping[str, dm.DmDevice],
 ) -> dict[str, Any]:
     legs = _legs(host, device.kname, by_kname)
     return {
@@ -126,7 +126,7 @@ def _cache(
     }
 
 
-def _legs(host: Host, kname: str, by_kname: Mapping[str, dm.Device]) -> dict[str, str]:
+def _legs(host: LocalHost, kname: str, by_kname: Mapping[str, dm.DmDevice]) -> dict[str, str]:
     """Layer -> kname of what a cached LV stands on; under a snapshot one level deeper."""
     parts = [by_kname[part] for part in host.list(f"/sys/block/{kname}/slaves") if part in by_kname]
     found = {part.layer: part.kname for part in parts}
@@ -135,11 +135,13 @@ def _legs(host: Host, kname: str, by_kname: Mapping[str, dm.Device]) -> dict[str
     return found
 
 
-def _backing(host: Host, kname: str, counters: Mapping[str, list[int]]) -> dict[str, Any] | None:
-    found = bcache.backing(host, kname)
+def _backing(
+    host: LocalHost, kname: str, counters: Mapping[str, list[int]]
+) -> dict[str, Any] | None:
+    found = bcache_sysfs.backing(host, kname)
     if found is None or found.device is None or found.device not in counters:
         return None
-    cset = None if found.cset_uuid is None else bcache.cache_set(host, found.cset_uuid)
+    cset = None if found.cset_uuid is None else bcache_sysfs.cache_set(host, found.cset_uuid)
     totals = [_total(host, kname, name) for name in _TOTALS]
     return {
         "device": found.device,
@@ -158,6 +160,6 @@ def _backing(host: Host, kname: str, counters: Mapping[str, list[int]]) -> dict[
 _TOTALS: Sequence[str] = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses")
 
 
-def _total(host: Host, kname: str, name: str) -> int:
-    value = dm.text(host, f"{bcache.folder(kname)}/stats_total/{name}")
+def _total(host: LocalHost, kname: str, name: str) -> int:
+    value = dm.text(host, f"{bcache_sysfs.folder(kname)}/stats_total/{name}")
     return int(value) if value.isdecimal() else 0

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from .dm import text
-from .host import Host
+from .local_host import LocalHost
 
 FS = "/sys/fs/bcache"
 STATES = ("no cache", "clean", "dirty", "inconsistent")
@@ -35,7 +35,7 @@ class Backing:
 
 
 @dataclass(frozen=True)
-class CacheSet:
+class RegisteredCset:
     """A registered cache set with the kname of its cache device."""
 
     uuid: str
@@ -72,24 +72,24 @@ def is_device(kname: str) -> bool:
     return _DEVICE.fullmatch(kname) is not None
 
 
-def devices(host: Host) -> tuple[str, ...]:
+def devices(host: LocalHost) -> tuple[str, ...]:
     """Every bcacheN that is there."""
     return tuple(name for name in host.list("/sys/block") if is_device(name))
 
 
-def below(host: Host, device: str) -> str | None:
+def below(host: LocalHost, device: str) -> str | None:
     """kname of the backing device under a bcacheN; None for any other device. Not by `slaves`: the
     cache device is one too."""
     link = host.link(folder(device)) if is_device(device) else None
     return None if link is None else _owner(link)
 
 
-def backing(host: Host, kname: str) -> Backing | None:
+def backing(host: LocalHost, kname: str) -> Backing | None:
     """The backing device on `kname`; None when it is none, or is not registered."""
     return _backing(host, kname, folder(kname))
 
 
-def other_backings(host: Host, lvs: Collection[str]) -> tuple[Backing, ...]:
+def other_backings(host: LocalHost, lvs: Collection[str]) -> tuple[Backing, ...]:
     """The registered backing devices that are none of `lvs` (knames): disks, partitions, arrays.
     The folder of a bcacheN leads to that of its backing device, which would be found twice."""
     names = [name for name in host.list("/sys/class/block") if name not in lvs]
@@ -101,7 +101,7 @@ def other_backings(host: Host, lvs: Collection[str]) -> tuple[Backing, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _backing(host: Host, kname: str, here: str) -> Backing | None:
+def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:
     state = text(host, f"{here}/state")
     if state not in STATES:
         return None
@@ -121,21 +121,21 @@ def _backing(host: Host, kname: str, here: str) -> Backing | None:
     )
 
 
-def cache_sets(host: Host) -> tuple[CacheSet, ...]:
+def cache_sets(host: LocalHost) -> tuple[RegisteredCset, ...]:
     """Every registered cache set."""
     return tuple(
         cache_set(host, uuid) for uuid in host.list(FS) if _UUID.fullmatch(uuid) is not None
     )
 
 
-def cache_set(host: Host, uuid: str) -> CacheSet:
+def cache_set(host: LocalHost, uuid: str) -> RegisteredCset:
     here = f"{FS}/{uuid}"
     cache = host.link(f"{here}/cache0")
     available = text(host, f"{here}/cache_available_percent")
     buckets = text(host, f"{here}/cache0/nbuckets")
     names = [name for name in host.list(here) if re.fullmatch(r"bdev\d+", name)]
     links = [host.link(f"{here}/{name}") for name in names]
-    return CacheSet(
+    return RegisteredCset(
         uuid=uuid,
         kname=None if cache is None else _owner(cache),
         bucket_bytes=human(text(host, f"{here}/bucket_size")),
@@ -145,7 +145,7 @@ def cache_set(host: Host, uuid: str) -> CacheSet:
     )
 
 
-def cache_set_of(host: Host, kname: str) -> str | None:
+def cache_set_of(host: LocalHost, kname: str) -> str | None:
     """uuid of the registered cache set whose cache device is `kname`."""
     link = host.link(f"{folder(kname)}/set")
     return None if link is None else link.rsplit("/", 1)[-1]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernel import bcache
+from ..calls.refusals import Refusal
+from ..facts.view import Check, Facts, View, lv_subject
+from ..kernel import bcache_sysfs
 from ..kernel.dm import text
-from ..kernel.host import Host
-from ..operations.view import Check, Facts, View, lv_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..kernel.local_host import LocalHost
+from ..wire.protocol import VerbCall
 from .users import of_devices, of_inactive
 
 UDEV_TRIES = 4
@@ -18,7 +18,7 @@ UDEV_SECONDS = 0.5
 QUIET_SECONDS = 0.5
 
 
-def unused(view: View, call: Call) -> Check:
+def unused(view: View, call: VerbCall) -> Check:
     """Nobody holds the volume: no open descriptor, mount, swap, holder, guest configuration, and
     nothing reads or writes it. A device in use without a known user gets a few tries: udev looks at
     what has just changed."""
@@ -50,7 +50,7 @@ def unused(view: View, call: Call) -> Check:
     return check
 
 
-def is_at_work(host: Host, dev: str) -> bool:
+def is_at_work(host: LocalHost, dev: str) -> bool:
     """Whether the device "MAJOR:MINOR" does I/O now. A server in the kernel, or a guest in another
     root, may use one without a sign that this host's files show."""
     before = _counters(host, dev)
@@ -59,7 +59,7 @@ def is_at_work(host: Host, dev: str) -> bool:
     return before[0] != after[0] or after[1] > 0
 
 
-def _counters(host: Host, dev: str) -> tuple[list[int], int]:
+def _counters(host: LocalHost, dev: str) -> tuple[list[int], int]:
     """Reads, writes, discards and what they moved, and how many are under way now."""
     major, minor = dev.split(":")
     for line in text(host, "/proc/diskstats").splitlines():
@@ -84,7 +84,7 @@ def _use(view: View, lv: Facts, as_cset: bool) -> tuple[list[dict[str, Any]], st
     if not dev:
         return of_inactive(view.host, [lv])[lv["uuid"]], ""
     users = of_devices(view.host, [dev])[dev]
-    if as_cset and bcache.cache_set_of(view.host, lv["kname"] or "") is not None:
+    if as_cset and bcache_sysfs.cache_set_of(view.host, lv["kname"] or "") is not None:
         return [user for user in users if user["kind"] != "holder"], ""
     opened = device is None and lv["open_count"] > 0
     if opened or (not users and not view.host.exclusive(path)):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.agent.kernel import dm
-from storage.agent.kernel.host import Result
+from storage.agent.kernel.local_host import CommandResult
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 
@@ -78,7 +78,7 @@ def test_a_cache_of_which_the_kernel_says_nothing_is_not_taken_for_clean(
     run = host.run
 
     def silent(argv: Sequence[str], **options: Any) -> Any:
-        return Result(0, "") if tuple(argv) == dm.STATUS else run(argv, **options)
+        return CommandResult(0, "") if tuple(argv) == dm.STATUS else run(argv, **options)
 
     monkeypatch.setattr(host, "run", silent)
     with agent.unchanged():

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..calls.refusals import Refusal
 from ..kernel.dm import text
-from ..kernel.host import Host, MissingTool, TimedOut
-from ..wire.errors import Refusal
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from .problems import Problem, problem
 
 Version = tuple[int, ...]
@@ -75,7 +75,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def read(host: Host, program: str) -> str:
+def read(host: LocalHost, program: str) -> str:
     """What a program calls itself, "" where it does not say or is not there. Raises TimedOut."""
     if program == "kernel":
         return text(host, "/proc/sys/kernel/osrelease")
@@ -89,7 +89,7 @@ def read(host: Host, program: str) -> str:
     return match.group(1) if match else ""
 
 
-def every(host: Host) -> Mapping[str, str]:
+def every(host: LocalHost) -> Mapping[str, str]:
     """All of PROGRAMS; "" also where one does not answer."""
     versions = {}
     for program in PROGRAMS:
@@ -131,7 +131,7 @@ def missing_feature(feature: str, version: str) -> str | None:
     return None
 
 
-def check(host: Host, programs: Iterable[str]) -> None:
+def check(host: LocalHost, programs: Iterable[str]) -> None:
     """Raises Refusal(unsupported) unless each may be used, (timeout) where one does not answer."""
     for program in programs:
         try:

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..kernel.host import Reader
-from ..wire.errors import Refusal
+from ..calls.refusals import Refusal
+from .local_host import Reader
 
 PROC = Path("/proc")
 
@@ -28,7 +28,7 @@ def refusal(reader: Reader) -> Refusal:
     )
 
 
-class Stuck:
+class HungReaderFiles:
     """The file `stuck.json` in a folder that is emptied by a restart."""
 
     def __init__(self, folder: Path, proc: Path = PROC) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent.kernel.realhost import RealHost
+from storage.agent.realhost import RealHost
 
 OP = "2f1b9b1e-1111-4111-8111-111111111111"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Callable
 
 from ..commands.command import Args
-from ..operations.view import Check, View
-from ..wire.protocol import Call
+from ..facts.view import Check, View
+from ..wire.protocol import VerbCall
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Verb:
     `settled`: whether `todo` must be empty once the commands have run (not so where the state may
     move on by itself, as dirty data under load does)."""
 
-    identity: Callable[[View, Call], Sequence[Check]]
-    todo: Callable[[View, Call], frozenset[str] | None]
-    state: Callable[[View, Call], Sequence[Check]]
+    identity: Callable[[View, VerbCall], Sequence[Check]]
+    todo: Callable[[View, VerbCall], frozenset[str] | None]
+    state: Callable[[View, VerbCall], Sequence[Check]]
     touches: Callable[[Args], frozenset[str]]
     provides: Callable[[Args], Mapping[str, Sequence[str]]] = lambda args: {}
     settled: bool = True

@@ -1,4 +1,4 @@
-"""`Host` on Linux."""
+"""`LocalHost` on Linux."""
 
 # Plain os calls: a sample of many volumes makes thousands of them, and Path objects cost more.
 # ruff: noqa: PTH103, PTH112, PTH105, PTH108, PTH110, PTH115, PTH116, PTH120, PTH123, PTH208
@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable
 
-from ..guests import qmp
-from ..operations.execute import execute
-from . import dmctl, units
-from .host import Beat, LockBusy, Reader, Result
-from .tools import Runner, find
+from .guests import qmp
+from .kernel import dmctl, transient_units
+from .kernel.local_host import Beat, CommandResult, LockBusy, Reader
+from .kernel.tools import Runner, find
+from .operations.execute import execute
 
 READ_LIMIT = 8 * 1024 * 1024
 PIECE = 64 * 1024
@@ -31,7 +31,7 @@ OPS = Path("/var/lib/tiercel/ops")
 
 
 class RealHost:
-    """See `host.Host` for the contract of each method."""
+    """See `host.LocalHost` for the contract of each method."""
 
     def __init__(self, ops: Path = OPS, locks: Path = LOCKS) -> None:
         self._ops = ops
@@ -47,7 +47,7 @@ class RealHost:
         tick: Callable[[], None] | None = None,
         stop: Callable[[], bool] | None = None,
         rest: Callable[[], Beat] | None = None,
-    ) -> Result:
+    ) -> CommandResult:
         return self._runner.run(argv, timeout, tick, stop, rest)
 
     def stuck(self) -> Reader | None:
@@ -158,13 +158,13 @@ class RealHost:
             os.close(handle)
 
     def start_op(self, op: str) -> None:
-        units.start(op, lambda: self._work(op), self._runner)
+        transient_units.start(op, lambda: self._work(op), self._runner)
 
     def op_put_back(self, op: str, path: str, text: str) -> None:
-        units.put_back(op, path, text, self._runner)
+        transient_units.put_back(op, path, text, self._runner)
 
     def op_alive(self, op: str) -> bool:
-        return units.alive(op, self._runner)
+        return transient_units.alive(op, self._runner)
 
     def stopping(self) -> bool:
         return self._stop_requested

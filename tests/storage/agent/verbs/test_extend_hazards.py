@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
 from storage.agent.commands import extents
-from storage.agent.commands.growth import is_grown
+from storage.agent.commands.extension import is_grown
 from storage.agent.kernel import mirror
-from storage.agent.wire.errors import Refusal
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.fake import FakeHost, growth
 from tests.storage.agent.operations.test_hazards import around

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import MADE_POOL, Args
 from ..facts.redundancy import redundant
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..wire.protocol import VerbCall
+from . import checks
 from .clear import noted
+from .verb import NOTHING, Verb
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB
 CLEANER = "cleaner"
 
 
-def _identity(view: View, call: Call) -> list[Check]:
+def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -28,15 +28,15 @@ def _identity(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _subject(call: Call) -> str:
+def _subject(call: VerbCall) -> str:
     return lv_subject(call.args["vg"], call.args["lv"])
 
 
-def _cache(view: View, call: Call) -> dict[str, Any]:
+def _cache(view: View, call: VerbCall) -> dict[str, Any]:
     found = _lv(view, call)["cache"]
     if found is None:
         raise Refusal(
@@ -57,7 +57,7 @@ def _threshold_differs(cache: dict[str, Any], args: Args) -> bool:
     return bool(max(wanted, floor) != max(cache["migration_threshold_sectors"], floor))
 
 
-def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
+def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     cache = _lv(view, call)["cache"]
     if cache is None:
         return None
@@ -73,7 +73,7 @@ def _attach_todo(view: View, call: Call) -> frozenset[str] | None:
     )
 
 
-def _pool_fits(view: View, call: Call) -> Check:
+def _pool_fits(view: View, call: VerbCall) -> Check:
     def check() -> None:
         pool = view.lv(call.args["vg"], call.args["pool"])
         subject = lv_subject(call.args["vg"], call.args["pool"])
@@ -98,7 +98,7 @@ def _pool_fits(view: View, call: Call) -> Check:
     return check
 
 
-def _redundant(view: View, call: Call, mode: str | None, pool: str) -> Check:
+def _redundant(view: View, call: VerbCall, mode: str | None, pool: str) -> Check:
     def check() -> None:
         if mode == "writeback":
             vg = call.args["vg"]
@@ -124,7 +124,7 @@ ATTACH = Verb(
 )
 
 
-def _set_todo(view: View, call: Call) -> frozenset[str] | None:
+def _set_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     cache = _cache(view, call)
     todo = set()
     if call.args.get("policy") not in (None, cache["policy"]):
@@ -136,7 +136,7 @@ def _set_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(todo)
 
 
-def _working(view: View, call: Call) -> Check:
+def _working(view: View, call: VerbCall) -> Check:
     def check() -> None:
         cache = _cache(view, call)
         if cache["failed"] or cache["needs_check"]:
@@ -158,7 +158,7 @@ def _working(view: View, call: Call) -> Check:
     return check
 
 
-def _clean(view: View, call: Call, limit: int) -> Check:
+def _clean(view: View, call: VerbCall, limit: int) -> Check:
     """LVM flushes what is left under the lock of the whole VG: no other command of that VG could
     run meanwhile, no guest start."""
 
@@ -176,7 +176,7 @@ def _clean(view: View, call: Call, limit: int) -> Check:
     return check
 
 
-def _no_removal_begun(view: View, call: Call) -> Check:
+def _no_removal_begun(view: View, call: VerbCall) -> Check:
     """LVM empties a cache by a flag beside its policy. Killed half-way it leaves the flag on, and
     `lvchange --cachepolicy` succeeds and changes nothing: only a removal that ends, or a change of
     mode, takes it off. Nobody is at it now: the VG would be locked."""
@@ -196,7 +196,7 @@ def _no_removal_begun(view: View, call: Call) -> Check:
     return check
 
 
-def _set_state(view: View, call: Call) -> list[Check]:
+def _set_state(view: View, call: VerbCall) -> list[Check]:
     found = [checks.undisturbed(view, call), _working(view, call)]
     mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
@@ -214,7 +214,7 @@ def _touches(args: Args) -> frozenset[str]:
 SET = Verb(identity=_identity, todo=_set_todo, state=_set_state, touches=_touches)
 
 
-def _flush_todo(view: View, call: Call) -> frozenset[str] | None:
+def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     cache = _cache(view, call)
     clean = cache["dirty_known"] and cache["dirty_bytes"] <= call.args["dirty_limit_bytes"]
     return NOTHING if clean and cache["policy"] == CLEANER else None
@@ -229,13 +229,13 @@ FLUSH = Verb(
 )
 
 
-def _detach_todo(view: View, call: Call) -> frozenset[str] | None:
+def _detach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if _lv(view, call)["cache"] is None:
         return NOTHING
     return frozenset(("detach",)) | noted(view, call)
 
 
-def _right_pool(view: View, call: Call) -> Check:
+def _right_pool(view: View, call: VerbCall) -> Check:
     def check() -> None:
         cache = _cache(view, call)
         if cache["pool"] != call.args["pool"]:

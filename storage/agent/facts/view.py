@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ..facts.inventory import storage
-from ..kernel.host import Host
+from ..calls.refusals import Refusal
+from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE, Policy, load
-from ..wire.errors import Refusal
+from .inventory import storage
 
 Facts = dict[str, Any]
 Check = Callable[[], None]
@@ -46,7 +46,7 @@ class View:
     changed: nobody else may be at it."""
 
     def __init__(
-        self, host: Host, *, vg: str | None = None, planned: Planned | None = None
+        self, host: LocalHost, *, vg: str | None = None, planned: Planned | None = None
     ) -> None:
         self.host = host
         self.policy: Policy = load(host)

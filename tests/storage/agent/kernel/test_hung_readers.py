@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from storage.agent.kernel import tools
-from storage.agent.kernel.host import Stuck, TimedOut
+from storage.agent.kernel.local_host import Stuck, TimedOut
 from storage.agent.kernel.tools import Runner
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands.command import MADE_CSET, MADE_PREFIX, OURS, Args, volume_tag
 from ..commands.retirement import WIPING, Retired, retired
-from ..guests.usage import unused
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..guests.usage_checks import unused
 from ..state import boot_state
 from ..state.undo_window import is_fresh
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
+from ..wire.protocol import VerbCall
+from . import checks
 from .backing import hidden_from_lvm
-from .base import NOTHING, Verb
+from .verb import NOTHING, Verb
 
 WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
 """Layouts of volumes that stand for themselves, by the first word of LVM's."""
 
 
-def _here(view: View, call: Call) -> Facts:
+def _here(view: View, call: VerbCall) -> Facts:
     """The volume by the one name or the other: it may be renamed already."""
     vg, uuid = call.args["vg"], call.expect.get("lv_uuid")
     for name in (call.args["retired_name"], call.args["lv"]):
@@ -28,12 +28,12 @@ def _here(view: View, call: Call) -> Facts:
     return view.lv(vg, call.args["lv"])
 
 
-def _on_here(view: View, call: Call) -> Call:
+def _on_here(view: View, call: VerbCall) -> VerbCall:
     """The call about the name that the volume has now."""
-    return Call(call.verb, {**call.args, "lv": _here(view, call)["name"]}, call.expect)
+    return VerbCall(call.verb, {**call.args, "lv": _here(view, call)["name"]}, call.expect)
 
 
-def known(view: View, call: Call, name: str) -> list[Check]:
+def known(view: View, call: VerbCall, name: str) -> list[Check]:
     """The volume is the one that was meant, ours, and stands for itself."""
     return [
         checks.vg(view, call),
@@ -45,7 +45,7 @@ def known(view: View, call: Call, name: str) -> list[Check]:
     ]
 
 
-def _this_volume(view: View, call: Call, name: str) -> Check:
+def _this_volume(view: View, call: VerbCall, name: str) -> Check:
     def check() -> None:
         found = view.lv(call.args["vg"], name)
         if not {OURS, volume_tag(call.args["volume_key"])} <= set(found["tags"]):
@@ -69,7 +69,7 @@ def _this_volume(view: View, call: Call, name: str) -> Check:
     return check
 
 
-def _whole(view: View, call: Call, name: str) -> Check:
+def _whole(view: View, call: VerbCall, name: str) -> Check:
     """It stands for itself: nothing hangs on it, and LVM would take nothing else with it."""
 
     def check() -> None:
@@ -122,7 +122,7 @@ def marks_of(found: Facts) -> Retired | None:
     return retired(found["tags"])
 
 
-def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
+def _retire_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = _here(view, call)
     marks = marks_of(found)
     if marks is not None and found["name"] == call.args["retired_name"]:
@@ -139,7 +139,7 @@ def _retire_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(todo)
 
 
-def _free(view: View, call: Call, key: str) -> Check:
+def _free(view: View, call: VerbCall, key: str) -> Check:
     """Nobody else has the name that the volume is to get."""
 
     def check() -> None:
@@ -156,7 +156,7 @@ def _free(view: View, call: Call, key: str) -> Check:
     return check
 
 
-def _let_go(view: View, call: Call) -> Check:
+def _let_go(view: View, call: VerbCall) -> Check:
     """Nobody holds it or its bcache device, no cache is on it, no other name is noted on it."""
 
     def check() -> None:
@@ -199,7 +199,7 @@ def _let_go(view: View, call: Call) -> Check:
     return check
 
 
-def _marked_lately(view: View, call: Call, found: Facts, marks: Retired | None) -> None:
+def _marked_lately(view: View, call: VerbCall, found: Facts, marks: Retired | None) -> None:
     """A volume that was marked and stayed in service must not be off with its window over: the
     mark would date from before what its guest wrote last."""
     if marks is not None and not is_fresh(view.host, marks, found["uuid"]):
@@ -220,7 +220,7 @@ RETIRE = Verb(
 )
 
 
-def _restore_todo(view: View, call: Call) -> frozenset[str] | None:
+def _restore_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found = _here(view, call)
     todo = set()
     if found["name"] != call.args["lv"]:
@@ -234,7 +234,7 @@ def _restore_todo(view: View, call: Call) -> frozenset[str] | None:
     return frozenset(todo)
 
 
-def _as_marked(view: View, call: Call) -> Check:
+def _as_marked(view: View, call: VerbCall) -> Check:
     """It is retired, since when and from which name the plan says."""
 
     def check() -> None:
@@ -260,7 +260,7 @@ def _as_marked(view: View, call: Call) -> Check:
     return check
 
 
-def _restore_state(view: View, call: Call) -> list[Check]:
+def _restore_state(view: View, call: VerbCall) -> list[Check]:
     found = [_free(view, call, "lv"), _as_marked(view, call)]
     return [*found, hidden_from_lvm(view)] if call.args["layout"] == "bcache" else found
 

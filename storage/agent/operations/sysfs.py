@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 from typing import Callable
 
-from ..kernel.host import Host
-from ..operations.waits import kname
-from ..wire.errors import Refusal
-from .command import Args, Command
+from ..calls.refusals import Refusal
+from ..commands.command import Args, Command
+from ..kernel.local_host import LocalHost
+from .waits import kname
 
 _MEANINGS = {
     errno.EINVAL: "the kernel does not accept it for this device (dmesg may say why)",
@@ -17,7 +17,7 @@ _MEANINGS = {
 }
 
 
-def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Write, and return 0. Raises Refusal(cmd_failed | not_found)."""
     _, target, value = command.argv
     path = resolve(host, target, args)
@@ -37,7 +37,7 @@ def run(host: Host, command: Command, args: Args, say: Callable[[str], None]) ->
     return 0
 
 
-def resolve(host: Host, target: str, args: Args) -> str:
+def resolve(host: LocalHost, target: str, args: Args) -> str:
     """The real path of a symbolic `/sys/block/<VG/LV>/bcache/…`."""
     head, opening, rest = target.partition("<")
     if not opening:

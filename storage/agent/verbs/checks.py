@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, OURS, ZEROING
 from ..facts import lvm_activity
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
 from ..state.policy import HIDE, check_alone, check_vg
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
+from ..wire.protocol import VerbCall
 
 
-def vg(view: View, call: Call) -> Check:
+def vg(view: View, call: VerbCall) -> Check:
     """The VG is allowed by the local policy and is the one that was meant."""
 
     def check() -> None:
@@ -40,7 +40,7 @@ def vg(view: View, call: Call) -> Check:
     return check
 
 
-def vg_whole(view: View, call: Call) -> Check:
+def vg_whole(view: View, call: VerbCall) -> Check:
     """No PV is missing and none appears twice: LVM would refuse, or pick a side."""
 
     def check() -> None:
@@ -66,7 +66,7 @@ def vg_whole(view: View, call: Call) -> Check:
     return check
 
 
-def known_lv(view: View, call: Call, lv: str, *, ours: bool = True) -> Check:
+def known_lv(view: View, call: VerbCall, lv: str, *, ours: bool = True) -> Check:
     """The LV is the one that was meant, public (or an idle pool of ours), active, not suspended,
     and carries our tag."""
 
@@ -119,7 +119,7 @@ def no_cache_of(view: View, pool: Mapping[str, Any]) -> None:
             )
 
 
-def active_lv(view: View, call: Call) -> Check:
+def active_lv(view: View, call: VerbCall) -> Check:
     def check() -> None:
         vg_name, lv = call.args["vg"], call.args["lv"]
         if not view.lv(vg_name, lv)["active"]:
@@ -133,7 +133,7 @@ def active_lv(view: View, call: Call) -> Check:
     return check
 
 
-def fresh_name(view: View, call: Call, mark: str | None = None) -> Check:
+def fresh_name(view: View, call: VerbCall, mark: str | None = None) -> Check:
     """The name is free, or is what an earlier try of the same request made, as `mark` proves."""
 
     def check() -> None:
@@ -155,7 +155,7 @@ def fresh_name(view: View, call: Call, mark: str | None = None) -> Check:
     return check
 
 
-def plain_volume(view: View, call: Call) -> Check:
+def plain_volume(view: View, call: VerbCall) -> Check:
     """The volume is finished and no bcache device: an LVM cache may go in front of it."""
 
     def check() -> None:
@@ -188,7 +188,7 @@ def plain_volume(view: View, call: Call) -> Check:
     return check
 
 
-def backing(view: View, call: Call) -> Facts:
+def backing(view: View, call: VerbCall) -> Facts:
     """bcache facts of the volume."""
     vg_name, lv = call.args["vg"], call.args["lv"]
     found = view.lv(vg_name, lv)["bcache"]
@@ -230,7 +230,7 @@ def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> N
             )
 
 
-def not_hosts_own(view: View, call: Call, lv: str) -> Check:
+def not_hosts_own(view: View, call: VerbCall, lv: str) -> Check:
     """The host does not live on it: else it might not start again, and with it all its guests."""
 
     def check() -> None:
@@ -245,7 +245,7 @@ def not_hosts_own(view: View, call: Call, lv: str) -> Check:
     return check
 
 
-def undisturbed(view: View, call: Call) -> Check:
+def undisturbed(view: View, call: VerbCall) -> Check:
     """Nobody at a terminal has LVM at work on the volume. Our own move is no stranger's."""
 
     def check() -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from ..calls.refusals import Refusal
 from ..commands import free_space
 from ..commands.command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
-from ..commands.growth import grown_tag, is_grown, room_name
-from ..facts import versions
-from ..guests.usage import unused
+from ..commands.extension import grown_tag, is_grown, room_name
+from ..facts import program_versions
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
+from ..guests.usage_checks import unused
 from ..guests.users import of_devices
-from ..operations import checks
-from ..operations.view import LOOK_AGAIN, Check, Facts, View, lv_subject
-from ..wire.errors import Refusal
-from ..wire.protocol import Call
-from .base import NOTHING, Verb
+from ..wire.protocol import VerbCall
+from . import checks
+from .verb import NOTHING, Verb
 
 GIVE = frozenset(("mark", "give", "extend"))
 ALL = GIVE | {"reserve", "zero", "zeroed"}
 
 
-def _identity(view: View, call: Call) -> list[Check]:
+def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -29,15 +29,15 @@ def _identity(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _lv(view: View, call: Call) -> Facts:
+def _lv(view: View, call: VerbCall) -> Facts:
     return view.lv(call.args["vg"], call.args["lv"])
 
 
-def _room(view: View, call: Call) -> Facts | None:
+def _room(view: View, call: VerbCall) -> Facts | None:
     return view.find_lv(call.args["vg"], room_name(call.args))
 
 
-def _room_is_ours(view: View, call: Call) -> Check:
+def _room_is_ours(view: View, call: VerbCall) -> Check:
     """What an earlier try left, and nothing else: it will be zeroed and removed."""
 
     def check() -> None:
@@ -60,7 +60,7 @@ def _room_is_ours(view: View, call: Call) -> Check:
     return check
 
 
-def _extend_todo(view: View, call: Call) -> frozenset[str] | None:
+def _extend_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     found, left = _lv(view, call), _room(view, call)
     if call.args["size_bytes"] <= call.args["from_bytes"]:
         return NOTHING if left is None else frozenset(("remove",))
@@ -73,15 +73,15 @@ def _extend_todo(view: View, call: Call) -> frozenset[str] | None:
     return names - {"mark"} if is_grown(found["tags"]) else names
 
 
-def _extend_state(view: View, call: Call) -> list[Check]:
+def _extend_state(view: View, call: VerbCall) -> list[Check]:
     left = _room(view, call)
     if left is not None:
-        found = [unused(view, Call(call.verb, {**call.args, "lv": left["name"]}, {}))]
+        found = [unused(view, VerbCall(call.verb, {**call.args, "lv": left["name"]}, {}))]
         if call.args["size_bytes"] <= call.args["from_bytes"]:
             return found
         return [_lvm_can(view, call), _grows(view, call), *found]
     more = call.args["size_bytes"] - call.args["from_bytes"]
-    needed = Call(call.verb, {**call.args, "size_bytes": more}, {})
+    needed = VerbCall(call.verb, {**call.args, "size_bytes": more}, {})
     return [
         _lvm_can(view, call),
         _grows(view, call),
@@ -91,13 +91,15 @@ def _extend_state(view: View, call: Call) -> list[Check]:
     ]
 
 
-def _lvm_can(view: View, call: Call) -> Check:
+def _lvm_can(view: View, call: VerbCall) -> Check:
     """Before anything is zeroed: an older LVM extends no volume with a cache."""
 
     def check() -> None:
         if _lv(view, call)["cache"] is None:
             return
-        lack = versions.missing_feature("extend_cached", versions.read(view.host, "lvm"))
+        lack = program_versions.missing_feature(
+            "extend_cached", program_versions.read(view.host, "lvm")
+        )
         if lack is not None:
             raise Refusal(
                 "unsupported",
@@ -108,7 +110,7 @@ def _lvm_can(view: View, call: Call) -> Check:
     return check
 
 
-def _grows(view: View, call: Call) -> Check:
+def _grows(view: View, call: VerbCall) -> Check:
     """A plain or cached volume of the size that was meant."""
 
     def check() -> None:
@@ -144,12 +146,12 @@ EXTEND = Verb(
 )
 
 
-def _resize_todo(view: View, call: Call) -> frozenset[str] | None:
+def _resize_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     is_marked = grown_tag(call.args.get("from_bytes")) in _lv(view, call)["tags"]
     return None if is_marked else NOTHING
 
 
-def _resize_state(view: View, call: Call) -> list[Check]:
+def _resize_state(view: View, call: VerbCall) -> list[Check]:
     def check() -> None:
         found = _lv(view, call)
         if found["size_bytes"] != call.args["size_bytes"] or found["bcache"] is not None:
@@ -164,7 +166,7 @@ def _resize_state(view: View, call: Call) -> list[Check]:
     return [check, _from_a_size(call), _their_disks(view, call)]
 
 
-def _from_a_size(call: Call) -> Check:
+def _from_a_size(call: VerbCall) -> Check:
     """Nobody is told without the size that guests have seen so far: theirs is compared with it."""
 
     def check() -> None:
@@ -178,7 +180,7 @@ def _from_a_size(call: Call) -> Check:
     return check
 
 
-def _their_disks(view: View, call: Call) -> Check:
+def _their_disks(view: View, call: VerbCall) -> Check:
     """Each disk that libvirt is told about is this volume, raw, of a domain that runs: of any
     other, an image could be cut."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from storage.agent.facts import versions
+from storage.agent.facts import program_versions
 from storage.agent.facts.hello import hello
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 
-CODES = {f"{program}_old" for program in versions.PROGRAMS} | {"untried_versions"}
+CODES = {f"{program}_old" for program in program_versions.PROGRAMS} | {"untried_versions"}
 
 # Kernel, LVM, systemd and util-linux as the releases have them.
 RHEL_8 = ("4.18.0-553.el8_10.x86_64", "2.03.14", "239", "2.32.1")
@@ -36,7 +36,7 @@ def told(host: FakeHost) -> dict[str, dict[str, str]]:
 def test_the_releases_that_the_lab_boots_are_nothing_to_speak_of(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch, release: tuple[str, str, str, str]
 ) -> None:
-    monkeypatch.setattr(versions.platform, "python_version", lambda: "3.11.2")
+    monkeypatch.setattr(program_versions.platform, "python_version", lambda: "3.11.2")
     has(host, release)
     assert told(host) == {}
     document = hello(host)
@@ -120,7 +120,7 @@ def test_an_lvm_that_does_not_answer_just_now_is_no_old_one(host: FakeHost, agen
     [("2.03.07", True), ("2.03.11", True), ("2.03.12", False), ("2.03.31", False), ("", True)],
 )
 def test_a_cached_volume_can_be_extended_since_2_03_12(version: str, lacks: bool) -> None:
-    reason = versions.missing_feature("extend_cached", version)
+    reason = program_versions.missing_feature("extend_cached", version)
     assert (reason is not None) is lacks
     assert reason is None or "2.03.12" in reason
 
@@ -130,4 +130,4 @@ def test_a_cached_volume_can_be_extended_since_2_03_12(version: str, lacks: bool
     [("2.03.16", (2, 3, 16)), ("6.1.0-37-amd64", (6, 1, 0)), ("257", (257,)), ("unknown", ())],
 )
 def test_a_version_is_its_leading_numbers(version: str, parsed: tuple[int, ...]) -> None:
-    assert versions.parse(version) == parsed
+    assert program_versions.parse(version) == parsed
