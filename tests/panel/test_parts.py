@@ -1,4 +1,4 @@
-"""The parts of pages (docs/design.md): each says in text what it shows by colour or length."""
+"""The parts of pages (docs/ui-parts.md): each says in text what it shows by colour or length."""
 
 from __future__ import annotations
 
