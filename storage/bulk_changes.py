@@ -27,7 +27,7 @@ from storage.volumes.forms import MODES, ModeForm, NewCacheForm
 from storage.volumes.lifecycle_forms import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 
 MOST = 50
@@ -94,11 +94,11 @@ class BulkForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlannedChange:
     """What would become of one volume. `titles` are the steps, `disks` where they allocate;
     `refused` says why there are none. `wish` and `cost` are None for what touches no host."""
 
-    row: VolumeRow
+    row: VolumeSnapshot
     wish: Wish | None
     titles: tuple[str, ...]
     fingerprint: str
@@ -108,12 +108,12 @@ class Draft:
 
 
 def drafts(
-    rows: Iterable[VolumeRow],
+    rows: Iterable[VolumeSnapshot],
     asked: dict[str, Any],
     held: dict[str, int],
     now: datetime,
     busy: Collection[int] = (),
-) -> list[Draft]:
+) -> list[PlannedChange]:
     """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
     promised to others, by group; each draft promises its own before the next is judged. `busy` are
     the volumes, by primary key, that a job changes."""
@@ -130,17 +130,21 @@ def drafts(
     return found
 
 
-def _owned(row: VolumeRow, customer: Customer | None, *, is_busy: bool) -> Draft:
+def _owned(row: VolumeSnapshot, customer: Customer | None, *, is_busy: bool) -> PlannedChange:
     """Given to the customer, or taken from the one it has."""
     if customer is None:
         refused = refusal_to_take(row.volume, is_busy=is_busy)
-        return Draft(row, None, (f"Remove the customer {row.volume.customer}",), "", refused)
+        return PlannedChange(
+            row, None, (f"Remove the customer {row.volume.customer}",), "", refused
+        )
     title = f"Assign to {customer}, who will see the volume's name and its future orders and charts"
     refused = refusal_to_give(row.volume, customer, is_busy=is_busy)
-    return Draft(row, None, (title,), "", refused)
+    return PlannedChange(row, None, (title,), "", refused)
 
 
-def _draft(row: VolumeRow, asked: dict[str, Any], held: dict[str, int], now: datetime) -> Draft:
+def _draft(
+    row: VolumeSnapshot, asked: dict[str, Any], held: dict[str, int], now: datetime
+) -> PlannedChange:
     action = Action(asked["action"])
     if row.facts is not None and row.placement is not None:
         group = row.placement.vg_uuid
@@ -148,11 +152,11 @@ def _draft(row: VolumeRow, asked: dict[str, Any], held: dict[str, int], now: dat
     wish, refused = _wish(row, action, asked, now)
     if refused is None and wish is not None:
         return _planned(row, wish, action)
-    return Draft(row, None, (), "", refused or _refused("Nothing to do."))
+    return PlannedChange(row, None, (), "", refused or _refused("Nothing to do."))
 
 
 def _wish(
-    row: VolumeRow, action: Action, asked: dict[str, Any], now: datetime
+    row: VolumeSnapshot, action: Action, asked: dict[str, Any], now: datetime
 ) -> tuple[Wish | None, Refused | None]:
     """What the volume is to become, or why not."""
     is_now = row.wish
@@ -171,7 +175,7 @@ def _wish(
     return form.wish, row.refusal(form.wish)
 
 
-def _form(row: VolumeRow, action: Action, asked: dict[str, Any]) -> ModeForm:
+def _form(row: VolumeSnapshot, action: Action, asked: dict[str, Any]) -> ModeForm:
     if action is Action.SET_MODE:
         return ModeForm(row, {"mode": asked["mode"]})
     cache_plan: CachePlan = asked["cache_plan"]
@@ -179,7 +183,7 @@ def _form(row: VolumeRow, action: Action, asked: dict[str, Any]) -> ModeForm:
     return NewCacheForm(row, {"size_bytes": size_bytes, "mode": cache_plan.mode})
 
 
-def _unfit(row: VolumeRow, action: Action) -> Refused | None:
+def _unfit(row: VolumeSnapshot, action: Action) -> Refused | None:
     """What needs no planner to see."""
     if action is Action.MANAGE and row.volume.managed:
         return _refused("The volume is already managed.")
@@ -192,25 +196,25 @@ def _unfit(row: VolumeRow, action: Action) -> Refused | None:
     return None
 
 
-def _planned(row: VolumeRow, wish: Wish, action: Action) -> Draft:
+def _planned(row: VolumeSnapshot, wish: Wish, action: Action) -> PlannedChange:
     """The steps to the wish, which nothing refuses."""
     facts, placement = row.facts, row.placement
     if facts is None or placement is None:
-        return Draft(row, None, (), "", _refused("The volume is missing on the host."))
+        return PlannedChange(row, None, (), "", _refused("The volume is missing on the host."))
     target = Target(
         row.volume.key, placement.vg_uuid, placement.vg_name, placement.lv_name, placement.lv_uuid
     )
     steps = plan(facts, target, wish)
     titles = tuple(step.title for step in steps)
     if not steps:
-        return Draft(row, None, (), "", _refused("No changes needed."))
+        return PlannedChange(row, None, (), "", _refused("No changes needed."))
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
         refused = _refused(
             ("Tagging the volume would also change its settings."), "Manage the volume on its page."
         )
-        return Draft(row, None, titles, "", refused)
+        return PlannedChange(row, None, titles, "", refused)
     spent = cost(facts, target, steps)
-    return Draft(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
+    return PlannedChange(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
 
 
 def _refused(message: str, correction: str = "") -> Refused:

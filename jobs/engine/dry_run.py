@@ -19,8 +19,7 @@ from jobs.models import Job, State, Step
 from jobs.transport.errors import BadReply, TransportError
 from jobs.transport.operation_reply import decode_commands
 from jobs.transport.replies import BadLine, decode_error, text
-from storage.planner import Refused
-from storage.planner import Step as Planned
+from storage.planner import PlannedStep, Refused
 from storage.planner.fingerprint import disks_of, fingerprint
 
 NOTHING = "No changes needed."
@@ -46,7 +45,7 @@ def fill(job: Job) -> None:
     _store(job, planned, answers)
 
 
-def _ask(job: Job, planned: tuple[Planned, ...]) -> list[dict[str, Any]]:
+def _ask(job: Job, planned: tuple[PlannedStep, ...]) -> list[dict[str, Any]]:
     requests = [{"verb": p.verb, "args": p.args, "expect": p.expect} for p in planned]
     reply = contact.dry_run(job.host, requests)
     if reply.error is not None:
@@ -76,7 +75,7 @@ def _checked(answer: object) -> dict[str, Any]:
 
 
 @transaction.atomic
-def _store(job: Job, planned: tuple[Planned, ...], answers: list[dict[str, Any]]) -> None:
+def _store(job: Job, planned: tuple[PlannedStep, ...], answers: list[dict[str, Any]]) -> None:
     renew(job)
     job.step_set.all().delete()
     Step.objects.bulk_create(

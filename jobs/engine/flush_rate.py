@@ -19,7 +19,7 @@ from jobs.requester import Asker, ordered
 from storage.agent.wire.schema import RISES
 from storage.planner import Refused
 from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, Wish
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 FLUSH = "cache.flush"
 """The only one with a brake: bcache flushes without any."""
@@ -58,7 +58,7 @@ def next_sectors(job: Job, step: Step) -> int | None:
     """The next higher pace of a flush, as a migration threshold in sectors; None at the top."""
     now = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
     if now is None:
-        lv = rows_of([job.its_volume])[0].lv
+        lv = snapshots_of([job.its_volume])[0].lv
         cache = lv.cache if lv is not None else None
         now = cache.migration_threshold_sectors if cache is not None else 0
     faster = max(now, MIGRATION_THRESHOLD_SECTORS) * FACTOR

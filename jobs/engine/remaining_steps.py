@@ -6,12 +6,12 @@ from jobs.engine.rollback import aim
 from jobs.hosts.read_inventory import placement_of, target_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
-from storage.planner import Step, plan
+from storage.planner import PlannedStep, plan
 from storage.planner.preparation import prepare
 from storage.planner.ssd_wish import Preparation
 
 
-def left(job: Job, facts: HostFacts) -> tuple[Step, ...]:
+def left(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
     """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
     `()` when it is done. Raises `Refused`."""
     if job.volume_id is None:

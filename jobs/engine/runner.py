@@ -33,8 +33,7 @@ from jobs.worker_identity import worker_name
 from storage.database_clock import database_now
 from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
-from storage.planner import Refused
-from storage.planner import Step as Planned
+from storage.planner import PlannedStep, Refused
 from storage.planner.fingerprint import fingerprint
 from storage.planner.wish import Wish
 from storage.row_locks import hold
@@ -134,7 +133,7 @@ def _next_step(job: Job) -> Step | None:
     return None
 
 
-def _first_planned(job: Job) -> Planned | None:
+def _first_planned(job: Job) -> PlannedStep | None:
     """What comes next, on facts read now; None where the job was let go."""
     while True:
         if not touched(job):
@@ -182,7 +181,7 @@ def _said(refused: Refused) -> dict[str, str]:
     }
 
 
-def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
+def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
     """Whether a person confirmed other steps than those that would begin now. A step that was put
     back, or did not reach the host, has begun nothing."""
     if not job.fingerprint or touched(job):
@@ -190,7 +189,7 @@ def _is_stale(job: Job, planned: tuple[Planned, ...]) -> bool:
     return fingerprint(planned) != job.fingerprint
 
 
-def _cancelled(job: Job, planned: Planned) -> bool:
+def _cancelled(job: Job, planned: PlannedStep) -> bool:
     """A person asked for the end before `planned`: True where the way back comes first. A volume
     that has grown stays as it is, and says that its guest does not know: nothing leads back."""
     if planned.verb != "guest.resize" and touched(job) and rollback.may_turn_back(job):

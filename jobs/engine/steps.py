@@ -21,14 +21,14 @@ from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.transport.operation_reply import Outcome
 from storage.database_clock import database_now
-from storage.planner import Step as Planned
+from storage.planner import PlannedStep
 
 LINES_LIMIT = 5000
 TRIES = 3
 STEPS_LIMIT = 50
 
 
-def intend(job: Job, planned: Planned) -> Step | None:
+def intend(job: Job, planned: PlannedStep) -> Step | None:
     """Commit the intent to run a step under a fresh operation id and the next fence of its volume
     group, before anything is sent.
 
@@ -45,7 +45,7 @@ def intend(job: Job, planned: Planned) -> Step | None:
 
 
 @durable("intend")
-def _intend(job: Job, planned: Planned) -> Step | None:
+def _intend(job: Job, planned: PlannedStep) -> Step | None:
     what = f"Rolling back: {planned.title}" if job.falls_back else planned.title
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
     if not job.falls_back and not job.turned and is_cancelled(job):
@@ -166,7 +166,7 @@ def add_lines(job: Job, texts: list[str]) -> None:
     )
 
 
-def exhausted(job: Job, planned: Planned) -> dict[str, Any] | None:
+def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
     """Why this step must not be tried again, as a job's error; None while it may be."""
     # What a person looked at and resumed starts counting anew.
     tried = list(job.step_set.filter(started_at__gte=job.started_at).order_by("n"))

@@ -11,8 +11,7 @@ from django.db.models.functions import Now
 from jobs import notify_workers
 from jobs.engine.finish import REST_SECONDS
 from jobs.models import Job, State, Step, StepState, VgFence
-from storage.planner import Refused
-from storage.planner import Step as Planned
+from storage.planner import PlannedStep, Refused
 
 CONSTRAINT = "step_one_per_vg"
 
@@ -40,7 +39,7 @@ def outnumbered(vg_name: str) -> Refused:
     )
 
 
-def demand_known(planned: Planned) -> None:
+def demand_known(planned: PlannedStep) -> None:
     """Raises `Refused` where another copy's turn was seen in the group of the step."""
     group = VgFence.objects.filter(vg_uuid=planned.expect.get("vg_uuid", ""))
     if group.filter(ahead__isnull=False).exists():

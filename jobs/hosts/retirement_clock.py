@@ -17,12 +17,12 @@ from jobs.transport.replies import Reply
 from storage.database_clock import database_now
 from storage.models import Host
 from storage.models.host import undo_hours
-from storage.planner import Refused, Step
+from storage.planner import PlannedStep, Refused
 
 LIMIT_SECONDS = 5.0
 
 
-def demand(job: Job, planned: Step) -> None:
+def demand(job: Job, planned: PlannedStep) -> None:
     """Raises `Refused` where a retirement would be marked by a wrong clock, or a destruction comes
     too early by the panel's; `TransportError` where the host does not answer."""
     if planned.verb not in ("volume.retire", "volume.destroy"):

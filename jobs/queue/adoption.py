@@ -13,13 +13,13 @@ from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind
 from jobs.queue.submit import Busy, cancel, submit
 from jobs.requester import Asker
-from storage.adoption import Ask, Judgement, adopt, release
+from storage.adoption import AdoptionQuestion, Judgement, adopt, release
 from storage.database_clock import database_now
 from storage.models import Volume
 from storage.planner import Refused, plan
 from storage.planner.wish import Wish
 from storage.row_locks import Gone, hold_one
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 RECORDED = (
     "Assigned, not tagged: root has not allowed {group} yet. Then press Tag them on the Adopt page."
@@ -58,7 +58,7 @@ class Undone:
 
 
 def adopt_and_tag(
-    asks: Sequence[Ask],
+    asks: Sequence[AdoptionQuestion],
     user: AbstractBaseUser,
     *,
     make_customers: bool,
@@ -69,7 +69,7 @@ def adopt_and_tag(
     judged = adopt(asks, user, database_now(), make_customers=make_customers)
     keys = [each.candidate.key for each in judged if each.is_good and each.candidate]
     found = Volume.objects.filter(key__in=keys).select_related("customer")
-    rows = {row.volume.key: row for row in rows_of(found)}
+    rows = {row.volume.key: row for row in snapshots_of(found)}
     results, made = [], 0
     for each in judged:
         row = rows.get(each.candidate.key) if each.is_good and each.candidate else None
@@ -83,7 +83,7 @@ def adopt_and_tag(
     return tuple(results)
 
 
-def tag(row: VolumeRow, actor: AbstractBaseUser, address: str | None = None) -> Tagging:
+def tag(row: VolumeSnapshot, actor: AbstractBaseUser, address: str | None = None) -> Tagging:
     """A job that tags the volume, where that is needed and allowed; `address` is where the
     request came from."""
     wish, group = row.wish, row.vg
@@ -107,7 +107,7 @@ def tag(row: VolumeRow, actor: AbstractBaseUser, address: str | None = None) -> 
     return Tagging(job, "Assigned; a job adds the tag.")
 
 
-def beyond_tag(row: VolumeRow, wish: Wish) -> str:
+def beyond_tag(row: VolumeSnapshot, wish: Wish) -> str:
     """What else than a tag the job would do to the volume, "" for nothing; raises `Refused`. An
     adoption changes no setting, not even of a cache that is being emptied by hand."""
     if row.facts is None or row.placement is None:
@@ -117,13 +117,13 @@ def beyond_tag(row: VolumeRow, wish: Wish) -> str:
     return ", ".join(title[:1].lower() + title[1:] for title in titles)
 
 
-def untagged(user: AbstractBaseUser) -> list[VolumeRow]:
+def untagged(user: AbstractBaseUser) -> list[VolumeSnapshot]:
     """Adopted volumes without our tag whose group is allowed by now and that no job holds."""
     held = Job.objects.unfinished().filter(dry_run=False).values("volume")
     adopted = Volume.objects.visible_to(user).filter(adopted_at__isnull=False, managed=False)
     return [
         row
-        for row in rows_of(adopted.exclude(pk__in=held).select_related("customer"))
+        for row in snapshots_of(adopted.exclude(pk__in=held).select_related("customer"))
         if row.vg is not None and row.vg.allowed and row.wish is not None
     ]
 

@@ -13,14 +13,14 @@ from django.db import transaction
 from jobs.models import Job, Kind
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
-from storage.bulk_changes import Action, Draft
+from storage.bulk_changes import Action, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.planner import Disks, Refused
 from storage.planner.wish import Wish
 from storage.row_locks import Gone, hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 SALT: Final = "jobs.bulk.2"
 """Another one whenever what is sealed changes its shape: an older page is then too old."""
@@ -63,7 +63,7 @@ class Result:
     note: str
 
 
-def held_in(rows: Iterable[VolumeRow]) -> dict[str, int]:
+def held_in(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
     """The SSD space that is promised to jobs, by group, on the hosts of the rows."""
     found: dict[str, int] = {}
     hosts = {row.host.pk: (row.host, row.facts) for row in rows if row.host and row.facts}
@@ -72,14 +72,14 @@ def held_in(rows: Iterable[VolumeRow]) -> dict[str, int]:
     return found
 
 
-def busy_in(rows: Iterable[VolumeRow]) -> set[int]:
+def busy_in(rows: Iterable[VolumeSnapshot]) -> set[int]:
     """The volumes of the rows, by primary key, that a job changes."""
     unfinished = Job.objects.unfinished().filter(dry_run=False)
     found = unfinished.filter(volume__in=[row.volume.pk for row in rows])
     return set(found.values_list("volume_id", flat=True))
 
 
-def seal(action: Action, option: str, drafts: Iterable[Draft]) -> str:
+def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
     """What was shown and can be done, as text for a hidden field that nobody can alter."""
     items = [
         Item(

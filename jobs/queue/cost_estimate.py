@@ -8,14 +8,13 @@ from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Step
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
-from storage.planner import Step as Planned
-from storage.planner import Target
+from storage.planner import PlannedStep, Target
 from storage.planner.cost import Cost, cost
 from storage.planner.ssd_wish import Preparation
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 
-def estimate(row: VolumeRow, steps: Sequence[Step]) -> Cost | None:
+def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:
     """The cost as of the last inventory; None where there are no steps, or no inventory."""
     if row.facts is None or row.placement is None:
         return None
@@ -25,7 +24,7 @@ def estimate(row: VolumeRow, steps: Sequence[Step]) -> Cost | None:
 def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
     """The same, also for a preview without a volume."""
     if job.volume is not None:
-        return estimate(rows_of([job.volume])[0], steps)
+        return estimate(snapshots_of([job.volume])[0], steps)
     facts, wanted = inventory_of(job.host), Preparation.from_json(job.wish)
     if facts is None:
         return None
@@ -36,6 +35,7 @@ def _cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | Non
     if not steps:
         return None
     planned = [
-        Planned(step.verb, step.args, step.expect, step.title, turns=step.turns) for step in steps
+        PlannedStep(step.verb, step.args, step.expect, step.title, turns=step.turns)
+        for step in steps
     ]
     return cost(facts, target, planned)

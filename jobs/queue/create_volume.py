@@ -13,11 +13,11 @@ from storage.naming import volume_name
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.row_locks import hold
-from storage.volumes.forms import Group
+from storage.volumes.forms import GroupChoice
 
 
 @transaction.atomic
-def create(volume: Volume, group: Group, wish: Wish, asker: Asker, *, dry_run: bool) -> Job:
+def create(volume: Volume, group: GroupChoice, wish: Wish, asker: Asker, *, dry_run: bool) -> Job:
     """Write the new `volume` down and ask for it; raises `Refused`. A preview has a record too: the
     volume's name is in its commands."""
     volume.layout, volume.size_bytes = wish.layout, wish.size_bytes

@@ -23,7 +23,7 @@ from storage.models.host import HostState
 from storage.planner import Disks, Refused, Target, plan
 from storage.planner.wish import Wish
 from storage.templatetags.units import size
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 
 CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
@@ -204,7 +204,7 @@ def _fallback(
     """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
     uuid = placement.lv_uuid
     lv = facts.lv(uuid) if facts is not None and uuid is not None else None
-    now = VolumeRow(volume, placement, facts, lv, cache=None, latest=None).wish
+    now = VolumeSnapshot(volume, placement, facts, lv, cache=None, latest=None).wish
     return now.to_json() if now is not None and now != wish else None
 
 

@@ -18,14 +18,14 @@ from panel.api.shapes import (
     VolumeShape,
 )
 from storage.access import Person, is_staff
-from storage.health.drift import drift_of_row
+from storage.health.drift import drift_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
 from storage.planner.wish import Bcache, Wish
 from storage.volumes.cache import free_bytes
 from storage.volumes.cache_settings_form import SETTINGS
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 CUSTOMER_ERROR = {
     "message": "The change did not end well.",
@@ -33,7 +33,7 @@ CUSTOMER_ERROR = {
 }
 
 
-def volume_json(row: VolumeRow, user: Person) -> Json:
+def volume_json(row: VolumeSnapshot, user: Person) -> Json:
     """A volume, for `VolumeShape`."""
     volume, latest = row.volume, row.latest
     data: Json = {
@@ -68,12 +68,12 @@ def volume_json(row: VolumeRow, user: Person) -> Json:
     return VolumeShape(data).data
 
 
-def _drift(row: VolumeRow) -> list[Json]:
-    drift = drift_of_row(row)
+def _drift(row: VolumeSnapshot) -> list[Json]:
+    drift = drift_of(row)
     return [asdict(each) for each in drift.differences] if drift is not None else []
 
 
-def state_of(row: VolumeRow) -> str:
+def state_of(row: VolumeSnapshot) -> str:
     """One of `STATES`."""
     if row.volume.destroyed_at is not None:
         return "destroyed"

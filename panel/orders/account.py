@@ -9,7 +9,7 @@ from panel.models import Mandate, Order
 from panel.orders.pricing import mandates, trials
 from panel.orders.pricing.prices import Price, paid
 from panel.orders.refusal import OrderRefused
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Account:
     others_minor: int
 
 
-def account_of(row: VolumeRow, now: datetime) -> Account:
+def account_of(row: VolumeSnapshot, now: datetime) -> Account:
     """Of the volume's customer, as the books say now."""
     customer = row.volume.customer
     mandate = mandates.mandate_of(customer) if customer is not None else None

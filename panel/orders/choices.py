@@ -15,7 +15,7 @@ from panel.orders.refusal import OrderRefused
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
 from storage.volumes.plan_offers import Offer, offers
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Choice:
     refusal: OrderRefused | None
 
 
-def offers_of(row: VolumeRow, agreed: CachePlan | None = None) -> list[Offer]:
+def offers_of(row: VolumeSnapshot, agreed: CachePlan | None = None) -> list[Offer]:
     """No cache and the plans on sale, each with the reason why not. The volume's own plan is there
     also when it is on sale no more, and so is the one that was `agreed` on before."""
     held = 0
@@ -46,19 +46,19 @@ def offers_of(row: VolumeRow, agreed: CachePlan | None = None) -> list[Offer]:
     return offers(row, plans.distinct().prefetch_related("hosts"), held, agreed_id)
 
 
-def choices(row: VolumeRow, now: datetime | None = None) -> list[Choice]:
+def choices(row: VolumeSnapshot, now: datetime | None = None) -> list[Choice]:
     """Every offer for the volume, weighed as an order of a person who may order would be."""
     now = now or database_now()
     account = account_of(row, now)
     return [_choice(row, offer, now, account) for offer in offers_of(row)]
 
 
-def choice(row: VolumeRow, offer: Offer, now: datetime) -> Choice:
+def choice(row: VolumeSnapshot, offer: Offer, now: datetime) -> Choice:
     """One offer, weighed."""
     return _choice(row, offer, now, account_of(row, now))
 
 
-def _choice(row: VolumeRow, offer: Offer, now: datetime, account: Account) -> Choice:
+def _choice(row: VolumeSnapshot, offer: Offer, now: datetime, account: Account) -> Choice:
     volume: Volume = row.volume
     ask = Ask(volume, offer.plan)
     trial = weigh(Ask(volume, offer.plan, trial=True), row, offer, now, account)

@@ -16,10 +16,10 @@ from panel.orders.pricing.prices import Price, paid_before
 from panel.orders.pricing.quote import Quote, quote, quote_later
 from panel.orders.refusal import OrderRefused
 from storage.planner.wish import Wish
-from storage.volumes.plan_offers import REASONS, Change, Offer
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.plan_offers import REASONS, Offer, OfferedChange
+from storage.volumes.snapshot import VolumeSnapshot
 
-KINDS: Final[dict[Change, Kind]] = {
+KINDS: Final[dict[OfferedChange, Kind]] = {
     "add": Kind.ADD_CACHE,
     "set": Kind.SET_CACHE,
     "replace": Kind.REPLACE_CACHE,
@@ -45,7 +45,7 @@ class Weighed:
 
 
 def weigh(
-    ask: Ask, row: VolumeRow, offer: Offer | None, now: datetime, account: Account
+    ask: Ask, row: VolumeSnapshot, offer: Offer | None, now: datetime, account: Account
 ) -> Weighed:
     """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
     more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
@@ -78,7 +78,7 @@ def weigh(
 
 
 def _refusal(
-    ask: Ask, row: VolumeRow, offer: Offer, found: Weighed, now: datetime, account: Account
+    ask: Ask, row: VolumeSnapshot, offer: Offer, found: Weighed, now: datetime, account: Account
 ) -> OrderRefused | None:
     if ask.takes_back is not None:
         is_ours = ask.by == "panel"

@@ -10,13 +10,13 @@ from typing import Any, Final
 from django.conf import settings
 
 from panel.models.proof import Proof, ProofState
-from storage.analysis.forecast import Choice, Expectation, Result, Use, forecast
+from storage.analysis.forecast import CacheChoice, Expectation, SimilarVolume, Use, forecast
 from storage.analysis.forecast import trial_offered as is_unknown_enough
 from storage.analysis.measured_use import use_of
 from storage.models import CachePlan, Volume
 from storage.row_security import beyond
 from storage.volumes.plan_offers import Offer, size_of
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 MOST_RESULTS: Final = 500
 """Of the newest first caches: the page must not grow with the years."""
@@ -29,12 +29,12 @@ FIGURES: Final = (
     "read_ms_before",
     "read_ms_after",
 )
-Measured = Callable[[], Sequence[Result]]
+Measured = Callable[[], Sequence[SimilarVolume]]
 """Where results of other volumes come from, newest first."""
 
 
 @beyond()
-def measured() -> list[Result]:
+def measured() -> list[SimilarVolume]:
     """What was measured of orders that gave a volume its first cache. One query. They are other
     customers': only quartiles of them may be shown (`storage.analysis.forecast.similar`)."""
     ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
@@ -57,10 +57,10 @@ def expectations(
 def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[str, Any]:
     """What is said of a plan (None = no cache) at the time it is ordered, for `Order.expected`;
     `{}` where nothing is."""
-    row = rows_of([volume])[0]
+    row = snapshots_of([volume])[0]
     size_bytes = size_of(plan, volume.size_bytes, row.technology) if plan is not None else 0
     use = use_of(row, now)
-    found = forecast(use, Choice(size_bytes), measured() if not use.has_cache else ())
+    found = forecast(use, CacheChoice(size_bytes), measured() if not use.has_cache else ())
     return found.to_json() if found is not None else {}
 
 
@@ -71,17 +71,17 @@ def trial_offered(offer: Offer, found: Expectation | None) -> bool:
     return not offer.reason and is_unknown_enough(found, _choice(offer), days)
 
 
-def _choice(offer: Offer) -> Choice:
-    return Choice(offer.size_bytes if offer.plan is not None else 0, offer.is_current)
+def _choice(offer: Offer) -> CacheChoice:
+    return CacheChoice(offer.size_bytes if offer.plan is not None else 0, offer.is_current)
 
 
-def _result(customer: int, rate_before: float | None, *figures: Any) -> Result | None:
+def _result(customer: int, rate_before: float | None, *figures: Any) -> SimilarVolume | None:
     """None for a proof that lacks what a similar volume is known by, and for one of a volume that
     had a cache without a plan: that was not its first."""
     volume_bytes, cache_bytes, read_iops, hit_rate, before, after = figures
     if rate_before or not volume_bytes or not cache_bytes or not read_iops or hit_rate is None:
         return None
-    return Result(
+    return SimilarVolume(
         customer=customer,
         volume_bytes=volume_bytes,
         cache_bytes=cache_bytes,

@@ -24,7 +24,7 @@ from storage.models import CachePlan, Customer, Volume
 from storage.planner import Refused
 from storage.row_locks import hold
 from storage.volumes.plan_offers import NOT_NOW, REASONS
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 AWAITS = "the billing system's answer"
 WAIT = "Wait a few minutes until that change has ended."
@@ -129,7 +129,7 @@ def preview(ask: Ask) -> Weighed:
 
 def consider(ask: Ask, volume: Volume, now: datetime) -> Weighed:
     """The order weighed on what the volume's host last said."""
-    row = rows_of([volume])[0]
+    row = snapshots_of([volume])[0]
     agreed = ask.plan if ask.takes_back is not None else None
     offer = next((each for each in offers_of(row, agreed) if each.plan == ask.plan), None)
     return weigh(ask, row, offer, now, account_of(row, now))

@@ -16,7 +16,7 @@ from panel.orders.place import demand_free, lock
 from panel.orders.refusal import OrderRefused
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 PATIENCE: Final = timedelta(days=1)
 """So long after its time an order is tried; then it has failed."""
@@ -54,7 +54,7 @@ def _begin(order: Order) -> bool:
             events.cancelled.send(sender=Order, order=now)
         return False
     demand_free(volume)
-    row = rows_of([volume])[0]
+    row = snapshots_of([volume])[0]
     offered = offers_of(row, now.to_plan)
     offer = next((each for each in offered if each.plan == now.to_plan), None)
     if offer is None:

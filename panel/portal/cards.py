@@ -15,7 +15,7 @@ from panel.portal.speed_summary import Glance, glance
 from storage.models import Volume
 from storage.templatetags.units import ms, percent
 from storage.volumes.cache import Cache
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 SMALL = (160, 32)
 LARGE = (300, 56)
@@ -29,7 +29,7 @@ class Card:
     and `line_says` names what it draws; `hour` is None where that had no sample, `running` where no
     change of plan runs."""
 
-    row: VolumeRow
+    row: VolumeSnapshot
     cache: Cache | None
     glance: Glance
     hour: Hour | None
@@ -54,12 +54,16 @@ def cards_of(
     hours = hours_of(volumes, now)
     return [
         _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size)
-        for row in rows_of(volumes)
+        for row in snapshots_of(volumes)
     ]
 
 
 def _card(
-    row: VolumeRow, hour: Hour | None, running: Job | None, now: datetime, size: tuple[int, int]
+    row: VolumeSnapshot,
+    hour: Hour | None,
+    running: Job | None,
+    now: datetime,
+    size: tuple[int, int],
 ) -> Card:
     wish, cache = row.wish, _cache_now(row)
     found = glance(
@@ -80,7 +84,7 @@ def _card(
     return Card(row, cache, found, hour, line, says, running)
 
 
-def _cache_now(row: VolumeRow) -> Cache | None:
+def _cache_now(row: VolumeSnapshot) -> Cache | None:
     """The cache with as much in it as the last sample found: inventories are older."""
     used_bytes = row.latest.used_bytes if row.latest is not None else None
     if row.cache is None or used_bytes is None:

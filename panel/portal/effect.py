@@ -9,7 +9,7 @@ from typing import Final
 from jobs.models import Job
 from storage.metrics.rates import Figures
 from storage.metrics.rates.figures import MIN_ACCESSES
-from storage.metrics.samples import Window, window
+from storage.metrics.samples import FiguresWindow, window
 from storage.models import Volume
 from storage.volumes.ownership import theirs_since
 
@@ -66,6 +66,6 @@ def effect(volume: Volume, done: Job | None, now: datetime) -> Effect | None:
     return Effect(before, after, done.ended_at)
 
 
-def _says_something(found: Window) -> bool:
+def _says_something(found: FiguresWindow) -> bool:
     reads = (found.read_iops or 0) * found.seconds
     return found.coverage >= LEAST_COVERAGE and reads >= MIN_ACCESSES

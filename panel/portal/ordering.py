@@ -39,7 +39,7 @@ from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 UNPROCESSABLE: Final = 422
 STATUS: Final = {"over_cap": 402, "too_soon": 402, "cap_unknown": 402, "order_running": 409}
@@ -77,7 +77,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
 class Wanted:
     """What one request speaks of."""
 
-    row: VolumeRow
+    row: VolumeSnapshot
     choice: Choice
     expected: Expectation | None
     is_trial: bool

@@ -20,7 +20,7 @@ from panel.models import Order, OrderState
 from panel.models.order import OrderQuerySet
 from storage.access import Person, member
 from storage.models import Member, Volume
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -70,9 +70,9 @@ def several_customers(user: Person) -> bool:
     return Member.objects.filter(user=user.pk).count() > 1
 
 
-def row_of(request: HttpRequest, key: str) -> VolumeRow:
+def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
     """The volume with that key as the pages show it; 404 for a stranger's."""
-    return rows_of([get_object_or_404(volumes_of(request.user), key=key)])[0]
+    return snapshots_of([get_object_or_404(volumes_of(request.user), key=key)])[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,18 @@
 `adopt` does it in one transaction. Nothing on a host changes here.
 """
 
-from storage.adoption.ask import COLUMNS, Ask, BadCsv, asked_by_pattern, read_csv
-from storage.adoption.judge import Buyer, Candidate, Judgement, Verdict, judge
+from storage.adoption.ask import COLUMNS, AdoptionQuestion, BadCsv, asked_by_pattern, read_csv
+from storage.adoption.judge import AdoptionVerdict, Buyer, Candidate, Judgement, judge
 from storage.adoption.record import adopt, buyers_of, candidates_of, last_batch, release
 
 __all__ = [
     "COLUMNS",
-    "Ask",
+    "AdoptionQuestion",
+    "AdoptionVerdict",
     "BadCsv",
     "Buyer",
     "Candidate",
     "Judgement",
-    "Verdict",
     "adopt",
     "asked_by_pattern",
     "buyers_of",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from storage.adoption.judge import Ask, Candidate
+from storage.adoption.judge import AdoptionQuestion, Candidate
 
 COLUMNS: Final = ("volume", "customer", "external_id")
 OPTIONAL: Final = ("label",)
@@ -26,7 +26,7 @@ class BadCsv(ValueError):
         self.line = line
 
 
-def read_csv(data: bytes) -> tuple[Ask, ...]:
+def read_csv(data: bytes) -> tuple[AdoptionQuestion, ...]:
     """The rows of a CSV file in UTF-8 with the columns volume, customer, external_id and, if you
     like, label; separated by commas or semicolons. Raises `BadCsv`; then nothing is asked."""
     if len(data) > MAX_BYTES:
@@ -40,11 +40,11 @@ def read_csv(data: bytes) -> tuple[Ask, ...]:
 
 def asked_by_pattern(
     candidates: Iterable[Candidate], pattern: str, customer: str | None
-) -> tuple[Ask, ...]:
+) -> tuple[AdoptionQuestion, ...]:
     """Every volume whose LV name or guest matches the glob; `customer` None takes the customer's
     name from the guest's."""
     return tuple(
-        Ask(
+        AdoptionQuestion(
             line,
             candidate.lv_uuid,
             candidate.guest_names[0] if customer is None and candidate.guest_names else
@@ -106,7 +106,7 @@ def _check_header(header: list[str]) -> None:
         raise BadCsv(1, f"expected header {wanted}[,label].")
 
 
-def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[Ask]:
+def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[AdoptionQuestion]:
     seen: dict[tuple[str, str], int] = {}
     count = 0
     for line, row in rows:
@@ -122,9 +122,11 @@ def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[Ask]:
             first = seen.setdefault((name, row[name]), line) if row[name] else line
             if first != line:
                 raise BadCsv(line, f"the {name} {row[name]} is already in line {first}.")
-        yield Ask(line, row["volume"], row["customer"], row["external_id"], row.get("label", ""))
+        yield AdoptionQuestion(
+            line, row["volume"], row["customer"], row["external_id"], row.get("label", "")
+        )
     if not count:
         raise BadCsv(1, "there are no rows below the header.")
 
 
-__all__ = ["COLUMNS", "Ask", "BadCsv", "asked_by_pattern", "matches", "read_csv"]
+__all__ = ["COLUMNS", "AdoptionQuestion", "BadCsv", "asked_by_pattern", "matches", "read_csv"]

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AdoptionQuestion:
     """One row: `volume` is "VG/LV", "HOST:VG/LV" or an LV's uuid; `customer` a customer's name,
     external id or key. `line` is where it stands in its file."""
 
@@ -63,7 +63,7 @@ class Buyer:
     external_id: str
 
 
-class Verdict(StrEnum):
+class AdoptionVerdict(StrEnum):
     """What comes of a row."""
 
     ADOPT = "adopt"
@@ -80,8 +80,8 @@ class Judgement:
     """`candidate` is None where none, or more than one, is meant. `customer_key` is "" for a
     customer that is to be made under `customer_name`."""
 
-    ask: Ask
-    verdict: Verdict
+    ask: AdoptionQuestion
+    verdict: AdoptionVerdict
     message: str
     candidate: Candidate | None = None
     customer_key: str = ""
@@ -89,11 +89,11 @@ class Judgement:
 
     @property
     def is_good(self) -> bool:
-        return self.verdict == Verdict.ADOPT
+        return self.verdict == AdoptionVerdict.ADOPT
 
 
 def judge(
-    asks: Sequence[Ask],
+    asks: Sequence[AdoptionQuestion],
     candidates: Iterable[Candidate],
     buyers: Iterable[Buyer],
     taken_ids: AbstractSet[str],
@@ -117,7 +117,7 @@ def judge(
         candidate = judged.candidate
         if judged.is_good and candidate is not None and candidate.key in used:
             message = "Another row names the same volume."
-            judged = Judgement(ask, Verdict.AMBIGUOUS, message, candidate)
+            judged = Judgement(ask, AdoptionVerdict.AMBIGUOUS, message, candidate)
         if judged.is_good and candidate is not None:
             used.add(candidate.key)
         found.append(judged)
@@ -125,7 +125,7 @@ def judge(
 
 
 def _judge(
-    ask: Ask,
+    ask: AdoptionQuestion,
     by_name: dict[str, list[Candidate]],
     known: dict[str, dict[str, Buyer]],
     taken_ids: AbstractSet[str],
@@ -133,58 +133,65 @@ def _judge(
 ) -> Judgement:
     there = by_name.get(ask.volume, [])
     if not there:
-        return Judgement(ask, Verdict.UNKNOWN, "No host has this volume.")
+        return Judgement(ask, AdoptionVerdict.UNKNOWN, "No host has this volume.")
     if len(there) > 1:
         places = ", ".join(sorted(each.place for each in there)[:5])
         return Judgement(
-            ask, Verdict.AMBIGUOUS, (f"Several volumes match: {places}. Enter one of these.")
+            ask,
+            AdoptionVerdict.AMBIGUOUS,
+            (f"Several volumes match: {places}. Enter one of these."),
         )
     (candidate,) = there
     if (barred := _barred(ask, candidate)) is not None:
         return barred
     if ask.external_id and ask.external_id in taken_ids:
         message = f"Another volume has the external id {ask.external_id}."
-        return Judgement(ask, Verdict.ID_TAKEN, message, candidate)
+        return Judgement(ask, AdoptionVerdict.ID_TAKEN, message, candidate)
     if not ask.customer:
         why = (
             ("The volume has no guest whose name could be used.")
             if ask.by_pattern
             else "The customer is missing."
         )
-        return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, why, candidate)
+        return Judgement(ask, AdoptionVerdict.CUSTOMER_UNKNOWN, why, candidate)
     meant = list(known.get(ask.customer, {}).values())
     if len(meant) > 1:
         message = f"{len(meant)} customers are named {ask.customer}. Enter the external id."
-        return Judgement(ask, Verdict.AMBIGUOUS, message, candidate)
+        return Judgement(ask, AdoptionVerdict.AMBIGUOUS, message, candidate)
     if not meant and not make_customers:
         message = f"There is no customer {ask.customer}."
-        return Judgement(ask, Verdict.CUSTOMER_UNKNOWN, message, candidate)
+        return Judgement(ask, AdoptionVerdict.CUSTOMER_UNKNOWN, message, candidate)
     if not meant:
         message = f"Will be assigned to {ask.customer}, a new customer."
-        return Judgement(ask, Verdict.ADOPT, message, candidate, "", ask.customer)
+        return Judgement(ask, AdoptionVerdict.ADOPT, message, candidate, "", ask.customer)
     (buyer,) = meant
     return Judgement(
-        ask, Verdict.ADOPT, (f"Will be assigned to {buyer.name}."), candidate, buyer.key, buyer.name
+        ask,
+        AdoptionVerdict.ADOPT,
+        (f"Will be assigned to {buyer.name}."),
+        candidate,
+        buyer.key,
+        buyer.name,
     )
 
 
-def _barred(ask: Ask, candidate: Candidate) -> Judgement | None:
+def _barred(ask: AdoptionQuestion, candidate: Candidate) -> Judgement | None:
     """Why the volume cannot be adopted whoever asks; None where it can."""
     if candidate.is_adopted or candidate.owner:
         whose = f" to {candidate.owner}" if candidate.owner else ""
-        return Judgement(ask, Verdict.ALREADY, f"Already assigned{whose}.", candidate)
+        return Judgement(ask, AdoptionVerdict.ALREADY, f"Already assigned{whose}.", candidate)
     if candidate.is_missing:
         message = f"The volume is missing from the last inventory of {candidate.host_name}."
-        return Judgement(ask, Verdict.UNKNOWN, message, candidate)
+        return Judgement(ask, AdoptionVerdict.UNKNOWN, message, candidate)
     if candidate.is_hosts_own:
         message = (
             f"The host itself runs on this volume ({candidate.host_use}), so it cannot be assigned."
         )
-        return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
+        return Judgement(ask, AdoptionVerdict.HOSTS_OWN, message, candidate)
     if ask.by_pattern and candidate.host_use:
         message = (
             f"The host itself uses this volume ({candidate.host_use}). A pattern skips such "
             "volumes."
         )
-        return Judgement(ask, Verdict.HOSTS_OWN, message, candidate)
+        return Judgement(ask, AdoptionVerdict.HOSTS_OWN, message, candidate)
     return None

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from storage.access import Person
-from storage.adoption.judge import Ask, Buyer, Candidate, Judgement, judge
+from storage.adoption.judge import AdoptionQuestion, Buyer, Candidate, Judgement, judge
 from storage.discovery.ingest import GUEST_KINDS
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.inventory.stored import inventory_of
@@ -41,7 +41,7 @@ def buyers_of(user: Person) -> tuple[Buyer, ...]:
 
 @transaction.atomic
 def adopt(
-    asks: Sequence[Ask], user: Person, at: datetime, *, make_customers: bool
+    asks: Sequence[AdoptionQuestion], user: Person, at: datetime, *, make_customers: bool
 ) -> tuple[Judgement, ...]:
     """Judge every row anew and adopt the good ones, all with the same `adopted_at`."""
     # Two adoptions at once would each find an external id free, and each make the customer; an

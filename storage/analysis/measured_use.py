@@ -8,10 +8,10 @@ from typing import Final
 from django.db import connection
 
 from storage.analysis.forecast import Stretch, Use, use
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from storage.metrics.samples.window import COLUMNS, summed
 from storage.volumes.ownership import theirs_since
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 LOOK_BACK: Final = timedelta(days=7)
 # Waiting is told hour by hour: what an hour did not do cannot be lent to another.
@@ -25,7 +25,7 @@ QUERY: Final = (
 )
 
 
-def use_of(row: VolumeRow, now: datetime) -> Use:
+def use_of(row: VolumeSnapshot, now: datetime) -> Use:
     """How the volume was used in the week up to `now`, since it got the cache that it has; what a
     former customer did is not in it. Two queries."""
     start, since = now - LOOK_BACK, theirs_since(row.volume)
@@ -42,4 +42,4 @@ def _stretch(
     begun_at: datetime, ended_at: datetime, technology: int, size_bytes: int | None, *totals: int
 ) -> Stretch:
     sums, gauges = summed(totals)
-    return Stretch(begun_at, ended_at, Technology(technology), size_bytes, gauges[1], sums)
+    return Stretch(begun_at, ended_at, CachedBy(technology), size_bytes, gauges[1], sums)

@@ -8,14 +8,14 @@ from typing import Final
 from django.db import connection
 
 from storage.analysis.before_after import Block
-from storage.metrics.rates import Technology, figures
+from storage.metrics.rates import CachedBy, figures
 from storage.metrics.samples.window import COLUMNS, summed
 from storage.models import Volume
 
 # Without a cache every read is one that none served; where the counters of a cache are unknown,
 # nobody knows.
 UNCACHED: Final = (
-    f"coalesce(sum(reads) FILTER (WHERE technology = {Technology.NONE:d}"
+    f"coalesce(sum(reads) FILTER (WHERE technology = {CachedBy.NONE:d}"
     " AND cache_size_bytes IS NULL), 0)::bigint"
 )
 QUERY: Final = (

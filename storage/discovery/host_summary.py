@@ -10,7 +10,7 @@ from storage.inventory.facts import HostFacts
 from storage.models import Host, HostOutline, Placement
 from storage.planner.lvmcache import SUB_LV_SUFFIX
 from storage.volumes.cache import cache_of
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 FIELDS = (
     *("fast_total_bytes", "fast_free_bytes", "slow_total_bytes", "slow_free_bytes"),
@@ -51,7 +51,7 @@ def cache_names(facts: HostFacts) -> list[str]:
     return sorted(names)
 
 
-def _row(facts: HostFacts, placement: Placement) -> VolumeRow:
+def _row(facts: HostFacts, placement: Placement) -> VolumeSnapshot:
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid is not None else None
     cache = cache_of(facts, lv) if lv is not None else None
-    return VolumeRow(placement.volume, placement, facts, lv, cache, None)
+    return VolumeSnapshot(placement.volume, placement, facts, lv, cache, None)

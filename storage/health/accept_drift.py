@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 
-from storage.health.drift import LEFT_OVER, Drift
+from storage.health.drift import LEFT_OVER, VolumeDrift
 from storage.health.lost_cache import loss_of_row
 from storage.health.restart_checks import AGENT
 from storage.naming import grown_tags
 from storage.planner import Refused
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
-def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
+def accept_refusal(row: VolumeSnapshot, drift: VolumeDrift) -> Refused | None:
     """None where accepting leaves no difference."""
     if drift.can_accept:
         return None
@@ -36,7 +36,7 @@ def accept_refusal(row: VolumeRow, drift: Drift) -> Refused | None:
     )
 
 
-def _instead(row: VolumeRow, drift: Drift) -> str:
+def _instead(row: VolumeSnapshot, drift: VolumeDrift) -> str:
     lv = row.lv
     grown = grown_tags(lv.tags) if lv is not None else ()
     if drift.refusal is not None and lv is not None and grown:
@@ -52,7 +52,7 @@ def _instead(row: VolumeRow, drift: Drift) -> str:
     return "Repair it instead."
 
 
-def _is_away(row: VolumeRow) -> bool:
+def _is_away(row: VolumeSnapshot) -> bool:
     """What is there is not the volume as its guest knows it: bcache gives it no device, or does
     not tell of the cache."""
     if row.lv is None or row.volume.layout != "bcache":
@@ -61,7 +61,7 @@ def _is_away(row: VolumeRow) -> bool:
     return not has_device or (row.cache is not None and row.cache.size_bytes is None)
 
 
-def _away(row: VolumeRow) -> Refused:
+def _away(row: VolumeSnapshot) -> Refused:
     if loss_of_row(row) is not None:
         return Refused(
             "degraded",

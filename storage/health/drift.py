@@ -22,7 +22,7 @@ from storage.planner import Refused, Target, plan
 from storage.planner.lvm_sizes import guest_bytes
 from storage.planner.wish import BUCKET_KIB, Bcache, LvmCache, Wish
 from storage.templatetags.units import size
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 KIB = 1024
 CLEANER = "cleaner"
@@ -46,7 +46,7 @@ UNFINISHED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class VolumeDrift:
     """The differences of one volume. `refusal` is why no job could bring the record back, None
     where one can; `lasting` are the differences that accepting would leave; `is_unfinished`: the
     volume's creation ended half-way."""
@@ -62,21 +62,21 @@ class Drift:
         return not self.lasting
 
 
-def drift_of_row(row: VolumeRow) -> Drift | None:
+def drift_of(row: VolumeSnapshot) -> VolumeDrift | None:
     """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
     where there is nothing to compare with."""
     found = differences_of(row)
     if not found:
         return None
-    return Drift(found, repair_refusal(row), lasting_differences(row), is_unfinished(found))
+    return VolumeDrift(found, repair_refusal(row), lasting_differences(row), is_unfinished(found))
 
 
-def differences_of(row: VolumeRow) -> tuple[Difference, ...]:
+def differences_of(row: VolumeSnapshot) -> tuple[Difference, ...]:
     """The differences alone: whether they can be undone is a plan's work."""
     return _differences_from(row.volume.current_wish, row)
 
 
-def lasting_differences(row: VolumeRow) -> tuple[Difference, ...]:
+def lasting_differences(row: VolumeSnapshot) -> tuple[Difference, ...]:
     """The differences that would be left with what is there as the record: a record has no words
     for them, and may say of what is only away that it never was."""
     return _differences_from(row.wish, row) if row.wish is not None else differences_of(row)
@@ -87,7 +87,7 @@ def is_unfinished(differences: tuple[Difference, ...]) -> bool:
     return differences[0] in UNFINISHED.values()
 
 
-def repaired(row: VolumeRow) -> Wish | None:
+def repaired(row: VolumeSnapshot) -> Wish | None:
     """What a job would make of the volume: what is recorded, or else, where its creation ended
     half-way, what was ordered. None where neither is known."""
     recorded = row.volume.current_wish
@@ -99,7 +99,7 @@ def repaired(row: VolumeRow) -> Wish | None:
     return Wish(guest_bytes(row.lv.size_bytes, layout), row.wish.tier, layout)
 
 
-def repair_refusal(row: VolumeRow) -> Refused | None:
+def repair_refusal(row: VolumeSnapshot) -> Refused | None:
     """Why the volume cannot become what is recorded, as far as the last inventory tells."""
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
@@ -124,7 +124,7 @@ def repair_refusal(row: VolumeRow) -> Refused | None:
     )
 
 
-def _differences_from(recorded: Wish | None, row: VolumeRow) -> tuple[Difference, ...]:
+def _differences_from(recorded: Wish | None, row: VolumeSnapshot) -> tuple[Difference, ...]:
     if row.lv is not None and (unfinished := _unfinished(row, row.lv)):
         return unfinished
     if recorded is None or row.lv is None or row.vg is None or recorded.life != "live":
@@ -132,7 +132,7 @@ def _differences_from(recorded: Wish | None, row: VolumeRow) -> tuple[Difference
     return tuple(_differences(recorded, row, row.lv, row.vg.extent_bytes))
 
 
-def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
+def _unfinished(row: VolumeSnapshot, lv: LogicalVolume) -> tuple[Difference, ...]:
     is_ours = MANAGED_TAG in lv.tags and tagged_volume_key(lv.tags) == row.volume.key
     if not is_ours or is_retired(lv.tags):
         return ()
@@ -140,7 +140,7 @@ def _unfinished(row: VolumeRow, lv: LogicalVolume) -> tuple[Difference, ...]:
 
 
 def _differences(
-    recorded: Wish, row: VolumeRow, lv: LogicalVolume, extent_bytes: int
+    recorded: Wish, row: VolumeSnapshot, lv: LogicalVolume, extent_bytes: int
 ) -> Iterator[Difference]:
     if is_retired(lv.tags):
         yield Difference("State", "in use", "retired on the host")

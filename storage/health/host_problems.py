@@ -8,7 +8,7 @@ from typing import Literal
 
 from django.conf import settings
 
-from storage.health.missing_volumes import Drift
+from storage.health.missing_volumes import MissingVolumes
 from storage.models import Host
 from storage.models.host import HostState
 from storage.templatetags.units import seconds
@@ -20,7 +20,7 @@ SILENT_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HostProblem:
     """`code` says what kind of trouble, "" where nobody needs to know; `since` is when it was first
     seen, None where that is unknown."""
 
@@ -65,11 +65,13 @@ def unsampled_since(
 
 
 def problems_of(
-    host: Host, now: datetime, drift: Drift | None = None, unsampled: datetime | None = None
-) -> tuple[Problem, ...]:
-    """State, last error, silence, figures that do not come since `unsampled`, volumes that went
-    missing (`storage.health.missing_volumes.drift_of`), and the preflight problems the agent
-    reported."""
+    host: Host,
+    now: datetime,
+    drift: MissingVolumes | None = None,
+    unsampled: datetime | None = None,
+) -> tuple[HostProblem, ...]:
+    """State, last error, silence, figures that do not come since `unsampled`, volumes that are
+    missing (`missing_volumes_of`), and the preflight problems that the agent reported."""
     found = [
         *_of_state(host),
         *_of_contact(host, now),
@@ -80,16 +82,16 @@ def problems_of(
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 
-def _of_state(host: Host) -> list[Problem]:
+def _of_state(host: Host) -> list[HostProblem]:
     if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
         told = f"{host.error['message']}. Nothing is sent to either host.", host.error["correction"]
-        return [Problem("error", *told, "twins", host.last_seen_at)]
+        return [HostProblem("error", *told, "twins", host.last_seen_at)]
     if host.state == HostState.QUARANTINED and host.error.get("code") == "machine_changed":
         told = f"{host.error['message']}. Nothing is sent to it.", host.error["correction"]
-        return [Problem("error", *told, "machine_changed", host.last_seen_at)]
+        return [HostProblem("error", *told, "machine_changed", host.last_seen_at)]
     if host.state == HostState.QUARANTINED:
         return [
-            Problem(
+            HostProblem(
                 "error",
                 "The host shows a different SSH key from the accepted one. Nothing is sent to it.",
                 "Compare the fingerprints on the host page with the host's console.",
@@ -99,7 +101,7 @@ def _of_state(host: Host) -> list[Problem]:
         ]
     if host.state == HostState.UNVERIFIED:
         return [
-            Problem(
+            HostProblem(
                 "warning",
                 "New host waiting for you to approve its SSH key.",
                 "Compare the fingerprint on the host page and accept it.",
@@ -109,7 +111,7 @@ def _of_state(host: Host) -> list[Problem]:
         ]
     if host.state == HostState.PENDING:
         return [
-            Problem(
+            HostProblem(
                 "info",
                 "The host has not reported yet.",
                 "Run the enrolment command on it as root.",
@@ -120,11 +122,11 @@ def _of_state(host: Host) -> list[Problem]:
     return []
 
 
-def _of_contact(host: Host, now: datetime) -> list[Problem]:
+def _of_contact(host: Host, now: datetime) -> list[HostProblem]:
     found = []
     if host.error:
         found.append(
-            Problem(
+            HostProblem(
                 "error",
                 str(host.error.get("message", "The last contact failed.")),
                 str(host.error.get("correction", "")),
@@ -136,7 +138,7 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
         seen = host.last_seen_at
         since = f"for {seconds((now - seen).total_seconds())}" if seen else "since it was accepted"
         found.append(
-            Problem(
+            HostProblem(
                 "error",
                 f"Silent {since}.",
                 "Check that the collector runs and that the host is up.",
@@ -147,11 +149,11 @@ def _of_contact(host: Host, now: datetime) -> list[Problem]:
     return found
 
 
-def _of_figures(unsampled: datetime | None, now: datetime) -> list[Problem]:
+def _of_figures(unsampled: datetime | None, now: datetime) -> list[HostProblem]:
     if unsampled is None:
         return []
     return [
-        Problem(
+        HostProblem(
             "warning",
             "The host answers, but has sent no samples for "
             f"{seconds((now - unsampled).total_seconds())}.",
@@ -162,7 +164,7 @@ def _of_figures(unsampled: datetime | None, now: datetime) -> list[Problem]:
     ]
 
 
-def _of_drift(drift: Drift | None) -> list[Problem]:
+def _of_drift(drift: MissingVolumes | None) -> list[HostProblem]:
     if drift is None:
         return []
     since = f"since {drift.since:%Y-%m-%d %H:%M} UTC"
@@ -170,7 +172,7 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
     if not drift.is_large:
         verb = "is" if drift.missing_count == 1 else "are"
         return [
-            Problem(
+            HostProblem(
                 "warning",
                 f"{counts} {verb} missing {since}. Nothing was deleted in the panel.",
                 "Check the list on the host's page. The volumes may have been removed or moved on "
@@ -181,7 +183,7 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
         ]
     groups = f" (all of {', '.join(drift.empty_groups)})" if drift.empty_groups else ""
     return [
-        Problem(
+        HostProblem(
             "error",
             f"{counts} are missing {since}{groups}: the inventory shrank; nothing was deleted "
             "here.",
@@ -192,13 +194,13 @@ def _of_drift(drift: Drift | None) -> list[Problem]:
     ]
 
 
-def reported_problems(host: Host) -> list[Problem]:
+def reported_problems(host: Host) -> list[HostProblem]:
     """The preflight problems that the agent reported, in its order."""
     found = []
     for problem in host.problems:
         severity = problem.get("severity")
         found.append(
-            Problem(
+            HostProblem(
                 severity if severity in ORDER else "warning",
                 str(problem.get("message", "")),
                 str(problem.get("correction", "")),

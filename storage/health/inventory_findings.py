@@ -13,14 +13,14 @@ from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.lost import loss_of
 from storage.templatetags.units import counted, size
 from storage.volumes.cache import Cache
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
 """Preflight problems of the agent that findings tell too, and of a younger inventory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InventoryFinding:
     """`code` says what kind of trouble, `subject` what has it (an array, a group, a volume by
     `group/name`), `volume` is the key of the volume concerned, "" for none. `since` is when an
     inventory first showed it, as ISO 8601."""
@@ -45,16 +45,16 @@ class Finding:
         return datetime.fromisoformat(self.since) if self.since else None
 
 
-def findings_of(facts: HostFacts, rows: Iterable[VolumeRow]) -> tuple[Finding, ...]:
+def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[InventoryFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
     return (*_of_arrays(facts), *_of_groups(facts), *_of_volumes(facts, rows))
 
 
-def _of_arrays(facts: HostFacts) -> Iterator[Finding]:
+def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
     for array in facts.arrays:
         if array.degraded_count:
             recovers = array.sync_action in ("recover", "resync")
-            yield Finding(
+            yield InventoryFinding(
                 "array_recovering" if recovers else "array_degraded",
                 "warning" if recovers else "error",
                 array.name,
@@ -66,10 +66,10 @@ def _of_arrays(facts: HostFacts) -> Iterator[Finding]:
             )
 
 
-def _of_groups(facts: HostFacts) -> Iterator[Finding]:
+def _of_groups(facts: HostFacts) -> Iterator[InventoryFinding]:
     for vg in facts.vgs:
         if vg.missing_pv_count:
-            yield Finding(
+            yield InventoryFinding(
                 "pv_missing",
                 "error",
                 vg.name,
@@ -79,7 +79,7 @@ def _of_groups(facts: HostFacts) -> Iterator[Finding]:
             )
 
 
-def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding]:
+def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[InventoryFinding]:
     unsafe = {pv.name for pv in facts.pvs if pv.redundant and not pv.healthy}
     for row in rows:
         lv = row.lv
@@ -92,12 +92,12 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 "warning" if code == "cache_needs_check" else "error"
             )
             how = "Open the volume's page for the next steps."
-            yield Finding(code, severity, name, row.cache.trouble, how, key)
+            yield InventoryFinding(code, severity, name, row.cache.trouble, how, key)
         if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
             # A failed cache tells no figures: its 0 is none.
             is_known = lv.cache is None or not lv.cache.failed
             held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
-            yield Finding(
+            yield InventoryFinding(
                 "writeback_degraded",
                 "error",
                 name,
@@ -107,7 +107,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
                 key,
             )
         if loss_of(facts, lv) is not None:
-            yield Finding(
+            yield InventoryFinding(
                 "ssd_lost",
                 "error",
                 name,
@@ -117,7 +117,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
             )
         is_off = not lv.active and not lv.rests and row.volume.retired_at is None
         if row.volume.managed and is_off:
-            yield Finding(
+            yield InventoryFinding(
                 "volume_inactive",
                 "error",
                 name,
@@ -128,7 +128,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeRow]) -> Iterator[Finding
         yield from _of_record(row, name)
 
 
-def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
+def _of_record(row: VolumeSnapshot, name: str) -> Iterator[InventoryFinding]:
     differences = differences_of(row)
     if not differences:
         return
@@ -144,7 +144,7 @@ def _of_record(row: VolumeRow, name: str) -> Iterator[Finding]:
         how = "Repair the volume, or accept the current state, on the volume's page."
         if lasting_differences(row):
             how = "Open the volume's page for a solution."
-    yield Finding(code, "warning", name, said, how, row.volume.key)
+    yield InventoryFinding(code, "warning", name, said, how, row.volume.key)
 
 
 def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
@@ -157,7 +157,7 @@ def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
     return set(device.pvs) if device is not None else set()
 
 
-def _end_writeback(row: VolumeRow, lv: LogicalVolume, name: str) -> str:
+def _end_writeback(row: VolumeSnapshot, lv: LogicalVolume, name: str) -> str:
     """What a person does about a cache of one copy; a bcache that is not running has no switch."""
     if lv.cache is not None:
         return out_of_writeback(name, on_page=row.volume.managed and row.wish is not None)
@@ -184,14 +184,14 @@ def out_of_writeback(name: str, *, on_page: bool) -> str:
     )
 
 
-def _code_of(row: VolumeRow, cache: Cache) -> str:
+def _code_of(row: VolumeSnapshot, cache: Cache) -> str:
     if row.lv is not None and row.lv.cache is not None:
         return "cache_failed" if row.lv.cache.failed else "cache_needs_check"
     return "cache_lost" if cache.size_bytes is not None else "cache_unregistered"
 
 
 def dated(
-    found: Iterable[Finding], before: Iterable[dict[str, Any]], at: datetime
+    found: Iterable[InventoryFinding], before: Iterable[dict[str, Any]], at: datetime
 ) -> list[dict[str, str]]:
     """Findings as they are stored: what was there `before` keeps the moment it was first seen."""
     known = {(each.get("code"), each.get("subject")): each.get("since") for each in before}

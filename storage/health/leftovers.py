@@ -13,10 +13,10 @@ from storage.planner.lost import MISSING
 from storage.planner.lvmcache import unattached_pools
 from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.templatetags.units import size
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
-def leftovers_of(row: VolumeRow, recorded: Wish) -> Iterator[str]:
+def leftovers_of(row: VolumeSnapshot, recorded: Wish) -> Iterator[str]:
     """What a broken attempt left, each in words. What is `recorded` or in use is none, nor is what
     lies on a lost disk: no job removes that before the disk is back."""
     draft = _seen(row)
@@ -47,13 +47,13 @@ def leftovers_of(row: VolumeRow, recorded: Wish) -> Iterator[str]:
         )
 
 
-def cache_device_of(row: VolumeRow) -> str | None:
+def cache_device_of(row: VolumeSnapshot) -> str | None:
     """The name of a cache device on the host that was made for the volume."""
     draft = _seen(row)
     return next((lv.name for lv in cache_devices(draft)), None) if draft is not None else None
 
 
-def _seen(row: VolumeRow) -> Draft | None:
+def _seen(row: VolumeSnapshot) -> Draft | None:
     """The volume as finders look at it. Nothing is planned, so nothing is refused: the wish is any,
     and a host that allows no change is looked at too."""
     if row.facts is None or row.lv is None or row.vg is None:

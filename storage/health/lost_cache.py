@@ -15,7 +15,7 @@ from storage.planner.growth import uncached
 from storage.planner.lost import Loss, loss_of
 from storage.planner.wish import Bcache, Wish
 from storage.templatetags.units import size
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class LostCache:
     last_dirty: tuple[datetime, int] | None
 
 
-def loss_of_row(row: VolumeRow) -> LostCache | None:
+def loss_of_row(row: VolumeSnapshot) -> LostCache | None:
     """None while no SSD of the volume is missing."""
     if row.facts is None or row.lv is None:
         return None
@@ -40,7 +40,7 @@ def loss_of_row(row: VolumeRow) -> LostCache | None:
     return _bcache(row)
 
 
-def dropped(row: VolumeRow, loss: LostCache | None) -> Wish:
+def dropped(row: VolumeSnapshot, loss: LostCache | None) -> Wish:
     """The wish of a job that gives the lost cache up; raises `Refused` where that may lose data."""
     now = row.wish
     if now is None or loss is None or not loss.can_drop:
@@ -52,7 +52,7 @@ def dropped(row: VolumeRow, loss: LostCache | None) -> Wish:
     return uncached(row.facts, row.lv, now)
 
 
-def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
+def _lvmcache(row: VolumeSnapshot, loss: Loss) -> LostCache | None:
     if row.lv is None:
         return None
     last = _last_dirty(row.volume)
@@ -90,7 +90,7 @@ def _lvmcache(row: VolumeRow, loss: Loss) -> LostCache | None:
     return LostCache(sentence, False, True, lvmcache_runbook(row.lv, loss), last)
 
 
-def _bcache(row: VolumeRow) -> LostCache | None:
+def _bcache(row: VolumeSnapshot) -> LostCache | None:
     recorded, lv = row.volume.current_wish, row.lv
     if lv is None or row.facts is None or row.volume.layout != "bcache":
         return None
@@ -123,7 +123,7 @@ def _bcache(row: VolumeRow) -> LostCache | None:
     )
 
 
-def _cache_device(row: VolumeRow) -> str | None:
+def _cache_device(row: VolumeSnapshot) -> str | None:
     """What the LV under its cache set is called: as recorded, else as the host has one for it."""
     recorded = row.volume.current_wish
     cache = recorded.cache if recorded is not None else None

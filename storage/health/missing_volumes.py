@@ -12,7 +12,7 @@ from storage.models import Host, Placement
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class MissingVolumes:
     """`missing_count` of the host's `total_count` volumes are not in its inventory; the first has
     been away since `since`. `empty_groups` names volume groups whose volumes are all missing
     (groups of one volume do not count: that volume was just removed)."""
@@ -29,7 +29,7 @@ class Drift:
         return half or bool(self.empty_groups)
 
 
-def drift_of(hosts: Iterable[Host]) -> dict[int, Drift]:
+def missing_volumes_of(hosts: Iterable[Host]) -> dict[int, MissingVolumes]:
     """By primary key of the host; hosts without drift are missing. One query."""
     placed = Placement.objects.filter(until=None, lv_uuid__isnull=False)
     # Most hosts miss nothing: their volumes need not be counted.
@@ -48,12 +48,12 @@ def drift_of(hosts: Iterable[Host]) -> dict[int, Drift]:
     return {host_id: drift for host_id, drift in found.items() if drift is not None}
 
 
-def _drift(groups: list[dict[str, object]]) -> Drift | None:
+def _drift(groups: list[dict[str, object]]) -> MissingVolumes | None:
     dates = [group["since"] for group in groups if isinstance(group["since"], datetime)]
     if not dates:
         return None
     counts = [(_count(group, "missing"), _count(group, "total"), group["name"]) for group in groups]
-    return Drift(
+    return MissingVolumes(
         missing_count=sum(missing for missing, _, _ in counts),
         total_count=sum(total for _, total, _ in counts),
         since=min(dates),

@@ -10,7 +10,7 @@ from typing import Any
 from storage.health.drift import differences_of
 from storage.inventory.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume, WriteCache
 from storage.templatetags.units import counted, size
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})
 AGENT = "/usr/lib/tiercel/agent.pyz"
@@ -42,20 +42,20 @@ class Point:
 
 
 def before_restart(
-    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeRow], unfinished_jobs: int
+    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeSnapshot], unfinished_jobs: int
 ) -> tuple[Point, ...]:
     """Whether the host may be restarted now, from its last inventory."""
     return (_clean(facts, rows), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
 
 
 def after_restart(
-    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeRow]
+    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeSnapshot]
 ) -> tuple[Point, ...]:
     """Whether everything is back since the host was last started, from its last inventory."""
     return (_ran(hello), _active(rows), _caches(rows), _settings(rows))
 
 
-def _clean(facts: HostFacts, rows: Sequence[VolumeRow]) -> Point:
+def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
     unknown = _unknown(facts, rows)
     dirty = {
         name: found
@@ -90,7 +90,7 @@ def _dirty_bytes(*caches: DmCache | BcacheBacking | WriteCache | None) -> int:
     return sum(each.dirty_bytes for each in caches if each is not None)
 
 
-def _unknown(facts: HostFacts, rows: Sequence[VolumeRow]) -> dict[str, str]:
+def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]:
     """Volumes, by `group/name`, whose cache does not tell what it holds: their 0 B are no figure.
     With why, as in `UNKNOWN`."""
     away = {row.lv.uuid for row in rows if row.lv is not None and _has_bcache(row)}
@@ -119,7 +119,7 @@ def _why_unknown(lv: LogicalVolume, *, is_bcache: bool) -> str:
     return UNREGISTERED if waits and lv.bcache.device is None else ""
 
 
-def _has_bcache(row: VolumeRow) -> bool:
+def _has_bcache(row: VolumeSnapshot) -> bool:
     return _has_cache(row) and row.volume.layout == "bcache"
 
 
@@ -160,7 +160,7 @@ def _whole(facts: HostFacts) -> Point:
     )
 
 
-def _known(rows: Sequence[VolumeRow]) -> Point:
+def _known(rows: Sequence[VolumeSnapshot]) -> Point:
     drifted = [row.volume.label for row in rows if differences_of(row)]
     if not drifted:
         return Point(True, "All volumes match the record.")
@@ -185,7 +185,7 @@ def _ran(hello: dict[str, Any]) -> Point:
     )
 
 
-def _active(rows: Sequence[VolumeRow]) -> Point:
+def _active(rows: Sequence[VolumeSnapshot]) -> Point:
     managed = [row for row in rows if row.volume.managed and row.lv is not None]
     off = [
         f"{row.lv.vg_name}/{row.lv.name}"
@@ -206,12 +206,12 @@ def _active(rows: Sequence[VolumeRow]) -> Point:
     )
 
 
-def _is_retired(row: VolumeRow) -> bool:
+def _is_retired(row: VolumeSnapshot) -> bool:
     wish = row.volume.current_wish
     return wish is not None and wish.life != "live"
 
 
-def _caches(rows: Sequence[VolumeRow]) -> Point:
+def _caches(rows: Sequence[VolumeSnapshot]) -> Point:
     wanted = [row for row in rows if _has_cache(row)]
     gone = [row.volume.label for row in wanted if row.cache is None]
     if not gone:
@@ -223,12 +223,12 @@ def _caches(rows: Sequence[VolumeRow]) -> Point:
     )
 
 
-def _has_cache(row: VolumeRow) -> bool:
+def _has_cache(row: VolumeSnapshot) -> bool:
     wish = row.volume.current_wish
     return wish is not None and wish.cache is not None and row.lv is not None
 
 
-def _settings(rows: Sequence[VolumeRow]) -> Point:
+def _settings(rows: Sequence[VolumeSnapshot]) -> Point:
     changed = [
         row.volume.label
         for row in rows

@@ -18,7 +18,7 @@ WELL_MEMBER = frozenset({"in_sync", "spare"})
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceUse:
     """`serves` are the arrays and groups it is part of, as text; `health` is one of a few words,
     `tone` says how bad that is."""
 
@@ -28,17 +28,17 @@ class Device:
     health: str
 
 
-def devices_of(facts: HostFacts) -> tuple[Device, ...]:
+def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
     """One for each disk, in the inventory's order."""
     return tuple(_device(facts, disk) for disk in facts.disks)
 
 
-def _device(facts: HostFacts, disk: Disk) -> Device:
+def _device(facts: HostFacts, disk: Disk) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
     tone, health = _health(facts, disk)
     if tone == "ok" and not serves:
         tone, health = "quiet", "not used"
-    return Device(disk, serves, tone, health)
+    return DeviceUse(disk, serves, tone, health)
 
 
 def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:

@@ -28,7 +28,7 @@ STEADY_POINTS: Final = 3.0
 LONG_AGO: Final = 7 * 86_400
 
 
-class State(StrEnum):
+class WarmthState(StrEnum):
     """How a cache stands; `UNKNOWN` without figures to tell."""
 
     UNKNOWN = "unknown"
@@ -44,7 +44,7 @@ class Warmth:
     `minutes` against the earlier one; None where either half has no figure. `full_in_seconds` is
     None unless the cache grows. `sentence` says why the state is what it is."""
 
-    state: State
+    state: WarmthState
     share: float | None
     growth_bytes: float | None
     rise_points: float | None
@@ -55,12 +55,12 @@ class Warmth:
     @property
     def tone(self) -> str:
         """The tone of the chip."""
-        return {State.WARM: "ok", State.WARMING: "busy"}.get(self.state, "quiet")
+        return {WarmthState.WARM: "ok", WarmthState.WARMING: "busy"}.get(self.state, "quiet")
 
     @property
     def icon(self) -> str:
         """The icon of the chip."""
-        return {State.WARM: "ok", State.WARMING: "run"}.get(self.state, "wait")
+        return {WarmthState.WARM: "ok", WarmthState.WARMING: "run"}.get(self.state, "wait")
 
 
 def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
@@ -96,23 +96,23 @@ def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
 
 
 def _unknown(sentence: str) -> Warmth:
-    return Warmth(State.UNKNOWN, None, None, None, None, None, sentence)
+    return Warmth(WarmthState.UNKNOWN, None, None, None, None, None, sentence)
 
 
 def _state(
     share: float | None, growth: float | None, whole: float, late: float | None, rise: float | None
-) -> State:
+) -> WarmthState:
     if share is None:
-        return State.UNKNOWN
+        return WarmthState.UNKNOWN
     if share < COLD_SHARE and (late is None or late < COLD_HIT_RATE):
-        return State.COLD
+        return WarmthState.COLD
     steady = rise is None or abs(rise) < STEADY_POINTS
     settled = growth is not None and growth <= STEADY_SHARE * whole
-    return State.WARM if steady and (settled or share >= FULL_SHARE) else State.WARMING
+    return WarmthState.WARM if steady and (settled or share >= FULL_SHARE) else WarmthState.WARMING
 
 
 def _sentence(
-    state: State,
+    state: WarmthState,
     used: float,
     whole: float,
     growth: float | None,
@@ -128,9 +128,9 @@ def _sentence(
     if late is not None:
         parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
     said = ", ".join(parts) + "."
-    if state is State.COLD:
+    if state is WarmthState.COLD:
         return f"{said} Nearly all reads still come from the slow disk."
-    if state is State.WARM:
+    if state is WarmthState.WARM:
         return f"{said} Fully warmed up."
     if full_in and full_in < LONG_AGO:
         return f"{said} Warming up, about {seconds(full_in)} left at this rate."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from storage.metrics.samples.window import Window
+from storage.metrics.samples.window import FiguresWindow
 from storage.templatetags import units
 
 LEAST_INTERVALS: Final = 3
@@ -28,7 +28,7 @@ class Compared:
     verdict: str
 
 
-def compared(before: Window, after: Window) -> list[Compared]:
+def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
     """The figures that both windows could have; without a cache in both, no hit rates."""
     has_cache = before.cache_size_bytes is not None or after.cache_size_bytes is not None
     found = [
@@ -59,7 +59,7 @@ def compared(before: Window, after: Window) -> list[Compared]:
     return [each for each in found if (each.before, each.after) != (units.NOTHING, units.NOTHING)]
 
 
-def is_enough(found: Window) -> bool:
+def is_enough(found: FiguresWindow) -> bool:
     """Whether the window has figures enough to compare."""
     return found.intervals >= LEAST_INTERVALS
 

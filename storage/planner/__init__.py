@@ -14,20 +14,20 @@ from storage.planner.draft import (
     ANY_DISKS,
     DIRTY_LIMIT_BYTES,
     Disks,
+    PlannedStep,
     Refused,
-    Step,
     Target,
     begin,
     may_change,
 )
 from storage.planner.wish import Wish
 
-__all__ = ["DIRTY_LIMIT_BYTES", "Disks", "Refused", "Step", "Target", "plan"]
+__all__ = ["DIRTY_LIMIT_BYTES", "Disks", "PlannedStep", "Refused", "Target", "plan"]
 
 
 def plan(
     facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS
-) -> tuple[Step, ...]:
+) -> tuple[PlannedStep, ...]:
     """The steps from `facts` to `wish`; raises `Refused` where there is no safe way. What is made
     lies on the `preferred` disks where they have room, else on the emptiest."""
     if wish.life == "gone" and life.is_gone(facts, target):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from storage.agent.commands.vacated_extents import ranges
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner.draft import DIRTY_LIMIT_BYTES, Step, Target
+from storage.planner.draft import DIRTY_LIMIT_BYTES, PlannedStep, Target
 from storage.planner.lvm_sizes import pool_bytes
 from storage.planner.lvmcache import SPARE_ROLE
 from storage.planner.wish import MIB
@@ -112,7 +112,7 @@ class Cost:
         return f"possible until step {self.final_step}"
 
 
-def cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost:
+def cost(facts: HostFacts, target: Target, steps: Sequence[PlannedStep]) -> Cost:
     """The cost of `steps` on a host that is as `facts` say; steps whose verb is unknown here count
     as short commands."""
     lv = facts.lv(target.lv_uuid) if target.lv_uuid is not None else None
@@ -143,8 +143,8 @@ def _step(
     facts: HostFacts,
     target: Target,
     lv: LogicalVolume | None,
-    step: Step,
-    steps: Sequence[Step],
+    step: PlannedStep,
+    steps: Sequence[PlannedStep],
     dirty_bytes: int,
 ) -> StepCost:
     seconds, locked = SECONDS.get(step.verb, UNKNOWN)
@@ -176,7 +176,7 @@ def _flush_speed(lv: LogicalVolume | None) -> int:
     return max(1, min(FASTEST_FLUSH, block * BLOCKS_A_SECOND))
 
 
-def _zeroed_bytes(lv: LogicalVolume | None, step: Step) -> int:
+def _zeroed_bytes(lv: LogicalVolume | None, step: PlannedStep) -> int:
     if step.verb == "volume.create":
         return int(step.args["size_bytes"])
     if step.verb == "volume.extend":
@@ -188,7 +188,7 @@ def _zeroed_bytes(lv: LogicalVolume | None, step: Step) -> int:
 
 
 def _cleared_seconds(
-    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[PlannedStep]
 ) -> float:
     """Over what the steps leave and what was left before; it may be less by then."""
     extent_bytes = getattr(facts.vg(target.vg_uuid), "extent_bytes", 0)
@@ -209,7 +209,9 @@ def _cleared_seconds(
     )
 
 
-def _zero_speed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:
+def _zero_speed(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, step: PlannedStep
+) -> int:
     below = tuple(step.args.get("pvs", lv.pvs if lv is not None else ()))
     return ZERO_FAST if _is_fast(facts, target, below) else ZERO_SLOW
 
@@ -220,7 +222,7 @@ def _is_fast(facts: HostFacts, target: Target, names: Sequence[str]) -> bool:
 
 
 def _ssd_peak(
-    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[Step]
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[PlannedStep]
 ) -> int:
     taken = peak = 0
     for step in steps:
@@ -230,7 +232,9 @@ def _ssd_peak(
     return peak
 
 
-def _ssd_freed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step: Step) -> int:
+def _ssd_freed(
+    facts: HostFacts, target: Target, lv: LogicalVolume | None, step: PlannedStep
+) -> int:
     if step.verb in ("cache.detach", "cache.drop"):
         return lv.cache.size_bytes if lv is not None and lv.cache is not None else 0
     if step.verb in ("pool.remove", "cset.remove"):
@@ -240,7 +244,7 @@ def _ssd_freed(facts: HostFacts, target: Target, lv: LogicalVolume | None, step:
     return 0
 
 
-def _ssd_bytes(facts: HostFacts, target: Target, step: Step) -> int:
+def _ssd_bytes(facts: HostFacts, target: Target, step: PlannedStep) -> int:
     vg = facts.vg(target.vg_uuid)
     if step.verb == "pool.create" and vg is not None:
         spare = max(

@@ -60,7 +60,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedStep:
     """One agent verb. `polled` steps take long and are watched without holding a worker. Past a
     step that `turns` there is no way back. While a step that `holds_vg` runs, no other job changes
     the volume group."""
@@ -85,7 +85,7 @@ class Draft:
     vg: VolumeGroup
     lv: LogicalVolume | None
     preferred: Disks = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlannedStep] = field(default_factory=list)
     freed_bytes: dict[str, int] = field(default_factory=dict)
 
     def add(
@@ -96,7 +96,9 @@ class Draft:
         if self.lv is not None:
             expect |= {"lv_uuid": self.lv.uuid, "size_bytes": self.lv.size_bytes}
         args = {"vg": self.vg.name, "lv": self.lv_name, **args}
-        self.steps.append(Step(verb, args, expect, title, polled, turns, holds_vg=not polled))
+        self.steps.append(
+            PlannedStep(verb, args, expect, title, polled, turns, holds_vg=not polled)
+        )
 
     def add_beside(
         self, verb: str, title: str, *, uuid: str | None = None, polled: bool = False, **args: Any
@@ -106,7 +108,7 @@ class Draft:
         if uuid is not None:
             expect["lv_uuid"] = uuid
         args = {"vg": self.vg.name, **args}
-        self.steps.append(Step(verb, args, expect, title, polled, holds_vg=not polled))
+        self.steps.append(PlannedStep(verb, args, expect, title, polled, holds_vg=not polled))
 
     def free(self, lv: LogicalVolume) -> None:
         """Count on the room that a step of this plan frees by removing `lv`."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from storage.planner.draft import Disks, Step
+from storage.planner.draft import Disks, PlannedStep
 
 FLUSHES = frozenset({"cache.flush", "bcache.flush"})
 """Whether these are needed depends on how much is dirty this second; they change no data."""
@@ -18,7 +18,7 @@ ALLOCATED = ("pvs", "to_pvs")
 """Arguments that say where a step allocates."""
 
 
-def fingerprint(steps: Sequence[Step]) -> str:
+def fingerprint(steps: Sequence[PlannedStep]) -> str:
     """SHA-256 in hex over verb, arguments and expectations of the steps.
 
     Nothing else of the host is in it: another volume's snapshot, or a cache that has become dirty
@@ -30,13 +30,13 @@ def fingerprint(steps: Sequence[Step]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def disks_of(steps: Sequence[Step]) -> Disks:
+def disks_of(steps: Sequence[PlannedStep]) -> Disks:
     """Where the steps allocate, for a later plan of the same to prefer."""
     # What is taken away first, under the same verb, lies where it lies: the last one is chosen.
     return {step.verb: step.args[name] for step in steps for name in ALLOCATED if name in step.args}
 
 
-def _lasting(step: Step) -> list[Any] | None:
+def _lasting(step: PlannedStep) -> list[Any] | None:
     if step.verb in FLUSHES:
         return None
     args = {name: value for name, value in step.args.items() if name not in PASSING_ARGS}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from storage.inventory.device_tree import is_part_of
 from storage.inventory.facts import HostFacts, VolumeGroup
-from storage.planner.draft import Refused, Step, group_may_change, group_of
+from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
 from storage.planner.ssd_wish import Preparation
 
 
-def prepare(facts: HostFacts, wanted: Preparation) -> tuple[Step, ...]:
+def prepare(facts: HostFacts, wanted: Preparation) -> tuple[PlannedStep, ...]:
     """The step that is left, `()` once the device is a physical volume of the group; raises
     `Refused`. Whether it is empty and the one that was meant, the host says itself."""
     vg = group_of(facts, wanted.vg_uuid, wanted.vg_name)
@@ -17,7 +17,7 @@ def prepare(facts: HostFacts, wanted: Preparation) -> tuple[Step, ...]:
     group_may_change(facts, vg)
     _same_sectors(facts, vg, wanted.device)
     return (
-        Step(
+        PlannedStep(
             "ssd.prepare",
             {"vg": vg.name, "device": wanted.device, "serial": wanted.serial},
             {"vg_uuid": vg.uuid},

@@ -14,7 +14,7 @@ from storage.naming import (
     volume_name,
 )
 from storage.planner import growth
-from storage.planner.draft import Draft, Refused, Step
+from storage.planner.draft import Draft, PlannedStep, Refused
 from storage.planner.lvm_sizes import volume_bytes
 
 
@@ -97,7 +97,7 @@ def _tag(draft: Draft, lv: LogicalVolume) -> None:
             "Remove the stray tag on the host with lvchange --deltag if that record is gone.",
         )
     draft.steps.append(
-        Step(
+        PlannedStep(
             "volume.tag",
             {"vg": lv.vg_name, "lv": lv.name, "volume_key": draft.target.volume_key},
             {

@@ -27,7 +27,7 @@ from storage.planner.wish import (
 )
 from storage.templatetags.units import size
 from storage.volumes.cache import SIZES_BYTES, Technology, free_bytes, sizes_for, writeback_refusal
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 UNITS = {"GiB": GIB, "MiB": MIB}
 DEFAULT_RATIO = 4
@@ -63,11 +63,11 @@ class ModeChoice:
 
 
 class ModeForm(forms.Form):
-    """The mode of a cache that is there. `row` must have a wish (`VolumeRow.wish`)."""
+    """The mode of a cache that is there. `row` must have a wish (`VolumeSnapshot.wish`)."""
 
     mode = forms.ChoiceField()
 
-    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.row = row
         self.wish: Wish | None = None
@@ -148,7 +148,7 @@ class CacheForm(NewCacheForm):
 
     size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
 
-    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
         sizes: tuple[int, ...] = ()
         on_ssd = row.wish is not None and row.wish.tier == "ssd"
@@ -234,13 +234,13 @@ class VolumeForm(forms.Form):
         return data
 
     @property
-    def chosen(self) -> Group:
+    def chosen(self) -> GroupChoice:
         """The volume group of valid input."""
         return self.groups[self.cleaned_data["group"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupChoice:
     """A volume group a volume may be made in."""
 
     host: Host
@@ -249,7 +249,7 @@ class Group:
     label: str
 
 
-def groups_of(user: Any) -> dict[str, Group]:
+def groups_of(user: Any) -> dict[str, GroupChoice]:
     """Where a new volume may be made, by the value of the form's choice."""
     groups = {}
     for host in Host.objects.visible_to(user).filter(state=HostState.ACTIVE):
@@ -259,5 +259,5 @@ def groups_of(user: Any) -> dict[str, Group]:
                 free = size(free_bytes(facts, vg.uuid, "slow"))
                 fast = size(free_bytes(facts, vg.uuid, "fast"))
                 label = f"{host.name} · {vg.name} ({free} free on slow disks, {fast} on SSD)"
-                groups[f"{host.key}/{vg.uuid}"] = Group(host, vg.uuid, vg.name, label)
+                groups[f"{host.key}/{vg.uuid}"] = GroupChoice(host, vg.uuid, vg.name, label)
     return groups

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from storage.planner import Refused
 from storage.planner.growth import uncached
 from storage.planner.wish import Wish
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 Life = Literal["live", "retired", "gone"]
 
@@ -22,7 +22,7 @@ class DestroyForm(forms.Form):
 
     confirm_label = forms.CharField(max_length=200, label="Label of the volume", strip=False)
 
-    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.row = row
 
@@ -42,7 +42,7 @@ class LifeOffers:
     destroy: Refused | None
 
 
-def life_offers(row: VolumeRow, now: datetime) -> LifeOffers:
+def life_offers(row: VolumeSnapshot, now: datetime) -> LifeOffers:
     """What can be done as far as the last inventory tells; the host looks again."""
     return LifeOffers(
         life_refusal(row, "retired", now),
@@ -51,13 +51,13 @@ def life_offers(row: VolumeRow, now: datetime) -> LifeOffers:
     )
 
 
-def life_wish(row: VolumeRow, life: Life) -> Wish | None:
+def life_wish(row: VolumeSnapshot, life: Life) -> Wish | None:
     """What the volume is now, but for its life and its cache; None where no wish could say it."""
     now = row.wish
     return None if now is None else replace(uncached(row.facts, row.lv, now), life=life)
 
 
-def life_refusal(row: VolumeRow, life: Life, now: datetime) -> Refused | None:
+def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | None:
     """Why the volume cannot be retired, restored or destroyed now."""
     volume, until = row.volume, row.undo_until
     if volume.destroyed_at is not None:

@@ -18,10 +18,10 @@ from storage.planner.wish import BCACHE_MIN_BYTES, LVMCACHE_MIN_BYTES, MIB, Wish
 from storage.volumes.cache import Technology
 from storage.volumes.forms import ModeForm, NewCacheForm
 from storage.volumes.replace_cache_form import ReplacementForm
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
 
-Change = Literal["add", "set", "replace", "remove"]
+OfferedChange = Literal["add", "set", "replace", "remove"]
 
 STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
@@ -48,7 +48,7 @@ class Offer:
     size_bytes: int
     is_current: bool
     reason: str
-    change: Change
+    change: OfferedChange
     wish: Wish | None
 
     @property
@@ -69,7 +69,7 @@ class Offer:
 
 
 def offers(
-    row: VolumeRow,
+    row: VolumeSnapshot,
     plans: Iterable[CachePlan],
     reserved_bytes: int,
     agreed_id: int | None = None,
@@ -86,7 +86,7 @@ def offers(
     return [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
 
 
-def _is_offered(plan: CachePlan, row: VolumeRow) -> bool:
+def _is_offered(plan: CachePlan, row: VolumeSnapshot) -> bool:
     only = {host.pk for host in plan.hosts.all()}
     here = row.host.pk if row.host is not None else None
     return plan.on_offer and (not only or here in only)
@@ -102,7 +102,7 @@ def size_of(plan: CachePlan, volume_bytes: int, technology: Technology) -> int:
     return max(least, round_up(share, STEP_BYTES))
 
 
-def _no_cache(row: VolumeRow) -> Offer:
+def _no_cache(row: VolumeSnapshot) -> Offer:
     is_current = row.cache is None and row.volume.cache_plan_id is None
     now = row.wish
     wish = uncached(row.facts, row.lv, now) if now is not None else None
@@ -110,11 +110,11 @@ def _no_cache(row: VolumeRow) -> Offer:
     return Offer(None, 0, is_current, reason, "remove", None if reason else wish)
 
 
-def _offer(row: VolumeRow, plan: CachePlan, is_agreed: bool) -> Offer:
+def _offer(row: VolumeSnapshot, plan: CachePlan, is_agreed: bool) -> Offer:
     size_bytes = size_of(plan, row.volume.size_bytes, row.technology)
     has_cache = row.cache is not None
     is_current = has_cache and row.volume.cache_plan_id == plan.pk
-    change: Change = "add"
+    change: OfferedChange = "add"
     if has_cache:
         change = "set" if _is_same_size(row, size_bytes) else "replace"
     wish, reason = None, ""
@@ -126,7 +126,7 @@ def _offer(row: VolumeRow, plan: CachePlan, is_agreed: bool) -> Offer:
     return Offer(plan, size_bytes, is_current, reason, change, None if reason else wish)
 
 
-def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
+def _wish(row: VolumeSnapshot, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
         return None, "Larger than the volume. A smaller plan gives the same result."
     form: ModeForm
@@ -143,7 +143,7 @@ def _wish(row: VolumeRow, plan: CachePlan, size_bytes: int) -> tuple[Wish | None
     return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
 
 
-def _nothing_more(row: VolumeRow, plan: CachePlan, change: Change) -> str:
+def _nothing_more(row: VolumeSnapshot, plan: CachePlan, change: OfferedChange) -> str:
     """A step of size between two plans may be none on this volume: shares of it are rounded."""
     own = row.volume.cache_plan
     if change != "set" or own is None or row.cache is None or row.cache.mode != plan.mode:
@@ -152,12 +152,12 @@ def _nothing_more(row: VolumeRow, plan: CachePlan, change: Change) -> str:
     return NOTHING_MORE if is_dearer else ""
 
 
-def _is_same_size(row: VolumeRow, size_bytes: int) -> bool:
+def _is_same_size(row: VolumeSnapshot, size_bytes: int) -> bool:
     now_bytes = row.cache.size_bytes if row.cache is not None else None
     return abs((now_bytes or 0) - size_bytes) < STEP_BYTES
 
 
-def _reason(row: VolumeRow, wish: Wish | None) -> str:
+def _reason(row: VolumeSnapshot, wish: Wish | None) -> str:
     refusal = row.refusal(wish)
     if refusal is None:
         return ""

@@ -14,7 +14,7 @@ from storage.planner.wish import BadWish, Bcache, LvmCache, Wish, smallest_chunk
 from storage.volumes.cache import SIZES_BYTES, least_bytes
 from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import size_label
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 class ReplacementForm(TunedForm):
@@ -36,7 +36,7 @@ class ResizeForm(ReplacementForm):
 
     size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
 
-    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
         volume_bytes = row.volume.size_bytes
@@ -64,7 +64,7 @@ class ResizeForm(ReplacementForm):
         )
 
 
-def sizes_instead(row: VolumeRow) -> list[int]:
+def sizes_instead(row: VolumeSnapshot) -> list[int]:
     """Sizes in bytes, smallest first, by which the volume's cache could be replaced now."""
     now = row.wish
     if now is None or now.cache is None:

@@ -22,7 +22,7 @@ from storage.volumes.cache import Cache, Technology, cache_of, technology_of, wi
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeRow:
+class VolumeSnapshot:
     """`lv` is None while the volume does not exist on its host, or is gone from it."""
 
     volume: Volume
@@ -133,9 +133,9 @@ class VolumeRow:
         return None
 
 
-def rows_of(
+def snapshots_of(
     volumes: Iterable[Volume], known: Mapping[int, HostFacts | None] | None = None
-) -> list[VolumeRow]:
+) -> list[VolumeSnapshot]:
     """The rows in the order of `volumes`: one query each for places, hosts and figures,
     and every host's inventory is read and decoded once (a join would read it for every volume).
     `known` are inventories that are decoded already, by primary key of the host."""
@@ -160,5 +160,5 @@ def rows_of(
         if facts is not None and placement is not None and placement.lv_uuid is not None:
             lv = facts.lv(placement.lv_uuid)
         cache = cache_of(facts, lv) if facts is not None and lv is not None else None
-        rows.append(VolumeRow(volume, placement, facts, lv, cache, figures.get(volume.pk)))
+        rows.append(VolumeSnapshot(volume, placement, facts, lv, cache, figures.get(volume.pk)))
     return rows

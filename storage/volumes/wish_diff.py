@@ -18,32 +18,32 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WishChange:
     what: str
     before: str
     after: str
 
 
-def changes(before: Wish | None, after: Wish) -> tuple[Change, ...]:
+def changes(before: Wish | None, after: Wish) -> tuple[WishChange, ...]:
     """The differences, `before` None for a volume that does not exist yet."""
     old = _described(before) if before is not None else {}
     return tuple(
-        Change(what, old.get(what, "-"), now)
+        WishChange(what, old.get(what, "-"), now)
         for what, now in _described(after).items()
         if old.get(what) != now
     )
 
 
-def gains(facts: HostFacts, wanted: Preparation) -> tuple[Change, ...]:
+def gains(facts: HostFacts, wanted: Preparation) -> tuple[WishChange, ...]:
     """What the group would have of it; none where the device is not spare (any more)."""
     spare = next((each for each in spares_of(facts) if each.device == wanted.device), None)
     if spare is None:
         return ()
     has_bytes = sum(pv.size_bytes for pv in facts.pvs_of(wanted.vg_uuid, "fast"))
-    more = Change(
+    more = WishChange(
         f"SSD of {wanted.vg_name}", size(has_bytes), f"about {size(has_bytes + spare.size_bytes)}"
     )
-    use = Change(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
+    use = WishChange(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
     return (more, use)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from storage.metrics.samples import Window, window
+from storage.metrics.samples import FiguresWindow, window
 from storage.models import Volume
 from tests.demo.settings import SAMPLE_SECONDS
 
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 120
 POLL_SECONDS = 1.0
 
 
-def covered(volume: Volume, start: datetime, span: timedelta = WINDOW) -> Window:
+def covered(volume: Volume, start: datetime, span: timedelta = WINDOW) -> FiguresWindow:
     """The volume's figures from `start` on, once samples cover most of `span`."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -34,7 +34,7 @@ def covered(volume: Volume, start: datetime, span: timedelta = WINDOW) -> Window
     )
 
 
-def summary(figures: Window, layout: str) -> dict[str, Any]:
+def summary(figures: FiguresWindow, layout: str) -> dict[str, Any]:
     """IOPS, latency and hit rate as READY prints them; None = unknown. bcache volumes have no
     percentiles, only the average."""
     latency = (

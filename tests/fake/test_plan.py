@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from storage.inventory.facts import HostFacts, decode
 from storage.planner import Target, plan
-from storage.planner.draft import Step
+from storage.planner.draft import PlannedStep
 from storage.planner.wish import MIB, Bcache, LvmCache, Wish
 from tests.fake import FakeHost
 
@@ -81,7 +81,7 @@ class Story:
     def facts(self) -> HostFacts:
         return decode(self.ask(verb="inventory"))
 
-    def plan(self, wish: Wish) -> tuple[Step, ...]:
+    def plan(self, wish: Wish) -> tuple[PlannedStep, ...]:
         facts = self.facts()
         lv = facts.lv_named(self.target.vg_uuid, self.target.lv_name)
         if lv is not None:
@@ -90,7 +90,7 @@ class Story:
         assert plan(facts, self.target, wish) == steps
         return steps
 
-    def run(self, step: Step) -> None:
+    def run(self, step: PlannedStep) -> None:
         op = self.ask(verb=step.verb, args=step.args, expect=step.expect)["op"]
         self.host.wait_for_ops()
         outcome = self.ask(verb="op.get", args={"op": op})

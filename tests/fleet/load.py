@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from storage.metrics.counters import LATENCY_BOUNDS_NS
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.samples.host_load import BUCKET, SUMS
 from storage.metrics.samples.partitions import make_partition
@@ -33,9 +33,9 @@ FAST_MS, SLOW_MS = 0.17, 9.0
 CROWDED = 2.8
 """So many times slower is a disk that too many ask."""
 TECHNOLOGIES: Final = {
-    "": Technology.NONE,
-    "lvmcache": Technology.DM_CACHE,
-    "bcache": Technology.BCACHE,
+    "": CachedBy.NONE,
+    "lvmcache": CachedBy.DM_CACHE,
+    "bcache": CachedBy.BCACHE,
 }
 HISTORY: Final = (
     f"INSERT INTO storage_sample (ts, volume_id, {', '.join(INTERVAL)})"  # noqa: S608 (constants)
@@ -158,7 +158,7 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
         "write_ms": write_ms,
         "busy_ms": min(seconds * 1000, round((read_ms + write_ms) * 0.35)),
         "weighted_ms": read_ms + write_ms,
-        "technology": int(TECHNOLOGIES[volume.technology] if is_cached else Technology.NONE),
+        "technology": int(TECHNOLOGIES[volume.technology] if is_cached else CachedBy.NONE),
     }
     if volume.layout != "bcache":
         found["latency_counts"] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from storage.metrics.counters import LATENCY_BOUNDS_NS, DiskCounters, decode_volume
-from storage.metrics.rates import Reading
+from storage.metrics.rates import CounterReading
 
 LV_UUID = "aaaaaa-bbbb-cccc-dddd-eeee-ffff-000001"
 BUCKETS = len(LATENCY_BOUNDS_NS) + 1
@@ -92,8 +92,8 @@ def stamp(seconds: float, boot_id: str = "boot-1") -> dict[str, Any]:
     return {"boot_id": boot_id, "boottime_ns": nanoseconds, "wall_ns": 0, "agent": "0.1.0"}
 
 
-def reading(seconds: float, **fields: Any) -> Reading:
+def reading(seconds: float, **fields: Any) -> CounterReading:
     """What `storage.metrics.rates` compares: a volume read that many seconds after the boot."""
     host_id, boot_id = fields.pop("host_id", 1), fields.pop("boot_id", "boot-1")
     counters = decode_volume(volume(**fields))
-    return Reading(host_id, boot_id, round(seconds * 1_000_000_000), counters)
+    return CounterReading(host_id, boot_id, round(seconds * 1_000_000_000), counters)

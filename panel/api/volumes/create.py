@@ -13,7 +13,7 @@ from panel.api.shapes import Json
 from panel.models import User
 from storage.models import Volume
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.forms import Group, groups_of
+from storage.volumes.forms import GroupChoice, groups_of
 
 
 def make(values: Json, user: User, asker: Asker, *, dry_run: bool) -> Job:
@@ -35,7 +35,7 @@ def make(values: Json, user: User, asker: Asker, *, dry_run: bool) -> Job:
     return create(volume, group, wish, asker, dry_run=dry_run)
 
 
-def _group(host: str, vg: str, user: User) -> Group:
+def _group(host: str, vg: str, user: User) -> GroupChoice:
     groups = [each for each in groups_of(user).values() if each.host.key == host]
     if not groups:
         raise _bad("/host", "unknown", "No host of this key lets Tiercel make volumes.")

@@ -11,7 +11,7 @@ from panel.api.shapes import Json
 from panel.api.volumes.wish import Change
 from storage.planner.wish import Wish
 from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 KINDS: dict[Life, Kind] = {
     "live": Kind.RESTORE_VOLUME,
@@ -20,7 +20,7 @@ KINDS: dict[Life, Kind] = {
 }
 
 
-def life_of(row: VolumeRow) -> Life:
+def life_of(row: VolumeSnapshot) -> Life:
     """What the volume is now."""
     if row.volume.destroyed_at is not None:
         return "gone"
@@ -33,7 +33,7 @@ def meets(wish: Wish, wanted: Json) -> bool:
     return wish.life == life
 
 
-def change(row: VolumeRow, wanted: Json) -> Change | None:
+def change(row: VolumeSnapshot, wanted: Json) -> Change | None:
     """What is to be done; None where it is so already. Destroying demands the volume's label in
     `confirm_label`. Raises `Refused`, and `Problem` for a wrong label."""
     life: Life = wanted["life"]

@@ -10,18 +10,18 @@ from panel.api.shapes import Json
 from panel.api.volumes.wish import Change, allowed
 from storage.planner.lvm_sizes import round_up
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 KEYS = ("size_bytes", "tier")
 
 
-def meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
+def meets(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
     """Whether a job with that wish already makes it so."""
     same_tier = wanted.get("tier", wish.tier) == wish.tier
     return same_tier and _whole(row, wanted, wish) == _whole(row, {}, wish)
 
 
-def change(row: VolumeRow, wanted: Json, found: Change | None) -> Change | None:
+def change(row: VolumeSnapshot, wanted: Json, found: Change | None) -> Change | None:
     """What is to be done beside `found`, the change of its cache; None where it is so already.
     A volume that goes to SSD loses its cache. Raises `Refused`, and `Problem` for bad values."""
     if not any(name in wanted for name in KEYS):
@@ -48,7 +48,7 @@ def change(row: VolumeRow, wanted: Json, found: Change | None) -> Change | None:
     return Change(kind, allowed(row, wish))
 
 
-def _whole(row: VolumeRow, wanted: Json, wish: Wish) -> int:
+def _whole(row: VolumeSnapshot, wanted: Json, wish: Wish) -> int:
     """The size in whole extents; that of `wish` where none is wanted, or it is the same rounded."""
     extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
     wished = round_up(wish.size_bytes, extent_bytes)

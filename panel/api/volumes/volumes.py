@@ -28,7 +28,7 @@ from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.row_locks import hold_one
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 UNLISTED = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""
@@ -63,7 +63,9 @@ class Volumes(Resource):
         if request.query_params.get("state") not in UNLISTED:
             rows = rows.existing()
         found, after = cursor.page(request, self._filtered(request, rows), "volumes")
-        return Response(cursor.body((volume_json(r, self.user) for r in rows_of(found)), after))
+        return Response(
+            cursor.body((volume_json(r, self.user) for r in snapshots_of(found)), after)
+        )
 
     @extend_schema(
         operation_id="volume_make",
@@ -145,9 +147,9 @@ class OneVolume(Resource):
         return Response(status=204)
 
 
-def row_of(view: Resource, key: str) -> VolumeRow:
+def row_of(view: Resource, key: str) -> VolumeSnapshot:
     """The volume, where the person may see it; 404 else."""
-    return rows_of([get_object_or_404(_visible(view), key=key)])[0]
+    return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
 
 
 def _visible(view: Resource) -> VolumeQuerySet:

@@ -20,7 +20,7 @@ from storage.planner.wish import LvmCache, Wish
 from storage.volumes.cache_settings_form import SETTINGS, NewTunedForm, TunedForm
 from storage.volumes.forms import ModeForm
 from storage.volumes.replace_cache_form import ReplacementForm
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 FIRST_MODE = "writethrough"
 """Of a first cache whose mode is not named: losing the SSD loses no data."""
@@ -34,7 +34,7 @@ class Change:
     wish: Wish
 
 
-def change(row: VolumeRow, wanted: Json | None) -> Change | None:
+def change(row: VolumeSnapshot, wanted: Json | None) -> Change | None:
     """What is to be done for the volume to have the cache `wanted`, None for no cache, else
     `{size_bytes}` and any of `mode` and `SETTINGS`, of which what is left out stays; None where
     it is so already.
@@ -53,14 +53,14 @@ def change(row: VolumeRow, wanted: Json | None) -> Change | None:
     return found
 
 
-def allowed(row: VolumeRow, wish: Wish | None) -> Wish:
+def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
     """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
     if (refusal := row.refusal(wish)) is not None:
         raise refusal
     return cast("Wish", wish)  # None is always refused
 
 
-def is_same(row: VolumeRow, wish: Wish, wanted: Json | None) -> bool:
+def is_same(row: VolumeSnapshot, wish: Wish, wanted: Json | None) -> bool:
     """True where `wish` is already what is wanted, up to the rounding of sizes."""
     said = wish_json(wish)["cache"]
     if said is None or wanted is None:
@@ -73,7 +73,7 @@ def is_same(row: VolumeRow, wish: Wish, wanted: Json | None) -> bool:
     )
 
 
-def rounded(row: VolumeRow, wish: Wish, size_bytes: int) -> int:
+def rounded(row: VolumeSnapshot, wish: Wish, size_bytes: int) -> int:
     """The size a cache of `size_bytes` gets: whole extents, and whole chunks of lvmcache."""
     extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
     if isinstance(wish.cache, LvmCache):
@@ -81,7 +81,7 @@ def rounded(row: VolumeRow, wish: Wish, size_bytes: int) -> int:
     return round_up(size_bytes, extent_bytes)
 
 
-def _change(row: VolumeRow, now: Wish, wanted: Json | None) -> Change:
+def _change(row: VolumeSnapshot, now: Wish, wanted: Json | None) -> Change:
     if wanted is None:
         return Change(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
     _known(row, wanted)
@@ -99,7 +99,7 @@ def _mode(now: Wish) -> str:
     return said["mode"] if said is not None else FIRST_MODE
 
 
-def flushing(row: VolumeRow, found: Change | None) -> Change:
+def flushing(row: VolumeSnapshot, found: Change | None) -> Change:
     """`found`, and dirty data written to the slow disk; raises `Refused`."""
     kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
     if wish.cache is None:
@@ -107,7 +107,7 @@ def flushing(row: VolumeRow, found: Change | None) -> Change:
     return Change(kind, with_flush(row.facts, wish))
 
 
-def _known(row: VolumeRow, wanted: Json) -> None:
+def _known(row: VolumeSnapshot, wanted: Json) -> None:
     """A setting of the other technology would be passed over in silence."""
     known = SETTINGS[row.technology]
     errors = [

@@ -23,7 +23,7 @@ from storage.access import Right, is_staff
 from storage.models import Volume
 from storage.planner.wish import Wish
 from storage.row_locks import hold_one
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
@@ -87,7 +87,7 @@ class VolumeWish(Resource):
     @transaction.atomic
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
-        row = rows_of([hold_one(volume)])[0]
+        row = snapshots_of([hold_one(volume)])[0]
         standing = holder_of(volume)
         versions.demand(self.request, _wish_now(row, standing, True))
         holder = None if dry_run else standing
@@ -113,7 +113,7 @@ class VolumeWish(Resource):
         return waiting.accepted(job, self.user)
 
 
-def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
+def _meets(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
     """Whether a job with that wish makes it so."""
     if "life" in wanted:
         return lifecycle.meets(wish, wanted)
@@ -125,7 +125,7 @@ def _meets(row: VolumeRow, wish: Wish, wanted: Json) -> bool:
     return same_cache and resize.meets(row, wish, wanted)
 
 
-def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
+def _change(row: VolumeSnapshot, wanted: Json) -> wishes.Change | None:
     if "life" in wanted:
         return lifecycle.change(row, wanted)
     if "managed" in wanted:
@@ -136,7 +136,7 @@ def _change(row: VolumeRow, wanted: Json) -> wishes.Change | None:
     return resize.change(row, wanted, change)
 
 
-def _wish_now(row: VolumeRow, holder: Job | None, is_for_staff: bool) -> Json:
+def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Json:
     if holder is not None:
         said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
         return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}

@@ -19,7 +19,7 @@ from storage.models import Customer, Volume
 from storage.row_locks import hold, hold_one
 from storage.volumes.lifecycle_forms import life_refusal, life_wish
 from storage.volumes.ownership import give, refusal_to_give
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 NOT_BEGUN = (OrderState.SCHEDULED, *authorisation.ASKED)
 
@@ -66,7 +66,7 @@ def terminate(said: Json, caller: Caller) -> Result:
         ending.update(suspended_at=database_now())
     held = hold(*volumes)
     jobs = [job for volume in held if (job := _retire(volume, caller)) is not None]
-    hours = {row.host.undo_hours for row in rows_of(volumes) if row.host is not None}
+    hours = {row.host.undo_hours for row in snapshots_of(volumes) if row.host is not None}
     told = {
         "jobs": [
             {"job": job.key, "volume": job.its_volume.key, "state": job.state} for job in jobs
@@ -86,7 +86,7 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
         raise Busy(holder)
     if volume.retired_at is not None:
         return None
-    [row] = rows_of([volume])
+    [row] = snapshots_of([volume])
     if (refusal := life_refusal(row, "retired", timezone.now())) is not None:
         raise refusal
     wish = life_wish(row, "retired")

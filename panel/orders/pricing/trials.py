@@ -15,7 +15,7 @@ from panel.orders.asking import Ask
 from panel.orders.pricing.prices import last_completed
 from panel.orders.refusal import OrderRefused
 from storage.models import Volume
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 REST: Final = timedelta(minutes=10)
 """After a way back that failed, before it is tried again."""
@@ -26,7 +26,7 @@ def length() -> timedelta:
     return timedelta(days=settings.TIERCEL_TRIAL_DAYS)
 
 
-def refusal(row: VolumeRow) -> OrderRefused | None:
+def refusal(row: VolumeSnapshot) -> OrderRefused | None:
     """Why the volume gets no trial; None where it does."""
     if not length():
         return _refused("Free trials are not offered.")

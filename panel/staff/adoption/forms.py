@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
 from storage.access import Person
-from storage.adoption import Ask, BadCsv, asked_by_pattern, candidates_of, read_csv
+from storage.adoption import AdoptionQuestion, BadCsv, asked_by_pattern, candidates_of, read_csv
 from storage.models import Customer, Host
 
 SALT: Final = "storage.adoption"
@@ -56,7 +56,7 @@ class PatternForm(forms.Form):
         return data
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def asks(self) -> tuple[AdoptionQuestion, ...]:
         """The rows of valid input."""
         data = self.cleaned_data
         customer = data["customer"].key if data["customer"] else data["new_customer"].strip()
@@ -99,7 +99,7 @@ class CsvForm(forms.Form):
         return bool(self.cleaned_data["new_customers"])
 
 
-def seal(asks: tuple[Ask, ...], *, make_customers: bool) -> str:
+def seal(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
     """What was previewed, as text for a hidden field that nobody can alter."""
     rows = [
         [ask.line, ask.volume, ask.customer, ask.external_id, ask.label, ask.by_pattern]
@@ -108,8 +108,8 @@ def seal(asks: tuple[Ask, ...], *, make_customers: bool) -> str:
     return signing.dumps([make_customers, rows], salt=SALT, compress=True)
 
 
-def unseal(text: str) -> tuple[tuple[Ask, ...], bool]:
+def unseal(text: str) -> tuple[tuple[AdoptionQuestion, ...], bool]:
     """The rows and `make_customers` of `seal`; raises `django.core.signing.BadSignature` for
     anything else, and once the preview is an hour old."""
     make_customers, rows = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
-    return tuple(Ask(*row) for row in rows), bool(make_customers)
+    return tuple(AdoptionQuestion(*row) for row in rows), bool(make_customers)

@@ -11,18 +11,18 @@ from django.views.decorators.http import require_http_methods
 
 from panel.staff.adoption.forms import CsvForm, PatternForm, seal
 from storage.access import Right, staff_view
-from storage.adoption import Judgement, Verdict, buyers_of, candidates_of, judge, last_batch
+from storage.adoption import AdoptionVerdict, Judgement, buyers_of, candidates_of, judge, last_batch
 from storage.adoption.record import taken_ids
 
 UNPROCESSABLE = 422
 WORDS = {
-    Verdict.ADOPT: "will be adopted",
-    Verdict.ALREADY: "already adopted",
-    Verdict.UNKNOWN: "unknown",
-    Verdict.AMBIGUOUS: "ambiguous",
-    Verdict.ID_TAKEN: "external id taken",
-    Verdict.CUSTOMER_UNKNOWN: "customer unknown",
-    Verdict.HOSTS_OWN: "skipped",
+    AdoptionVerdict.ADOPT: "will be adopted",
+    AdoptionVerdict.ALREADY: "already adopted",
+    AdoptionVerdict.UNKNOWN: "unknown",
+    AdoptionVerdict.AMBIGUOUS: "ambiguous",
+    AdoptionVerdict.ID_TAKEN: "external id taken",
+    AdoptionVerdict.CUSTOMER_UNKNOWN: "customer unknown",
+    AdoptionVerdict.HOSTS_OWN: "skipped",
 }
 
 
@@ -73,6 +73,6 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
 
 
 def counts(judged: tuple[Judgement, ...]) -> list[tuple[str, int]]:
-    """How many rows end how, in the order of `Verdict`."""
+    """How many rows end how, in the order of `AdoptionVerdict`."""
     found = Counter(each.verdict for each in judged)
-    return [(WORDS[verdict], found[verdict]) for verdict in Verdict if found[verdict]]
+    return [(WORDS[verdict], found[verdict]) for verdict in AdoptionVerdict if found[verdict]]

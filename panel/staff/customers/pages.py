@@ -15,7 +15,7 @@ from panel.staff.audit.change_log import LAST, Edit, edits
 from panel.staff.customers.customer_form import CustomerForm
 from storage.access import Right, staff_view
 from storage.models import Customer, Member, Volume
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 PAGE_ROWS = 50
 ORDER_ROWS = 20
@@ -46,7 +46,7 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "customer": found,
         "page": page,
-        "rows": rows_of(page.object_list),
+        "rows": snapshots_of(page.object_list),
         "members": found.members.select_related("user").order_by("user__email"),
         "mandate": mandate,
         "edits": _edits(found, mandate),

@@ -13,7 +13,7 @@ from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.staff.dashboard.attention import Concern, Subject
 from panel.staff.hosts.fleet import HostLine
 from storage.access import Person
-from storage.health.inventory_findings import MADE_FROM_INVENTORY, Finding
+from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
 from storage.models import Volume
 from storage.templatetags.units import size
 
@@ -59,7 +59,7 @@ def of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) ->
         yield Concern(code, "warning", there, text, None, ROOM, host=there)
 
 
-def _subject(finding: Finding, there: Subject, labels: Mapping[str, str]) -> Subject:
+def _subject(finding: InventoryFinding, there: Subject, labels: Mapping[str, str]) -> Subject:
     if finding.volume:
         name = labels.get(finding.volume, finding.subject)
         return Subject(f"{name} on {there.name}", "volume", finding.volume)

@@ -11,7 +11,7 @@ from storage.access import staff_view
 from storage.analysis.advice import Outlook, outlook
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 LISTED = 20
 
@@ -46,5 +46,5 @@ def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
-    rows = rows_of(volumes.select_related("customer"), {host.pk: facts})
+    rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
     return host, outlook(host, facts, rows, timezone.now())

@@ -16,7 +16,7 @@ from panel.staff.hosts.enrolment_progress import arrival
 from panel.staff.hosts.storage_stack import stack_of
 from panel.staff.volumes.actions import UNPROCESSABLE
 from storage.access import Right, is_proven, staff_view
-from storage.health.host_problems import Problem, reported_problems
+from storage.health.host_problems import HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
@@ -56,7 +56,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
         "line": enrolment.line(token, public_url) if token and is_proven(request) else "",
         "is_line_hidden": token is not None and not is_proven(request),
         "is_plain_http": public_url.startswith("http:"),
-        "failure": Problem(
+        "failure": HostProblem(
             "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),

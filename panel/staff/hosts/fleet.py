@@ -13,15 +13,15 @@ from panel.charts.sparkline import Spark, spark
 from storage.access import Person
 from storage.discovery.host_summary import FIELDS as OUTLINE_FIELDS
 from storage.health.host_problems import (
-    Problem,
+    HostProblem,
     is_silent,
     owes_figures,
     problems_of,
     silent_seconds,
     unsampled_since,
 )
-from storage.health.inventory_findings import Finding
-from storage.health.missing_volumes import Drift, drift_of
+from storage.health.inventory_findings import InventoryFinding
+from storage.health.missing_volumes import MissingVolumes, missing_volumes_of
 from storage.metrics.rates import Figures, Sums, figures, read_hit_rate
 from storage.metrics.samples.host_load import BUCKET, bucket_of, courses, fleet_sums
 from storage.metrics.samples.host_now import HostNow, due_since, hosts_now
@@ -53,8 +53,8 @@ class HostLine:
     host: Host
     outline: HostOutline | None
     now: HostNow | None
-    problems: tuple[Problem, ...]
-    findings: tuple[Finding, ...]
+    problems: tuple[HostProblem, ...]
+    findings: tuple[InventoryFinding, ...]
     is_silent: bool
     is_stale: bool
 
@@ -66,7 +66,7 @@ class HostLine:
 def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
     """Every host by name. Four queries at most, whatever their number."""
     hosts = list(Host.objects.visible_to(user).select_related("outline").only(*FIELDS))
-    drifts, now = drift_of(hosts), hosts_now()
+    drifts, now = missing_volumes_of(hosts), hosts_now()
     due = due_since(host for host in hosts if owes_figures(host, at, _sampled_at(now, host)))
     return tuple(
         _line(host, now.get(host.pk), drifts.get(host.pk), due.get(host.pk), at) for host in hosts
@@ -79,7 +79,11 @@ def _sampled_at(now: Mapping[int, HostNow], host: Host) -> datetime | None:
 
 
 def _line(
-    host: Host, now: HostNow | None, drift: Drift | None, due: datetime | None, at: datetime
+    host: Host,
+    now: HostNow | None,
+    drift: MissingVolumes | None,
+    due: datetime | None,
+    at: datetime,
 ) -> HostLine:
     unsampled = unsampled_since(host, at, due, now.at if now is not None else None)
     outline: HostOutline | None = getattr(host, "outline", None)
@@ -89,7 +93,7 @@ def _line(
         outline=outline,
         now=now,
         problems=problems_of(host, at, drift, unsampled),
-        findings=tuple(Finding.from_json(each) for each in kept),
+        findings=tuple(InventoryFinding.from_json(each) for each in kept),
         is_silent=is_silent(host, at),
         is_stale=now is not None and (at - now.at).total_seconds() > silent_seconds(),
     )

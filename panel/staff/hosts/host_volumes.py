@@ -11,7 +11,7 @@ from django.db import connection
 
 from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts
-from storage.metrics.rates import Sums, Technology, figures
+from storage.metrics.rates import CachedBy, Sums, figures
 from storage.models import Host, Placement
 from storage.planner.wish import BadWish
 from storage.volumes.cache import wish_now
@@ -25,7 +25,7 @@ COLUMNS = (
 # A gap has no figures.
 WHOLE: Final = "gap = '' AND dt_ms > 0"
 BCACHE: Final = (
-    f"{WHOLE} AND technology = {Technology.BCACHE:d}"
+    f"{WHOLE} AND technology = {CachedBy.BCACHE:d}"
     " AND read_hits IS NULL AND slow_read_sectors IS NOT NULL"
 )
 SUMS: Final = {

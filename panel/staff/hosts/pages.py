@@ -20,20 +20,20 @@ from panel.staff.hosts.storage_stack import stack_of
 from storage.access import staff_view
 from storage.health.host_problems import (
     ORDER,
-    Problem,
+    HostProblem,
     is_silent,
     problems_of,
     reported_problems,
     unsampled_since,
 )
-from storage.health.inventory_findings import MADE_FROM_INVENTORY, Finding
-from storage.health.missing_volumes import drift_of
+from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
+from storage.health.missing_volumes import missing_volumes_of
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
 from storage.inventory.stored import inventory_of
 from storage.metrics.samples.host_now import due_since
 from storage.models import Host, HostOutline, Placement, Volume
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 PAGE_ROWS = 50
 LISTED = 12
@@ -107,26 +107,26 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     return response
 
 
-def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Problem]:
+def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[HostProblem]:
     """What its state, its contacts and its inventory show to be wrong, each once, the worst first.
     What only informs stands with the preflight, and drift has a card of its own."""
     outline: HostOutline | None = getattr(host, "outline", None)
-    findings = [Finding.from_json(each) for each in outline.findings] if outline else []
+    findings = [InventoryFinding.from_json(each) for each in outline.findings] if outline else []
     unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), sampled_at)
     told = [
         problem
-        for problem in problems_of(host, now, drift_of([host]).get(host.pk), unsampled)
+        for problem in problems_of(host, now, missing_volumes_of([host]).get(host.pk), unsampled)
         if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
     ]
     told += [
-        Problem(each.severity, each.message, each.correction, each.code, each.began)
+        HostProblem(each.severity, each.message, each.correction, each.code, each.began)
         for each in findings
         if each.code not in ("drift", "unfinished")
     ]
     return sorted(told, key=lambda problem: ORDER[problem.severity])
 
 
-def _serious(problems: list[Problem]) -> int:
+def _serious(problems: list[HostProblem]) -> int:
     return sum(problem.severity != "info" for problem in problems)
 
 
@@ -150,11 +150,11 @@ def _inventory(
 
 def _listed(
     host: Host, facts: HostFacts, residents: tuple[Resident, ...]
-) -> list[tuple[VolumeRow, float | None]]:
+) -> list[tuple[VolumeSnapshot, float | None]]:
     """The volumes whose I/O waits longest, with how long it does."""
     ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[:LISTED]
     found = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
-    rows = rows_of(found.select_related("customer"), {host.pk: facts})
+    rows = snapshots_of(found.select_related("customer"), {host.pk: facts})
     by_id = {row.volume.pk: row for row in rows}
     return [(by_id[each.volume_id], each.waits) for each in ordered if each.volume_id in by_id]
 

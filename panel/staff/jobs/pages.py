@@ -25,8 +25,8 @@ from storage.inventory.stored import inventory_of
 from storage.models import Volume
 from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
-from storage.volumes.snapshot import VolumeRow, rows_of
-from storage.volumes.wish_diff import Change, changes, gains
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+from storage.volumes.wish_diff import WishChange, changes, gains
 
 PAGE_ROWS = 50
 LAST_JOBS = 5
@@ -89,7 +89,7 @@ def _job(request: HttpRequest, key: str) -> Job:
 def _status(job: Job) -> dict[str, object]:
     steps = list(job.step_set.all())
     now = timezone.now()
-    row = rows_of([job.volume])[0] if job.dry_run and job.volume is not None else None
+    row = snapshots_of([job.volume])[0] if job.dry_run and job.volume is not None else None
     can_apply = job.dry_run and job.state == State.SUCCEEDED
     running = next((step for step in steps if step.state == StepState.RUNNING), None)
     so_far, refusal = changed(job, steps), no_way_back(job)
@@ -139,7 +139,7 @@ def _holder(job: Job) -> Job | None:
     return step.job if step is not None else None
 
 
-def _changes(job: Job, row: VolumeRow | None) -> Sequence[Change]:
+def _changes(job: Job, row: VolumeSnapshot | None) -> Sequence[WishChange]:
     """From what the volume is (a preview), or was when the job was accepted, to what is wished."""
     if job.volume is None:
         facts = inventory_of(job.host) if job.dry_run else None

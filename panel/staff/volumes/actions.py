@@ -35,7 +35,7 @@ from storage.planner.growth import uncached
 from storage.planner.wish import Wish
 from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import CacheForm, VolumeForm
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 UNPROCESSABLE, CONFLICT = 422, 409
 
@@ -184,10 +184,10 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
 
 
-def row_of(request: HttpRequest, key: str) -> VolumeRow:
+def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
     """The volume with that key as pages show it; 404 for a stranger's."""
     found = Volume.objects.visible_to(request.user).select_related("customer")
-    return rows_of([get_object_or_404(found, key=key)])[0]
+    return snapshots_of([get_object_or_404(found, key=key)])[0]
 
 
 def _actor(request: HttpRequest) -> AbstractBaseUser | None:

@@ -21,7 +21,7 @@ from storage.access import Right, staff_view
 from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 TEMPLATE = "staff/volumes/_bulk_commands.html"
 TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")
@@ -69,5 +69,5 @@ def bulk_answer(request: HttpRequest, key: str) -> HttpResponse:
     context: dict[str, Any] = {"job": job}
     if job.state == State.SUCCEEDED:
         steps = list(job.step_set.all())
-        context |= {"steps": steps, "cost": estimate(rows_of([job.its_volume])[0], steps)}
+        context |= {"steps": steps, "cost": estimate(snapshots_of([job.its_volume])[0], steps)}
     return render(request, TEMPLATE, context)

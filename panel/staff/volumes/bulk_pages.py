@@ -16,7 +16,7 @@ from panel.http.client_address import address_of
 from storage.access import Right, staff_view
 from storage.bulk_changes import MOST, Action, BulkForm, drafts
 from storage.models import Customer, Volume
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 
 UNPROCESSABLE = 422
 
@@ -31,7 +31,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         messages.warning(request, text)
         return redirect(_back(request))
     form = BulkForm(request.user, request.POST)
-    rows = rows_of(_volumes(request, keys))
+    rows = snapshots_of(_volumes(request, keys))
     found = []
     if form.is_valid():
         now = timezone.now()

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from storage.metrics.compare import Compared, compared, is_enough
-from storage.metrics.samples.window import Window, window
+from storage.metrics.samples.window import FiguresWindow, window
 
 LENGTHS: Final = {
     "5m": ("5 min", timedelta(minutes=5)),
@@ -36,8 +36,8 @@ class Comparison:
     """`rows` is empty, and `lacks` says why, where a side has too few figures."""
 
     ends: Ends
-    before: Window
-    after: Window | None
+    before: FiguresWindow
+    after: FiguresWindow | None
     rows: list[Compared]
     lacks: str
 

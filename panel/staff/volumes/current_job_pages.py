@@ -14,7 +14,7 @@ from panel.http.fragments import page_url
 from storage.access import staff_view
 from storage.models import Volume
 from storage.planner.wish import Wish
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from storage.volumes.wish_diff import changes
 
 CHANGED = json.dumps({"volumechanged": {"target": "body"}})
@@ -50,7 +50,7 @@ def _shown(job: Job | None) -> dict[str, object]:
     done = sum(step.state == "done" for step in steps)
     context: dict[str, object] = {"job": job, "steps": steps, "done_count": done}
     if job.dry_run and job.state == State.SUCCEEDED:
-        row = rows_of([job.its_volume])[0]
+        row = snapshots_of([job.its_volume])[0]
         context["changes"] = changes(row.wish, Wish.from_json(job.wish))
         context["cost"] = estimate(row, steps)
     return context

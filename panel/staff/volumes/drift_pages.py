@@ -14,14 +14,14 @@ from panel.staff.volumes.actions import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
 from storage.health.accept_drift import accept_refusal
-from storage.health.drift import differences_of, drift_of_row, repair_refusal, repaired
+from storage.health.drift import differences_of, drift_of, repair_refusal, repaired
 from storage.health.missing_volumes import settle
 from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
 from storage.planner import Refused
 from storage.row_locks import hold
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LISTED = 12
 """So many volumes that differ from their records stand on the host's page."""
@@ -46,7 +46,7 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     """How a volume differs from its record: the fragment its page loads. While a job changes the
     volume there is nothing to say."""
     row = row_of(request, key)
-    drift = None if _is_held(row.volume) else drift_of_row(row)
+    drift = None if _is_held(row.volume) else drift_of(row)
     return part_or_page(
         request,
         "staff/volumes/_drift.html",
@@ -104,11 +104,11 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
         return part_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
     held = set(jobs.values_list("volume_id", flat=True))
-    rows = rows_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
+    rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
     drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
     context: dict[str, object] = {
         "host": host,
-        "drifts": [(row.volume, drift_of_row(row)) for row in drifted[:LISTED]],
+        "drifts": [(row.volume, drift_of(row)) for row in drifted[:LISTED]],
         "drift_count": len(drifted),
         "before": before_restart(host.hello, facts, rows, len(held)),
         "after": after_restart(host.hello, facts, rows),
@@ -120,14 +120,14 @@ def _is_held(volume: Volume) -> bool:
     return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
 
 
-def _accept_refusal(row: VolumeRow) -> Refused | None:
+def _accept_refusal(row: VolumeSnapshot) -> Refused | None:
     if _is_held(row.volume):
         return Refused(
             "busy",
             f"A job is changing {row.volume}.",
             ("Wait until the job has ended, then try again."),
         )
-    drift = drift_of_row(row)
+    drift = drift_of(row)
     if drift is None:
         return Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
     return accept_refusal(row, drift)

@@ -27,7 +27,7 @@ from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import CacheForm, ModeForm
 from storage.volumes.lifecycle_forms import life_offers
 from storage.volumes.replace_cache_form import ResizeForm
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 READ_ONLY = Refused(
     "not_allowed",
@@ -87,7 +87,7 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "staff/volumes/_figures.html", context)
 
 
-def offers(row: VolumeRow) -> dict[str, object]:
+def offers(row: VolumeSnapshot) -> dict[str, object]:
     """The forms a volume's page offers (a new cache; or another mode, and another size), or why
     there is none. `barred` is why nothing at all may be changed; want of SSD room bars only a new
     cache and another size."""
@@ -107,12 +107,12 @@ def offers(row: VolumeRow) -> dict[str, object]:
     }
 
 
-def _context(request: HttpRequest, row: VolumeRow) -> dict[str, object]:
+def _context(request: HttpRequest, row: VolumeSnapshot) -> dict[str, object]:
     found = offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
     return {**_state(row), **found}
 
 
-def _state(row: VolumeRow) -> dict[str, object]:
+def _state(row: VolumeSnapshot) -> dict[str, object]:
     context: dict[str, object] = {"row": row, "volume": row.volume, "host": row.host}
     if row.cache is not None:
         now = timezone.now()
@@ -123,7 +123,7 @@ def _state(row: VolumeRow) -> dict[str, object]:
     return context
 
 
-def _chips(row: VolumeRow) -> tuple[Chip, ...]:
+def _chips(row: VolumeSnapshot) -> tuple[Chip, ...]:
     """What the list of volumes says of it too."""
     return chips_of(row.volume, row.placement, row.latest)
 
@@ -138,6 +138,6 @@ def _asked(request: HttpRequest, names: tuple[str, ...]) -> str:
     return urlencode({name: request.GET[name] for name in names if name in request.GET})
 
 
-def _row(request: HttpRequest, key: str) -> VolumeRow:
+def _row(request: HttpRequest, key: str) -> VolumeSnapshot:
     found = Volume.objects.visible_to(request.user).select_related("customer")
-    return rows_of([get_object_or_404(found, key=key)])[0]
+    return snapshots_of([get_object_or_404(found, key=key)])[0]

@@ -13,18 +13,18 @@ from storage.planner.growth import TIERS
 from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
 from storage.templatetags.units import size
 from storage.volumes.cache import free_bytes
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 UNITS = {"GiB": GIB, "MiB": MIB}
 
 
 class ExtendForm(forms.Form):
-    """The whole new size of a volume. `row` must have a wish (`VolumeRow.wish`)."""
+    """The whole new size of a volume. `row` must have a wish (`VolumeSnapshot.wish`)."""
 
     size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size")
     unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS], initial="GiB")
 
-    def __init__(self, row: VolumeRow, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.row = row
         self.wish: Wish | None = None
@@ -42,7 +42,7 @@ class ExtendForm(forms.Form):
         return self.cleaned_data
 
 
-def larger(row: VolumeRow, size_bytes: int) -> Wish:
+def larger(row: VolumeSnapshot, size_bytes: int) -> Wish:
     """The volume as it is, with `size_bytes`; raises `BadWish` where that is not more than now."""
     now = row.wish
     if now is None:
@@ -52,7 +52,7 @@ def larger(row: VolumeRow, size_bytes: int) -> Wish:
     return replace(now, size_bytes=size_bytes, flushed=False)
 
 
-def on_tier(row: VolumeRow, tier: Tier) -> Wish | None:
+def on_tier(row: VolumeSnapshot, tier: Tier) -> Wish | None:
     """The volume as it is, on `tier`. On SSD it has no cache: it would gain nothing from one."""
     now = row.wish
     if now is None:
@@ -74,7 +74,7 @@ class GrowthOffers:
     tier_room_bytes: int
 
 
-def growth_offers(row: VolumeRow) -> GrowthOffers:
+def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
     """What can be done as far as the last inventory tells; the host looks again."""
     now = row.wish
     here: Tier = now.tier if now is not None else "hdd"
@@ -90,7 +90,7 @@ def growth_offers(row: VolumeRow) -> GrowthOffers:
     )
 
 
-def extend_refusal(row: VolumeRow) -> Refused | None:
+def extend_refusal(row: VolumeSnapshot) -> Refused | None:
     """Why the volume cannot have one extent more."""
     now = row.wish
     if now is None or row.vg is None:
@@ -98,7 +98,7 @@ def extend_refusal(row: VolumeRow) -> Refused | None:
     return row.refusal(larger(row, now.size_bytes + row.vg.extent_bytes))
 
 
-def move_refusal(row: VolumeRow, tier: Tier) -> Refused | None:
+def move_refusal(row: VolumeSnapshot, tier: Tier) -> Refused | None:
     """Why the volume cannot go to `tier`."""
     now = row.wish
     if now is not None and now.tier == tier:
@@ -107,7 +107,7 @@ def move_refusal(row: VolumeRow, tier: Tier) -> Refused | None:
     return row.refusal(on_tier(row, tier))
 
 
-def _free(row: VolumeRow, tier: Tier) -> int:
+def _free(row: VolumeSnapshot, tier: Tier) -> int:
     if row.facts is None or row.placement is None:
         return 0
     return free_bytes(row.facts, row.placement.vg_uuid, TIERS[tier])

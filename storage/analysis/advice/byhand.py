@@ -10,9 +10,9 @@ from storage.agent.commands import vacated_extents
 from storage.agent.commands.build import commands
 from storage.inventory.facts import HostFacts
 from storage.naming import cache_device_name, pool_name
-from storage.planner import Refused, Step, Target, plan
+from storage.planner import PlannedStep, Refused, Target, plan
 from storage.planner.wish import BadWish, Bcache, LvmCache, Wish, smallest_chunk_kib
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ByHand:
     remove: tuple[str, ...]
 
 
-def by_hand(row: VolumeRow, size_bytes: int) -> ByHand:
+def by_hand(row: VolumeSnapshot, size_bytes: int) -> ByHand:
     """The commands for a writethrough cache of `size_bytes`, as if the group were allowed.
 
     Raises `Refused` where the volume cannot have one. The names are the same each time.
@@ -49,18 +49,18 @@ def as_if_allowed(facts: HostFacts) -> HostFacts:
     return dataclasses.replace(facts, vgs=vgs)
 
 
-def _cache(row: VolumeRow, size_bytes: int) -> LvmCache | Bcache:
+def _cache(row: VolumeSnapshot, size_bytes: int) -> LvmCache | Bcache:
     key = row.volume.key
     if row.technology == "lvmcache":
         return LvmCache(pool_name(key), size_bytes, chunk_kib=smallest_chunk_kib(size_bytes))
     return Bcache(cache_device_name(key), str(uuid5(NAMESPACE_OID, key)), size_bytes)
 
 
-def _lines(steps: tuple[Step, ...]) -> tuple[str, ...]:
+def _lines(steps: tuple[PlannedStep, ...]) -> tuple[str, ...]:
     return tuple(command.shell for step in steps for command in commands(step.verb, step.args))
 
 
-def _removal(row: VolumeRow, wish: Wish) -> tuple[str, ...]:
+def _removal(row: VolumeSnapshot, wish: Wish) -> tuple[str, ...]:
     place = {"vg": row.lv.vg_name, "lv": row.lv.name} if row.lv is not None else {}
     if isinstance(wish.cache, Bcache):
         cset = {"name": wish.cache.name, "cset_uuid": wish.cache.cset_uuid}

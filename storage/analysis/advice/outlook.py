@@ -14,13 +14,13 @@ from storage.analysis.advice.suggestion import (
     Suggestion,
     suggestions,
 )
-from storage.analysis.advice.usage import GuestUse, Use, by_guest, uses
-from storage.health.host_problems import Problem
+from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
+from storage.health.host_problems import HostProblem
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
 from storage.metrics.samples.load import loads
 from storage.models import Host
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 SHORT: Final = timedelta(minutes=15)
 LONG: Final = timedelta(hours=1)
@@ -30,7 +30,7 @@ LONG: Final = timedelta(hours=1)
 class CacheUse:
     """A volume with a cache and what the cache did in the last 15 minutes and the last hour."""
 
-    row: VolumeRow
+    row: VolumeSnapshot
     short: Figures
     long: Figures
 
@@ -41,12 +41,12 @@ class Outlook:
     much of the hour has figures."""
 
     seconds: float
-    recent: tuple[Use, ...]
-    uses: tuple[Use, ...]
+    recent: tuple[LoadShare, ...]
+    uses: tuple[LoadShare, ...]
     guests: tuple[GuestUse, ...]
     caches: tuple[CacheUse, ...]
     suggestions: tuple[Suggestion, ...]
-    risks: tuple[Problem, ...]
+    risks: tuple[HostProblem, ...]
 
     @property
     def is_enough(self) -> bool:
@@ -73,7 +73,7 @@ class Outlook:
 
 
 def outlook(
-    host: Host, facts: HostFacts | None, rows: Sequence[VolumeRow], now: datetime
+    host: Host, facts: HostFacts | None, rows: Sequence[VolumeSnapshot], now: datetime
 ) -> Outlook:
     """`facts` are the host's inventory, `rows` its volumes. One query, whatever their number."""
     sums = loads((row.volume for row in rows), (now - SHORT, now - LONG), now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.health.host_problems import ORDER, Problem, reported_problems
+from storage.health.host_problems import ORDER, HostProblem, reported_problems
 from storage.health.inventory_findings import out_of_writeback
 from storage.inventory.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume
 from storage.models import Host
@@ -17,7 +17,7 @@ KERNEL_THRESHOLD_SECTORS = 2048
 CLEANER = "cleaner"
 
 
-def risks_of(host: Host, facts: HostFacts | None) -> tuple[Problem, ...]:
+def risks_of(host: Host, facts: HostFacts | None) -> tuple[HostProblem, ...]:
     """The worst first."""
     found = list(reported_problems(host))
     for lv in facts.lvs if facts is not None else ():
@@ -28,12 +28,12 @@ def risks_of(host: Host, facts: HostFacts | None) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
 
 
-def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Problem]:
+def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[HostProblem]:
     name, found = f"{lv.vg_name}/{lv.name}", []
     below = [pv for pv in facts.pvs if pv.name in cache.pvs]
     if cache.mode == "writeback" and any(pv.redundant and not pv.healthy for pv in below):
         found.append(
-            Problem(
+            HostProblem(
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
                 "data is on one SSD only.",
@@ -42,7 +42,7 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
         )
     if is_half_removed(facts, cache):
         found.append(
-            Problem(
+            HostProblem(
                 "warning",
                 f"A removal of the cache of {name} was interrupted. The cache only writes back its "
                 "data and caches nothing new, and LVM cannot reverse that.",
@@ -51,7 +51,7 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
         )
     elif cache.policy == CLEANER and cache.lvm_policy in ("", CLEANER):
         found.append(
-            Problem(
+            HostProblem(
                 "warning",
                 f"The cache of {name} has the policy cleaner: it only writes back its data and "
                 "caches nothing new.",
@@ -61,7 +61,7 @@ def _of_dm_cache(facts: HostFacts, lv: LogicalVolume, cache: DmCache) -> list[Pr
     if cache.migration_threshold_sectors != KERNEL_THRESHOLD_SECTORS and not _is_ours(lv):
         setting = f"migration_threshold={cache.migration_threshold_sectors}"
         found.append(
-            Problem(
+            HostProblem(
                 "info",
                 f"The cache of {name} runs with {setting}. Set by dmsetup message alone, it is "
                 "lost at the next reboot; `lvs -o cache_settings` shows whether LVM keeps it.",
@@ -82,7 +82,7 @@ def _removal(lv: LogicalVolume) -> str:
     return f"on the host: lvconvert --splitcache {lv.vg_name}/{lv.name}"
 
 
-def _of_bcache(lv: LogicalVolume, backing: BcacheBacking) -> list[Problem]:
+def _of_bcache(lv: LogicalVolume, backing: BcacheBacking) -> list[HostProblem]:
     if backing.cset_uuid is None:
         return []
     settings = []
@@ -93,7 +93,7 @@ def _of_bcache(lv: LogicalVolume, backing: BcacheBacking) -> list[Problem]:
     if not settings:
         return []
     return [
-        Problem(
+        HostProblem(
             "info",
             f"{lv.vg_name}/{lv.name} ({backing.device or 'bcache'}) runs with "
             f"{' and '.join(settings)}: bcache forgets that at a reboot.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.analysis.advice.byhand import ByHand, by_hand
-from storage.analysis.advice.usage import Use
+from storage.analysis.advice.usage import LoadShare
 from storage.planner import Refused
 from storage.planner.wish import GIB
 from storage.templatetags.units import seconds, size
@@ -27,7 +27,7 @@ class Suggestion:
     figures (`covered_seconds`), those at once counted each; writes are left out, because a
     writethrough cache does not speed them up. `obstacle` is why the cache cannot be had now."""
 
-    use: Use
+    use: LoadShare
     size_bytes: int
     waited_seconds: float
     covered_seconds: float
@@ -47,7 +47,7 @@ class Suggestion:
         )
 
 
-def suggestions(found: Sequence[Use]) -> tuple[Suggestion, ...]:
+def suggestions(found: Sequence[LoadShare]) -> tuple[Suggestion, ...]:
     """Volumes on slow disks without a cache whose reads waited, the best use of SSD first."""
     waiting = sorted(
         (use for use in found if use.row.cache is None and use.sums.dt_ms >= LEAST_SECONDS * 1000),
@@ -68,7 +68,7 @@ def cache_size(sizes: Sequence[int], volume_bytes: int) -> int:
     return max(fitting) if fitting else min(sizes)
 
 
-def _suggestion(use: Use) -> Suggestion | None:
+def _suggestion(use: LoadShare) -> Suggestion | None:
     row = use.row
     if row.facts is None or row.placement is None or not use.sums.read_ms:
         return None

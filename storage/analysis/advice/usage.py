@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.metrics.rates import Sums
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class LoadShare:
     """A volume on slow disks over one window. `share` is its part of the busy time of all of them
     (None where nobody was busy), `busy` the part of the window in which it had I/O under way.
     A cached volume is busy on its SSD too."""
 
-    row: VolumeRow
+    row: VolumeSnapshot
     sums: Sums
     share: float | None
 
@@ -39,7 +39,7 @@ class GuestUse:
     share: float | None
 
 
-def uses(rows: Sequence[VolumeRow], loads: Mapping[int, Sums]) -> tuple[Use, ...]:
+def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, Sums]) -> tuple[LoadShare, ...]:
     """Volumes on slow disks, the busiest first. `loads` are sums by the volume's primary key;
     volumes without any are left out."""
     found = [
@@ -51,13 +51,15 @@ def uses(rows: Sequence[VolumeRow], loads: Mapping[int, Sums]) -> tuple[Use, ...
         and loads.get(row.volume.pk, Sums()).intervals
     ]
     total_ms = sum(sums.busy_ms for _, sums in found)
-    listed = [Use(row, sums, sums.busy_ms / total_ms if total_ms else None) for row, sums in found]
+    listed = [
+        LoadShare(row, sums, sums.busy_ms / total_ms if total_ms else None) for row, sums in found
+    ]
     return tuple(sorted(listed, key=lambda use: (-use.sums.busy_ms, use.row.volume.label)))
 
 
-def by_guest(found: Sequence[Use]) -> tuple[GuestUse, ...]:
+def by_guest(found: Sequence[LoadShare]) -> tuple[GuestUse, ...]:
     """The same by guest, the busiest first; volumes without a guest are left out."""
-    guests: dict[str, list[Use]] = {}
+    guests: dict[str, list[LoadShare]] = {}
     for use in found:
         name = use.row.volume.guest.split(", ")[0].partition(" · ")[0]
         if name:

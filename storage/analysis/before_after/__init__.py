@@ -4,7 +4,7 @@ Pure statistics: blocks in, verdict out. `storage.analysis.sample_blocks` reads 
 """
 
 from storage.analysis.before_after.block import LEAST_ACCESSES, Block, total
-from storage.analysis.before_after.change import Change, change
+from storage.analysis.before_after.change import MeasuredChange, change
 from storage.analysis.before_after.pairs import Pair, pairs, period_seconds
 from storage.analysis.before_after.verdict import Judged, Verdict, judge, notable
 from storage.analysis.before_after.warming import is_flat, warm_from
@@ -13,8 +13,8 @@ from storage.analysis.before_after.windows import before_window, block_seconds
 __all__ = [
     "LEAST_ACCESSES",
     "Block",
-    "Change",
     "Judged",
+    "MeasuredChange",
     "Pair",
     "Verdict",
     "before_window",

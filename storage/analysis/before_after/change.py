@@ -34,7 +34,7 @@ MOST_ALIKE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeasuredChange:
     """`mean` after minus before; with a probability of `COVERAGE` the truth lies between `low` and
     `high`. `error` is the standard error, `freedom` its degrees of freedom."""
 
@@ -55,7 +55,7 @@ def change(
     *,
     least_error: float,
     least_alike: float = 0.0,
-) -> Change | None:
+) -> MeasuredChange | None:
     """The weighted mean of `differences`, which are in the order of time; None for fewer than
     `LEAST`. `least_error` is what is never undercut, however alike the differences are, and
     `least_alike` the correlation of neighbours that is taken for granted: few of them cannot show
@@ -74,7 +74,7 @@ def change(
     error = max(error, least_error)
     freedom = max(2.0, count * (1 - alike) / (1 + alike) - 1)
     reach = error * student.quantile((1 + COVERAGE) / 2, freedom)
-    return Change(mean, error, freedom, mean - reach, mean + reach)
+    return MeasuredChange(mean, error, freedom, mean - reach, mean + reach)
 
 
 def capped(weights: Sequence[float]) -> list[float]:

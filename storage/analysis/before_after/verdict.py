@@ -8,7 +8,7 @@ from enum import StrEnum
 from math import exp, log
 from typing import Final
 
-from storage.analysis.before_after.change import LEAST, Change, capped, change
+from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, change
 from storage.analysis.before_after.pairs import Pair
 
 NOTABLE: Final = 0.05
@@ -47,8 +47,8 @@ class Judged:
     confidence: float
     before: float
     after: float
-    hit_rate: Change
-    read_time: Change | None
+    hit_rate: MeasuredChange
+    read_time: MeasuredChange | None
 
     @property
     def times_as_long(self) -> tuple[float, float, float] | None:
@@ -92,7 +92,7 @@ def judge(found: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     )
 
 
-def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
+def _decide(shift: MeasuredChange, worth: float) -> tuple[Verdict, float]:
     if shift.low > 0 and shift.mean >= worth:
         return Verdict.GAIN, 1 - shift.chance_below(0)
     if shift.high < 0 and shift.mean <= -worth:
@@ -103,7 +103,7 @@ def _decide(shift: Change, worth: float) -> tuple[Verdict, float]:
     return Verdict.UNCLEAR, max(chance, 1 - chance)
 
 
-def _read_time(found: Sequence[Pair], alike: float) -> Change | None:
+def _read_time(found: Sequence[Pair], alike: float) -> MeasuredChange | None:
     timed = [
         (before, after)
         for before, after in found

@@ -3,16 +3,16 @@
 `use` sums up what was measured, `today` says it in a sentence, `forecast` says what to expect.
 """
 
-from storage.analysis.forecast.expectation import Choice, Expectation
+from storage.analysis.forecast.expectation import CacheChoice, Expectation
 from storage.analysis.forecast.forecast import forecast, trial_offered
-from storage.analysis.forecast.similar import Result
+from storage.analysis.forecast.similar import SimilarVolume
 from storage.analysis.forecast.today import Today, today
 from storage.analysis.forecast.use import Stretch, Use, use
 
 __all__ = [
-    "Choice",
+    "CacheChoice",
     "Expectation",
-    "Result",
+    "SimilarVolume",
     "Stretch",
     "Today",
     "Use",

@@ -12,7 +12,7 @@ Kind = Literal["own_misses", "similar", "unknown", "no_help"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CacheChoice:
     """A plan as far as it matters here: `size_bytes` of cache, 0 for none."""
 
     size_bytes: int
@@ -47,7 +47,7 @@ class Expectation:
 
 def unknown(
     use: Use,
-    choice: Choice,
+    choice: CacheChoice,
     text: str,
     basis: str,
     *,

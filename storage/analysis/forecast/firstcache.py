@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from storage.analysis.forecast.expectation import (
-    Choice,
+    CacheChoice,
     Expectation,
     rates,
     savings,
     unknown,
     warm_up,
 )
-from storage.analysis.forecast.similar import LEAST_ALIKE, Quartiles, Result, alike, quartiles_of
+from storage.analysis.forecast.similar import (
+    LEAST_ALIKE,
+    Quartiles,
+    SimilarVolume,
+    alike,
+    quartiles_of,
+)
 from storage.analysis.forecast.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
 from storage.analysis.forecast.use import Use
 from storage.analysis.forecast.words import a_day, counted, shares, spans
 
 
-def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectation:
+def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume]) -> Expectation:
     """A cache for a volume without one."""
     if use.on_ssd:
         return Expectation(
@@ -63,7 +69,7 @@ def first_cache(use: Use, choice: Choice, results: Iterable[Result]) -> Expectat
     )
 
 
-def _similar(use: Use, choice: Choice, middle: Quartiles) -> Expectation:
+def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:
     waited = use.waited_seconds_per_day
     saved = waited * middle.saved_low, waited * middle.saved_high
     low, high = middle.hit_rate_low, middle.hit_rate_high

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from storage.analysis.forecast.expectation import Choice, Expectation, unknown
+from storage.analysis.forecast.expectation import CacheChoice, Expectation, unknown
 from storage.analysis.forecast.firstcache import first_cache
 from storage.analysis.forecast.othercache import no_cache, other_cache
-from storage.analysis.forecast.similar import Result
+from storage.analysis.forecast.similar import SimilarVolume
 from storage.analysis.forecast.today import SHORT_DAYS, when
 from storage.analysis.forecast.use import ENOUGH_SECONDS, Use
 from storage.analysis.forecast.words import counted, span
 
 
-def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expectation | None:
+def forecast(
+    use: Use, choice: CacheChoice, results: Iterable[SimilarVolume] = ()
+) -> Expectation | None:
     """What `choice` would bring; None for what the volume has already. `results` are measured
     first caches of other volumes."""
     if choice.is_current or (not use.has_cache and not choice.size_bytes):
@@ -48,7 +50,7 @@ def forecast(use: Use, choice: Choice, results: Iterable[Result] = ()) -> Expect
     return other_cache(use, use.hit_rate, choice)
 
 
-def trial_offered(found: Expectation | None, choice: Choice, trial_days: float) -> bool:
+def trial_offered(found: Expectation | None, choice: CacheChoice, trial_days: float) -> bool:
     """Whether a free trial is offered: the provider gives one of `trial_days` (0 = none), and what
     the plan would bring is unknown."""
     return (
@@ -56,7 +58,7 @@ def trial_offered(found: Expectation | None, choice: Choice, trial_days: float) 
     )
 
 
-def _too_short(use: Use, choice: Choice) -> Expectation:
+def _too_short(use: Use, choice: CacheChoice) -> Expectation:
     since = " since your cache was changed" if use.is_since_change else ""
     why = f"only {span(use.seconds)} of data{since}." if use.seconds else "no data of your volume."
     basis = f"A forecast is available after {span(ENOUGH_SECONDS)} of data."

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from storage.analysis.forecast.expectation import (
-    Choice,
+    CacheChoice,
     Expectation,
     rates,
     savings,
@@ -39,7 +39,7 @@ LEAST_POINTS: Final = 0.01
 """A smaller difference of hit rate is none."""
 
 
-def other_cache(use: Use, rate: float, choice: Choice) -> Expectation:
+def other_cache(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     """Another cache for a volume that has one."""
     size_bytes = use.cache_size_bytes or 0
     factor = choice.size_bytes / size_bytes if size_bytes else 1.0
@@ -74,7 +74,7 @@ def no_cache(use: Use, rate: float) -> Expectation:
     )
 
 
-def _larger(use: Use, rate: float, choice: Choice, factor: float) -> Expectation:
+def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expectation:
     best = use.best_hit_rate or rate
     if best < LEAST_RATE:
         return unknown(
@@ -135,7 +135,7 @@ def _no_help(use: Use, rate: float) -> str:
     return ""
 
 
-def _smaller(use: Use, rate: float, choice: Choice) -> Expectation:
+def _smaller(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     size = use.cache_size_bytes or 0
     if use.used_bytes is not None and use.used_bytes <= choice.size_bytes:
         return Expectation(

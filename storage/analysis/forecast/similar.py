@@ -20,7 +20,7 @@ RATIO_FACTOR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class SimilarVolume:
     """What was measured of one order that gave a volume without a cache its first one. `customer`
     is whose it is, only told apart; `read_iops` and `read_ms_before` are of before."""
 
@@ -54,10 +54,10 @@ class Quartiles:
 
 
 def alike(
-    results: Iterable[Result], *, volume_bytes: int, cache_bytes: int, read_iops: float
-) -> list[Result]:
+    results: Iterable[SimilarVolume], *, volume_bytes: int, cache_bytes: int, read_iops: float
+) -> list[SimilarVolume]:
     """The results of similar volumes, one of each customer: the first that `results` has."""
-    found: dict[int, Result] = {}
+    found: dict[int, SimilarVolume] = {}
     for each in results:
         if (
             _within(each.volume_bytes, volume_bytes, SIZE_FACTOR)
@@ -70,7 +70,7 @@ def alike(
     return list(found.values())
 
 
-def quartiles_of(results: Iterable[Result]) -> Quartiles | None:
+def quartiles_of(results: Iterable[SimilarVolume]) -> Quartiles | None:
     """The middle half; None of fewer than `LEAST_ALIKE`."""
     results = list(results)
     if len(results) < LEAST_ALIKE:

@@ -10,7 +10,7 @@ from typing import Final
 from storage.analysis.forecast.waiting import waited_seconds
 from storage.analysis.forecast.words import DAY
 from storage.metrics.counters import SECTOR_BYTES
-from storage.metrics.rates import Sums, Technology, read_hit_rate
+from storage.metrics.rates import CachedBy, Sums, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
 
 LEAST_SECONDS: Final = 120
@@ -28,7 +28,7 @@ class Stretch:
 
     begun_at: datetime
     ended_at: datetime
-    technology: Technology
+    technology: CachedBy
     cache_size_bytes: int | None
     used_bytes: int | None
     sums: Sums
@@ -102,7 +102,7 @@ def use(
     seconds, last = sums.dt_ms / 1000, now[0]
     end = max(until, last.ended_at)
     length = max((end - min(each.begun_at for each in now)).total_seconds(), seconds)
-    has_cache = last.technology != Technology.NONE
+    has_cache = last.technology != CachedBy.NONE
     hit_rate = read_hit_rate(sums) if has_cache else None
     later = sum((each.sums for each in now[: (len(now) + 1) // 2]), Sums())
     waited = sum(waited_seconds(each.sums) for each in now)

@@ -15,20 +15,20 @@ Rules (Linux 6.1 and 6.12 sources; reference text: "Counters"):
 """
 
 from storage.metrics.rates.cache import CacheDelta
-from storage.metrics.rates.delta import Delta, Gap, Gauges, Reading, Technology, delta, gauges
+from storage.metrics.rates.delta import CachedBy, CounterReading, Delta, Gap, Gauges, delta, gauges
 from storage.metrics.rates.figures import Figures, Sums, figures, percentile_ms, read_hit_rate
 from storage.metrics.rates.gaps import GapReason
 
 __all__ = [
     "CacheDelta",
+    "CachedBy",
+    "CounterReading",
     "Delta",
     "Figures",
     "Gap",
     "GapReason",
     "Gauges",
-    "Reading",
     "Sums",
-    "Technology",
     "delta",
     "figures",
     "gauges",

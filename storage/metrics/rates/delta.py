@@ -14,7 +14,7 @@ from storage.metrics.rates.gaps import GapReason
 MAX_INTERVAL_MS: Final = 900_000
 
 
-class Technology(IntEnum):
+class CachedBy(IntEnum):
     """What cached the volume at the end of an interval."""
 
     NONE = 0
@@ -23,7 +23,7 @@ class Technology(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CounterReading:
     """One volume's counters with where and when they were read."""
 
     host_id: int
@@ -62,7 +62,7 @@ class Gauges:
     `cache_state` says what is wrong with it, "" when nothing is.
     """
 
-    technology: Technology
+    technology: CachedBy
     cache_mode: str = ""
     cache_state: str = ""
     cache_size_bytes: int | None = None
@@ -70,7 +70,7 @@ class Gauges:
     dirty_bytes: int | None = None
 
 
-def delta(before: Reading | None, after: Reading) -> Delta | Gap:
+def delta(before: CounterReading | None, after: CounterReading) -> Delta | Gap:
     """What happened between two samples of one volume."""
     if before is None:
         return Gap(GapReason.FIRST)
@@ -112,7 +112,7 @@ def gauges(counters: VolumeCounters) -> Gauges:
     if bcache is not None and bcache.cset_uuid is not None:
         size, percent = bcache.cset_size_bytes, bcache.available_percent
         return Gauges(
-            technology=Technology.BCACHE,
+            technology=CachedBy.BCACHE,
             cache_mode=bcache.cache_mode,
             cache_state="inconsistent" if bcache.state == "inconsistent" else "",
             cache_size_bytes=size,
@@ -120,12 +120,12 @@ def gauges(counters: VolumeCounters) -> Gauges:
             dirty_bytes=bcache.dirty_bytes,
         )
     if cache is None:
-        return Gauges(Technology.NONE)
+        return Gauges(CachedBy.NONE)
     if cache.failed:
-        return Gauges(Technology.DM_CACHE, cache.mode, "failed")
+        return Gauges(CachedBy.DM_CACHE, cache.mode, "failed")
     chunk_bytes = cache.chunk_sectors * SECTOR_BYTES
     return Gauges(
-        technology=Technology.DM_CACHE,
+        technology=CachedBy.DM_CACHE,
         cache_mode=cache.mode,
         cache_state="needs check" if cache.needs_check else "read-only" if cache.read_only else "",
         cache_size_bytes=cache.total * chunk_bytes,
@@ -139,7 +139,7 @@ def guest_disk(counters: VolumeCounters) -> DiskCounters:
     return counters.disk if counters.bcache is None else counters.bcache.disk
 
 
-def _discontinuity(before: Reading, after: Reading) -> GapReason | None:
+def _discontinuity(before: CounterReading, after: CounterReading) -> GapReason | None:
     old, new = before.counters, after.counters
     if (before.host_id, old.lv_uuid) != (after.host_id, new.lv_uuid):
         return GapReason.MOVED

@@ -6,12 +6,12 @@ The tables are `storage.models.sample`, the arithmetic is `storage.metrics.rates
 from storage.metrics.samples.latest import Latest, latest, latest_of
 from storage.metrics.samples.partitions import ensure_partitions
 from storage.metrics.samples.record import Recorded, record
-from storage.metrics.samples.window import Window, window
+from storage.metrics.samples.window import FiguresWindow, window
 
 __all__ = [
+    "FiguresWindow",
     "Latest",
     "Recorded",
-    "Window",
     "ensure_partitions",
     "latest",
     "latest_of",

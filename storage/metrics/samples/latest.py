@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from storage.metrics.rates import CacheDelta, Delta, Figures, GapReason, Sums, Technology, figures
+from storage.metrics.rates import CachedBy, CacheDelta, Delta, Figures, GapReason, Sums, figures
 from storage.metrics.samples.columns import CACHE, DISK
 from storage.models import LatestSample, Volume
 
@@ -27,7 +27,7 @@ class Latest(Figures):
     age_seconds: float
     gap: GapReason | None
     cache_gap: GapReason | None
-    technology: Technology
+    technology: CachedBy
     cache_mode: str
     cache_state: str
     cache_size_bytes: int | None
@@ -56,7 +56,7 @@ def _latest(row: LatestSample, now: datetime) -> Latest:
         age_seconds=max(0.0, (now - row.at).total_seconds()),
         gap=GapReason(row.gap) if row.gap else None,
         cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
-        technology=Technology(row.technology),
+        technology=CachedBy(row.technology),
         cache_mode=row.cache_mode,
         cache_state=row.cache_state,
         cache_size_bytes=row.cache_size_bytes,

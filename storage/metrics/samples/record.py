@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from storage.metrics.counters import BadSample, decode, decode_stamp, decode_volume, encode
-from storage.metrics.rates import Delta, Gap, Reading, delta, gauges
+from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import host_load
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
@@ -88,7 +88,7 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
         if volume.lv_uuid not in known:
             continue
         volume_id = known[volume.lv_uuid]
-        reading = Reading(host.pk, read_at.boot_id, read_at.boottime_ns, volume)
+        reading = CounterReading(host.pk, read_at.boot_id, read_at.boottime_ns, volume)
         last = _reading(before.get(volume_id))
         if last is not None and _is_late(last, reading):
             continue
@@ -102,7 +102,7 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
     )
 
 
-def _reading(row: LatestSample | None) -> Reading | None:
+def _reading(row: LatestSample | None) -> CounterReading | None:
     """The last counters of a volume; None where another version of the panel kept them."""
     if row is None:
         return None
@@ -110,10 +110,10 @@ def _reading(row: LatestSample | None) -> Reading | None:
         counters = decode_volume(row.counters)
     except BadSample:
         return None
-    return Reading(row.host_id, row.boot_id, row.boottime_ns, counters)
+    return CounterReading(row.host_id, row.boot_id, row.boottime_ns, counters)
 
 
-def _is_late(last: Reading, reading: Reading) -> bool:
+def _is_late(last: CounterReading, reading: CounterReading) -> bool:
     """Whether these counters were read before, or with, those that are kept. A clock that stepped
     back further is no delay but a gap."""
     if (last.host_id, last.boot_id) != (reading.host_id, reading.boot_id):
@@ -122,7 +122,9 @@ def _is_late(last: Reading, reading: Reading) -> bool:
     return 0 <= age_ms <= MAX_INTERVAL_MS
 
 
-def _row(volume_id: int, reading: Reading, at: datetime, change: Delta | Gap) -> tuple[Any, ...]:
+def _row(
+    volume_id: int, reading: CounterReading, at: datetime, change: Delta | Gap
+) -> tuple[Any, ...]:
     gap = change.reason if isinstance(change, Gap) else None
     values: dict[str, Any] = {
         "volume_id": volume_id,

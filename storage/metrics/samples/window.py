@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from django.db import connection
 
-from storage.metrics.rates import Figures, Sums, Technology, figures
+from storage.metrics.rates import CachedBy, Figures, Sums, figures
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.models import Volume
 
 # Sectors of bcache intervals count only where the backing device's are known.
-BCACHE: Final = f"technology = {Technology.BCACHE:d} AND slow_read_sectors IS NOT NULL"
+BCACHE: Final = f"technology = {CachedBy.BCACHE:d} AND slow_read_sectors IS NOT NULL"
 SUMS: Final = {
     "intervals": "count(*)",
     "bcache_reads": f"sum(reads) FILTER (WHERE {BCACHE})",
@@ -40,7 +40,7 @@ QUERY: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window(Figures):
+class FiguresWindow(Figures):
     """Figures of the whole intervals between `start` and `end`; `seconds` is what they cover.
 
     The gauges are those at the end, None without a cache.
@@ -59,7 +59,7 @@ class Window(Figures):
         return self.seconds / (self.end - self.start).total_seconds()
 
 
-def window(volume: Volume, start: datetime, end: datetime) -> Window:
+def window(volume: Volume, start: datetime, end: datetime) -> FiguresWindow:
     """The figures of a volume from `start` to `end`. Without samples every rate is None."""
     if end <= start:
         raise ValueError("a window ends after its start")
@@ -67,7 +67,7 @@ def window(volume: Volume, start: datetime, end: datetime) -> Window:
         cursor.execute(QUERY, [volume.pk, start, end, start])
         row = cursor.fetchone()
     sums, gauges = summed(row)
-    return Window(
+    return FiguresWindow(
         **asdict(figures(sums)),
         start=start,
         end=end,

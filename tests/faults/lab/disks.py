@@ -9,7 +9,7 @@ from jobs.models import State
 from storage.health.inventory_findings import findings_of
 from storage.health.lost_cache import LostCache, loss_of_row
 from storage.planner import Refused
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests.faults import oracle
 from tests.faults.fault import Fault, Play, Played
 from tests.faults.lab.host import REACH_SECONDS
@@ -139,15 +139,15 @@ def _is_told(stage: LabStage) -> bool:
     return any(device in each["message"] for each in orphans)
 
 
-def _row(stage: LabStage) -> VolumeRow:
+def _row(stage: LabStage) -> VolumeSnapshot:
     """The volume as its page has it, on facts just read."""
     if not stage.site.refresh():
         raise AssertionError(f"the host does not answer: {stage.host.error}")
     stage.volume.refresh_from_db()
-    return rows_of([stage.volume])[0]
+    return snapshots_of([stage.volume])[0]
 
 
-def _alerts(row: VolumeRow) -> set[str]:
+def _alerts(row: VolumeSnapshot) -> set[str]:
     assert row.facts is not None
     return {finding.code for finding in findings_of(row.facts, [row])}
 

@@ -15,7 +15,7 @@ from storage.naming import cache_device_name, new_key, pool_name
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
 from storage.volumes.replace_cache_form import replaced
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import (
     commands,
@@ -144,7 +144,7 @@ def test_who_cancels_a_removal_while_it_flushes_has_the_cache_as_it_was(
     flush = job.step_set.get(n=1)
     assert (flush.verb in FLUSHES, flush.state) == (True, StepState.FAILED)
     assert flush.error["code"] == "aborted"
-    row = rows_of([volume])[0]
+    row = snapshots_of([volume])[0]
     assert row.wish == volume.current_wish == wish
     assert row.lv is not None
     held = row.lv.cache or row.lv.bcache

@@ -10,11 +10,11 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.agent.guests import hiding
 from storage.agent.state.boot import boot
-from storage.health.drift import drift_of_row
+from storage.health.drift import drift_of
 from storage.models import Host, Volume
 from storage.naming import cache_device_name, pool_name
 from storage.planner.wish import GIB, Bcache, LvmCache, Wish
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import CSET, commands, done, enrolled, new_volume
@@ -40,7 +40,7 @@ def test_a_mode_changed_by_hand_is_drift_until_a_job_repairs_it(
     enrolled: Host, fake_host: FakeHost
 ) -> None:
     volume, wish = made(enrolled)
-    assert drift_of_row(rows_of([volume])[0]) is None
+    assert drift_of(snapshots_of([volume])[0]) is None
     with fake_host.changing():
         cache = fake_host.root.lv(lv_name(volume)).cache
         assert cache is not None
@@ -48,7 +48,7 @@ def test_a_mode_changed_by_hand_is_drift_until_a_job_repairs_it(
     job = done(Kind.REPAIR_VOLUME, volume, wish)
     assert job.state == State.SUCCEEDED, job.error
     assert [line for line in commands(job) if "--cachemode writethrough" in line]
-    assert drift_of_row(rows_of([volume])[0]) is None
+    assert drift_of(snapshots_of([volume])[0]) is None
 
 
 def test_settings_forgotten_at_a_restart_are_drift_until_the_boot_unit_ran(
@@ -58,18 +58,18 @@ def test_settings_forgotten_at_a_restart_are_drift_until_the_boot_unit_ran(
     cache = Bcache(cache_device_name(volume.key), CSET, GIB, "writethrough")
     wish = Wish(GIB, layout="bcache", cache=cache)
     assert done(Kind.CREATE_VOLUME, volume, wish).state == State.SUCCEEDED
-    assert drift_of_row(rows_of([volume])[0]) is None
+    assert drift_of(snapshots_of([volume])[0]) is None
     with fake_host.changing() as machine:
         # Where the distribution's rule registers the volume, and nobody sets it.
         machine.files.pop(hiding.PATH)
     fake_host.root.reboot()
     assert refresh(enrolled)
-    drift = drift_of_row(rows_of([volume])[0])
+    drift = drift_of(snapshots_of([volume])[0])
     assert drift is not None
     assert [each.what for each in drift.differences] == ["Sequential cutoff"]
     assert boot(fake_host)[1] == []
     assert refresh(enrolled)
-    assert drift_of_row(rows_of([volume])[0]) is None
+    assert drift_of(snapshots_of([volume])[0]) is None
 
 
 def test_a_lost_clean_cache_is_given_up_by_a_job(enrolled: Host, fake_host: FakeHost) -> None:

@@ -13,7 +13,7 @@ from jobs.hosts import contact
 from jobs.models import AuditEntry, Job, Phase, State, StepState
 from jobs.queue.submit import cancel
 from storage.models import Volume
-from storage.planner import Refused, Step, plan
+from storage.planner import PlannedStep, Refused, plan
 from storage.planner.wish import Wish
 from tests.jobs.caching import agent as agent
 from tests.jobs.caching import job as job
@@ -30,7 +30,7 @@ UNDONE = f"Remove the unused pool {POOL}"
 def turning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Making the pool is the point of no return."""
 
-    def plan_with_turn(*args: Any) -> tuple[Step, ...]:
+    def plan_with_turn(*args: Any) -> tuple[PlannedStep, ...]:
         return tuple(
             dataclasses.replace(step, turns=step.verb == "pool.create") for step in plan(*args)
         )
@@ -173,7 +173,7 @@ def test_a_host_that_is_lost_while_rolling_back_is_waited_for_and_the_reason_kep
 def test_a_job_whose_plan_is_refused_in_the_middle_goes_back(
     job: Job, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused_forward(facts: Any, target: Any, wish: Wish, *more: Any) -> tuple[Step, ...]:
+    def refused_forward(facts: Any, target: Any, wish: Wish, *more: Any) -> tuple[PlannedStep, ...]:
         if agent.pools and wish == CACHED:
             raise Refused("degraded", "the SSD is gone", "Bring it back.")
         return plan(facts, target, wish, *more)

@@ -20,7 +20,7 @@ from jobs.queue.submit import cancel, submit
 from jobs.requester import Asker
 from jobs.transport.operation_reply import Outcome
 from storage.models import Host
-from storage.planner import Step as Planned
+from storage.planner import PlannedStep
 from storage.planner.ssd_wish import Preparation
 from tests import make
 from tests.jobs.agent import running
@@ -36,8 +36,8 @@ from tests.jobs.sshd import Cut, Sshd
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 NOBODY = Asker(None, None)
-ATTACH = Planned("cache.attach", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Attach")
-FLUSH = Planned(
+ATTACH = PlannedStep("cache.attach", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Attach")
+FLUSH = PlannedStep(
     "cache.flush", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Flush", polled=True, holds_vg=False
 )
 

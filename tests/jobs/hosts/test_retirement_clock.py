@@ -11,7 +11,7 @@ from jobs.models import Kind, State
 from storage.database_clock import database_now
 from storage.models import Host, Placement, Volume
 from storage.volumes.lifecycle_forms import life_refusal
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import done, enrolled, new_volume
@@ -38,7 +38,7 @@ def test_a_volume_is_not_retired_while_the_clock_of_its_host_is_wrong(
     assert (job.state, job.error["code"]) == (State.FAILED, "clock_off")
     assert lv_names(fake_host) == [f"v-{volume.key}"]
     refresh(Host.objects.get())
-    refused = life_refusal(rows_of([volume])[0], "retired", database_now())
+    refused = life_refusal(snapshots_of([volume])[0], "retired", database_now())
     assert refused is not None and refused.code == "clock_off"
 
 
@@ -52,7 +52,7 @@ def test_a_clock_that_runs_ahead_does_not_destroy_before_the_panels_own_time(
     fake_host.advance(2 * DAY_SECONDS)
     job = done(Kind.DESTROY_VOLUME, volume, as_life(live("plain"), "gone"))
     assert (job.state, job.error["code"]) == (State.FAILED, "too_early")
-    refused = life_refusal(rows_of([volume])[0], "gone", database_now())
+    refused = life_refusal(snapshots_of([volume])[0], "gone", database_now())
     assert refused is not None and refused.code == "too_early"
     Placement.objects.update(retired_seen_at=seen - timedelta(days=1))
     succeed(Kind.DESTROY_VOLUME, volume, as_life(live("plain"), "gone"))

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from panel.models import Intent
 from panel.orders.choices import Choice, choices
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests.panel.orders.till import buy, finish, has_cache, mandate
 from tests.panel.portal.shop import Shop, plan, shop
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def seen(acme: Shop) -> dict[str, Choice]:
-    return {each.offer.name: each for each in choices(rows_of([acme.volume])[0])}
+    return {each.offer.name: each for each in choices(snapshots_of([acme.volume])[0])}
 
 
 def test_an_upgrade_begins_now_and_a_downgrade_with_the_next_period_or_now() -> None:
@@ -79,7 +79,7 @@ def test_six_offers_are_weighed_with_as_many_queries_as_one() -> None:
     mandate(acme.customer)
 
     def queries() -> int:
-        row, now = rows_of([acme.volume])[0], timezone.now()
+        row, now = snapshots_of([acme.volume])[0], timezone.now()
         with CaptureQueriesContext(connection) as asked:
             found = choices(row, now)
         assert all(choice.refusal is None for choice in found[1:])

@@ -13,11 +13,11 @@ from panel.models import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
 from panel.orders.order_expectations import expectations, expected_of, measured, trial_offered
 from storage import row_security
-from storage.analysis.forecast import Result
+from storage.analysis.forecast import SimilarVolume
 from storage.models import CachePlan, Volume
 from storage.planner.wish import GIB
 from storage.volumes.plan_offers import Offer, offers
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.panel.orders.till import buy, mandate
 from tests.panel.portal.shop import plan, shop
@@ -28,9 +28,9 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 USE = replace(uncached(), volume_bytes=8 * GIB)
 
 
-def shelf() -> tuple[VolumeRow, list[Offer]]:
+def shelf() -> tuple[VolumeSnapshot, list[Offer]]:
     """A volume of 8 GiB without a cache, and no cache, 1 GiB and 2 GiB to choose from."""
-    row = rows_of([shop().volume])[0]
+    row = snapshots_of([shop().volume])[0]
     plan("Small", size_bytes=GIB, price_minor=290)
     plan("Fast")
     return row, offers(row, CachePlan.objects.all(), 0)
@@ -100,7 +100,7 @@ def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     waiting = proven(make.volume())
     Proof.objects.filter(pk=waiting.pk).update(state=ProofState.MEASURING, verdict="")
     assert measured() == [
-        Result(
+        SimilarVolume(
             customer=told.order.customer_id,
             volume_bytes=8 * GIB,
             cache_bytes=GIB,

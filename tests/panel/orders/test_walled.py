@@ -12,7 +12,7 @@ from panel.orders import authorisation
 from panel.orders.choices import choices
 from panel.orders.revert import revert
 from storage import row_security
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.panel.orders.till import buy, finish, has_cache, mandate
 from tests.panel.portal.shop import plan, shop
@@ -30,7 +30,7 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
     acme.customer.members.create(user=make.user(), role="viewer")
     mandate(acme.customer)
     with row_security.inside(str(acme.owner.pk)):
-        assert choices(rows_of([acme.volume])[0])
+        assert choices(snapshots_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
         authorisation.cancel(asked, Asker(acme.owner, None))

@@ -10,7 +10,7 @@ import pytest
 
 from panel.portal.last_hour import PARTS, Hour
 from panel.portal.speed_summary import Glance, glance, of_hundred
-from storage.metrics.rates import Sums, Technology, figures
+from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.samples import Latest
 from storage.planner.wish import GIB
 from storage.volumes.cache import Cache
@@ -41,7 +41,7 @@ def latest(**fields: Any) -> Latest:
         "age_seconds": 5.0,
         "gap": None,
         "cache_gap": None,
-        "technology": Technology.NONE,
+        "technology": CachedBy.NONE,
         "cache_mode": "",
         "cache_state": "",
         "cache_size_bytes": None,

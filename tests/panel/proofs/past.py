@@ -8,7 +8,7 @@ from typing import Any
 
 from jobs.models import Door
 from panel.models import Intent, Order, OrderState
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from storage.metrics.samples.partitions import make_partition
 from storage.models import CachePlan, Sample, Volume
 from storage.planner.wish import GIB
@@ -38,7 +38,7 @@ def sampled(
     hit_rate: float | None = None,
     read_ms: float = 8.0,
     reads: int = 2000,
-    technology: Technology = Technology.DM_CACHE,
+    technology: CachedBy = CachedBy.DM_CACHE,
     step: int = STEP,
 ) -> None:
     """Samples every `step` seconds from `start` to `end` (seconds after `NOON`), `reads` in each.
@@ -47,11 +47,11 @@ def sampled(
     rows = []
     for n, second in enumerate(range(round(start), round(end), step)):
         rate = min(1.0, max(0.0, (hit_rate or 0) + (0.004 if n % 2 else -0.004)))
-        cached: dict[str, Any] = {"technology": Technology.NONE}
+        cached: dict[str, Any] = {"technology": CachedBy.NONE}
         counts: list[int] | None = [0] * LATENCY
         if counts is not None:
             counts[bucket] = reads
-        if hit_rate is not None and technology == Technology.DM_CACHE:
+        if hit_rate is not None and technology == CachedBy.DM_CACHE:
             hits = round(reads * rate)
             cached = {"read_hits": hits, "read_misses": reads - hits}
         elif hit_rate is not None:

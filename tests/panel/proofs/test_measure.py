@@ -11,7 +11,7 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.orders import events
 from panel.proofs.measure import advance, begin
 from panel.proofs.sweep import sweep
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from storage.models import Sample
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
@@ -94,8 +94,8 @@ def test_without_a_cache_there_is_nothing_to_warm_up() -> None:
 
 def test_a_bcache_volume_has_averages_alone() -> None:
     past = ordered()
-    sampled(past.volume, 0, 300, hit_rate=0.2, technology=Technology.BCACHE)
-    sampled(past.volume, 310, 900, hit_rate=0.6, read_ms=3, technology=Technology.BCACHE)
+    sampled(past.volume, 0, 300, hit_rate=0.2, technology=CachedBy.BCACHE)
+    sampled(past.volume, 310, 900, hit_rate=0.6, read_ms=3, technology=CachedBy.BCACHE)
     told = proved(past).result
     assert told["verdict"] == "gain"
     assert told["hit_rate_after"] == pytest.approx(0.6, abs=0.001)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.adoption import Ask, BadCsv, Candidate, asked_by_pattern, read_csv
+from storage.adoption import AdoptionQuestion, BadCsv, Candidate, asked_by_pattern, read_csv
 
 HEAD = "volume,customer,external_id\n"
 
@@ -31,14 +31,14 @@ def candidate(lv_name: str = "web12", **fields: object) -> Candidate:
 def test_a_row_becomes_an_ask_with_its_line() -> None:
     asks = read_csv(f"{HEAD}vg0/web12, Example Ltd ,vps-7\n\nvg0/db,Other,\n".encode())
     assert asks == (
-        Ask(2, "vg0/web12", "Example Ltd", "vps-7"),
-        Ask(4, "vg0/db", "Other", ""),
+        AdoptionQuestion(2, "vg0/web12", "Example Ltd", "vps-7"),
+        AdoptionQuestion(4, "vg0/db", "Other", ""),
     )
 
 
 def test_a_label_is_welcome_and_columns_come_in_any_order() -> None:
     (ask,) = read_csv(b"label,External_ID,customer,volume\nShop,7,Acme,vg0/a\n")
-    assert ask == Ask(2, "vg0/a", "Acme", "7", "Shop")
+    assert ask == AdoptionQuestion(2, "vg0/a", "Acme", "7", "Shop")
 
 
 def test_what_spreadsheets_save_is_read() -> None:

@@ -13,7 +13,7 @@ from storage.models import Host, Volume
 from storage.planner.wish import GIB
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, noon_gone, placed, take
@@ -27,8 +27,8 @@ def host() -> Host:
     return make.host()
 
 
-def row_of(volume: Volume) -> VolumeRow:
-    return rows_of([volume])[0]
+def row_of(volume: Volume) -> VolumeSnapshot:
+    return snapshots_of([volume])[0]
 
 
 def read(

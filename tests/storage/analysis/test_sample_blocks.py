@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from storage.analysis.sample_blocks import blocks
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from tests import make
 from tests.panel.proofs.past import at, sampled
 
@@ -34,7 +34,7 @@ def test_what_has_no_cache_has_accesses_but_no_hits() -> None:
 
 def test_bcache_hits_are_what_the_slow_disk_did_not_read() -> None:
     volume = make.volume()
-    sampled(volume, 0, 20, hit_rate=0.75, reads=1000, technology=Technology.BCACHE)
+    sampled(volume, 0, 20, hit_rate=0.75, reads=1000, technology=CachedBy.BCACHE)
     (found,) = blocks(volume, at(0), at(20), 20)
     assert found.hit_rate == pytest.approx(0.75, abs=0.001)
     assert not any(found.counts)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from storage.health.drift import drift_of_row, repaired
+from storage.health.drift import drift_of, repaired
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, ZEROING_TAG
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
 from storage.volumes.cache import cache_of
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 
 KEY = "aaaaaaaaaaaaaaaa"
@@ -24,7 +24,7 @@ READY = Wish(8 * GIB, layout="bcache", cache=Bcache(DEVICE, make.CSET_UUID, 2 * 
 
 def row(
     lv: LogicalVolume, recorded: Wish, facts: HostFacts | None = None, **fields: Any
-) -> VolumeRow:
+) -> VolumeSnapshot:
     lv = dataclasses.replace(lv, tags=(*make.tags(KEY), *lv.tags))
     facts = facts or make.facts(lv)
     defaults = {"managed": True, "layout": recorded.layout, "wish": recorded.to_json()}
@@ -37,16 +37,16 @@ def row(
         lv_name=lv.name,
         lv_uuid=lv.uuid,
     )
-    return VolumeRow(volume, placement, facts, lv, cache_of(facts, lv), None)
+    return VolumeSnapshot(volume, placement, facts, lv, cache_of(facts, lv), None)
 
 
-def words(found: VolumeRow) -> list[str]:
-    drift = drift_of_row(found)
+def words(found: VolumeSnapshot) -> list[str]:
+    drift = drift_of(found)
     return [each.what for each in drift.differences] if drift is not None else []
 
 
-def can_accept(found: VolumeRow) -> bool:
-    drift = drift_of_row(found)
+def can_accept(found: VolumeSnapshot) -> bool:
+    drift = drift_of(found)
     assert drift is not None
     return drift.can_accept
 
@@ -104,7 +104,7 @@ def test_a_setting_that_a_restart_forgot_is_drift(backing: dict[str, Any], what:
     lv, facts = bcached(**backing)
     found = row(lv, READY, facts)
     assert words(found) == [what]
-    drift = drift_of_row(found)
+    drift = drift_of(found)
     assert drift is not None and drift.refusal is None and drift.can_accept
 
 
@@ -161,7 +161,7 @@ def test_a_half_made_volume_is_unfinished_and_nothing_else(
 ) -> None:
     lv = make.lv(f"v-{KEY}", tags=(tag,), size_bytes=9 * GIB)
     found = row(lv, Wish(8 * GIB), wish=wish, layout="plain" if tag == ZEROING_TAG else "bcache")
-    drift = drift_of_row(found)
+    drift = drift_of(found)
     assert drift is not None and drift.is_unfinished and not drift.can_accept
     assert words(found) == ["Creation"]
     assert repaired(found) is not None
@@ -177,5 +177,5 @@ def test_the_tag_of_a_half_made_volume_says_nothing_of_a_retired_one_or_anothers
 
 def test_a_foreign_cache_can_neither_be_described_nor_accepted() -> None:
     found = row(cached(mode="passthrough"), CACHED)
-    drift = drift_of_row(found)
+    drift = drift_of(found)
     assert drift is not None and not drift.can_accept

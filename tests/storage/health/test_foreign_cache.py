@@ -14,7 +14,7 @@ from storage.discovery.ingest import apply_facts
 from storage.inventory.stored import inventory_of
 from storage.metrics.samples import latest, record
 from storage.models import Host, Volume
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.fake.host import FakeHost
 from tests.storage.metrics.samples.rounds import NOON
@@ -73,7 +73,7 @@ def test_its_hit_rate_is_in_the_advice_and_it_is_not_suggested_again() -> None:
     for n in range(1, 9):
         found.round(10 * n)
     now = NOON + timedelta(seconds=80)
-    seen = outlook(found.host, inventory_of(found.host), rows_of([found.volume]), now)
+    seen = outlook(found.host, inventory_of(found.host), snapshots_of([found.volume]), now)
     (cache,) = seen.caches
     assert cache.short.hit_rate == pytest.approx(0.9, abs=0.02)
     assert cache.row.cache is not None

@@ -17,7 +17,7 @@ from storage.health.inventory_findings import findings_of
 from storage.inventory.facts import HostFacts, VolumeUser
 from storage.models import HostOutline, Volume
 from storage.planner.wish import GIB, Wish
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import scene
 
@@ -55,7 +55,7 @@ def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(mana
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
     pvs = (make.pv(), make.fast_pv(healthy=False))
     there = scene(lv, managed=managed, pvs=pvs)
-    (finding,) = findings_of(there.facts, rows_of([there.volume]))
+    (finding,) = findings_of(there.facts, snapshots_of([there.volume]))
     at_once, _, later = finding.correction.partition("Once 0 B are dirty")
     assert "--cachemode" not in at_once
     if managed:

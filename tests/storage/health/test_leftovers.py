@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from storage.health.accept_drift import accept_refusal
-from storage.health.drift import drift_of_row
+from storage.health.drift import drift_of
 from storage.inventory.facts import LogicalVolume
 from storage.naming import GROWN_TAG
 from storage.planner import plan
 from storage.planner.wish import GIB, Wish
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 from tests.storage.health.test_drift import CACHED, DEVICE, KEY, POOL, READY, bcached, cached, row
 
@@ -32,19 +32,19 @@ def device(name: str = f"s-{OTHER}") -> LogicalVolume:
     return make.lv(name, tags=make.tags(KEY, made="cset"), size_bytes=20 * GIB, pvs=("md0",))
 
 
-def beside(lv: LogicalVolume, recorded: Wish, *others: LogicalVolume) -> VolumeRow:
+def beside(lv: LogicalVolume, recorded: Wish, *others: LogicalVolume) -> VolumeSnapshot:
     """The row of `lv`, with `others` on its host."""
     found = row(lv, recorded)
     assert found.lv is not None
     return dataclasses.replace(found, facts=make.facts(found.lv, *others))
 
 
-def said(found: VolumeRow) -> list[str]:
-    drift = drift_of_row(found)
+def said(found: VolumeSnapshot) -> list[str]:
+    drift = drift_of(found)
     return [each.found for each in drift.differences] if drift is not None else []
 
 
-def is_planned(found: VolumeRow, recorded: Wish) -> bool:
+def is_planned(found: VolumeSnapshot, recorded: Wish) -> bool:
     assert found.facts is not None
     return bool(plan(found.facts, make.target(found.lv, volume_key=KEY), recorded))
 
@@ -71,7 +71,7 @@ def test_a_leftover_is_named_until_a_repair_removes_it_and_is_not_accepted(
     (sentence,) = said(found)
     assert sentence.startswith(words)
     assert is_planned(found, recorded)
-    drift = drift_of_row(found)
+    drift = drift_of(found)
     assert drift is not None and drift.refusal is None
     refusal = accept_refusal(found, drift)
     assert refusal is not None and refusal.correction == "Repair it instead."
@@ -95,7 +95,7 @@ def test_a_guest_that_was_never_told_is_named() -> None:
 
 def test_where_the_record_does_not_know_that_it_grew_the_way_out_is_by_hand() -> None:
     grown = row(make.lv(tags=(GROWN_TAG,), size_bytes=16 * GIB), Wish(8 * GIB))
-    drift = drift_of_row(grown)
+    drift = drift_of(grown)
     assert drift is not None and drift.refusal is not None
     refusal = accept_refusal(grown, drift)
     assert refusal is not None
@@ -120,7 +120,7 @@ def test_what_is_anothers_in_use_recorded_or_on_a_lost_disk_is_no_leftover() -> 
 def test_a_cache_that_was_split_off_is_attached_again_before_it_is_given_up() -> None:
     found = beside(make.lv(), CACHED, pool(POOL))
     assert said(found) == ["none"]
-    drift = drift_of_row(found)
+    drift = drift_of(found)
     assert drift is not None and not drift.can_accept
     refusal = accept_refusal(found, drift)
     assert refusal is not None and "remove it on the volume's page then" in refusal.correction

@@ -11,19 +11,19 @@ from storage.health.restart_checks import Point, after_restart, before_restart
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
 from storage.models import Volume
 from storage.planner.wish import GIB, Bcache, LvmCache, Wish
-from storage.volumes.snapshot import VolumeRow
+from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 
 POOL = "c-aaaaaaaaaaaaaaaa"
 WELL = {"boot": {"unit": True, "ran": True, "failed": []}}
 
 
-def row(lv: LogicalVolume, wish: Wish | None = None) -> VolumeRow:
+def row(lv: LogicalVolume, wish: Wish | None = None) -> VolumeSnapshot:
     volume = Volume(
         key="aaaaaaaaaaaaaaaa", label=lv.name, managed=True, size_bytes=lv.size_bytes,
         wish=wish.to_json() if wish is not None else {},
     )  # fmt: skip
-    return VolumeRow(volume, None, make.facts(lv), lv, None, None)
+    return VolumeSnapshot(volume, None, make.facts(lv), lv, None, None)
 
 
 def failing(points: tuple[Point, ...]) -> list[str]:

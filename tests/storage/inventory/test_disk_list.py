@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from storage.inventory.disk_list import Device, devices_of
+from storage.inventory.disk_list import DeviceUse, devices_of
 from storage.inventory.facts import ArrayMember, BareBacking
 from tests import make
 
 
-def one(name: str = "sda", **facts: Any) -> Device:
+def one(name: str = "sda", **facts: Any) -> DeviceUse:
     disk = facts.pop("disk", make.disk(name))
     (device,) = devices_of(make.facts(disks=(disk,), **facts))
     return device

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.metrics.cache_warmth import State, Warmth, warmth
+from storage.metrics.cache_warmth import Warmth, WarmthState, warmth
 from storage.metrics.series import UNKNOWN, Series, Values
 from storage.planner.wish import GIB, MIB
 
@@ -49,14 +49,14 @@ def judged(
 
 def test_a_cache_that_came_just_now_is_cold() -> None:
     found = judged([0, 0, 20 * MIB, 100 * MIB], [0.0, 0.0, 0.01, 0.02])
-    assert found.state is State.COLD
+    assert found.state is WarmthState.COLD
     assert "100 MiB of 10 GiB used" in found.sentence
     assert "the slow disk" in found.sentence
 
 
 def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
     found = judged([n * GIB for n in range(1, 8)], [0.1 * n for n in range(1, 8)])
-    assert found.state is State.WARMING
+    assert found.state is WarmthState.WARMING
     assert found.share == pytest.approx(0.7)
     assert found.growth_bytes == 3 * GIB
     assert found.full_in_seconds == pytest.approx(180)
@@ -67,25 +67,25 @@ def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
 def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
     full = [10 * GIB] * 6
     found = judged(full, [0.4, 0.45, 0.5, 0.6, 0.7, 0.8])
-    assert found.state is State.WARMING
+    assert found.state is WarmthState.WARMING
     assert "read hit rate 70 % (+25 points)" in found.sentence
-    assert judged(full, [0.8] * 6).state is State.WARM
+    assert judged(full, [0.8] * 6).state is WarmthState.WARM
 
 
 def test_a_cache_that_grows_no_more_is_warm_however_full_it_is() -> None:
     found = judged([3 * GIB] * 6, [0.9] * 6)
-    assert (found.state, found.tone) == (State.WARM, "ok")
+    assert (found.state, found.tone) == (WarmthState.WARM, "ok")
     assert "stable for 2 min 0 s" in found.sentence
 
 
 def test_a_cache_of_a_silent_guest_is_warm_by_its_size_alone() -> None:
-    assert judged([9 * GIB] * 6).state is State.WARM
+    assert judged([9 * GIB] * 6).state is WarmthState.WARM
     assert judged([9 * GIB] * 6).hit_rate is None
 
 
 def test_one_sample_says_nothing_about_growth() -> None:
     found = judged([4 * GIB], [0.5])
-    assert (found.state, found.growth_bytes) == (State.WARMING, None)
+    assert (found.state, found.growth_bytes) == (WarmthState.WARMING, None)
 
 
 def test_time_before_the_cache_does_not_count() -> None:
@@ -94,23 +94,23 @@ def test_time_before_the_cache_does_not_count() -> None:
 
 def test_a_gap_counts_as_the_time_it_lasted() -> None:
     found = judged([GIB, None, None, None, None, None, 4 * GIB])
-    assert (found.state, found.growth_bytes) == (State.WARMING, 3 * GIB)
+    assert (found.state, found.growth_bytes) == (WarmthState.WARMING, 3 * GIB)
     assert "3 GiB more in 6 min 0 s" in found.sentence
     assert found.full_in_seconds == pytest.approx(720)
 
 
 def test_figures_from_before_the_host_fell_silent_make_no_cache_warm() -> None:
     full = [10 * GIB] * 6
-    assert judged(full, age=SILENT).state is State.WARM
+    assert judged(full, age=SILENT).state is WarmthState.WARM
     for found in (judged(full, age=timedelta(minutes=25)), judged([*full, *[None] * 25])):
-        assert (found.state, found.share) == (State.UNKNOWN, None)
+        assert (found.state, found.share) == (WarmthState.UNKNOWN, None)
         assert "The last sample is 25 min 0 s old" in found.sentence
 
 
 @pytest.mark.parametrize("used", [[], [None, None]])
 def test_without_figures_nobody_knows(used: list[int | None]) -> None:
     found = judged(used)
-    assert (found.state, found.share) == (State.UNKNOWN, None)
+    assert (found.state, found.share) == (WarmthState.UNKNOWN, None)
 
 
 def test_quiet_minutes_do_not_drag_the_hit_rate() -> None:

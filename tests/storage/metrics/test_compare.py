@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from storage.metrics.compare import Compared, compared, is_enough
-from storage.metrics.samples.window import Window
+from storage.metrics.samples.window import FiguresWindow
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def window(**fields: Any) -> Window:
-    unknown: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Window))
+def window(**fields: Any) -> FiguresWindow:
+    unknown: dict[str, Any] = dict.fromkeys(
+        field.name for field in dataclasses.fields(FiguresWindow)
+    )
     times = {"intervals": 90, "seconds": 900.0, "start": NOON, "end": NOON}
-    return Window(**{**unknown, **times, **fields})
+    return FiguresWindow(**{**unknown, **times, **fields})
 
 
 def rows(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Compared]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner import Refused, Step, Target, plan
+from storage.planner import PlannedStep, Refused, Target, plan
 from storage.planner.wish import GIB, Bcache, LvmCache, Wish
 from tests import make
 from tests.storage.planner import model
@@ -37,7 +37,7 @@ def aim(lv: LogicalVolume | None) -> Target:
     return make.target(lv, volume_key=KEY)
 
 
-def steps(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> tuple[Step, ...]:
+def steps(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> tuple[PlannedStep, ...]:
     """The plan, every step of which the agent admits."""
     found = plan(facts, aim(lv), wish)
     if found:

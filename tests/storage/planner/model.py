@@ -26,7 +26,7 @@ from storage.naming import (
     tagged_volume_key,
     volume_tag,
 )
-from storage.planner import Step, Target, plan
+from storage.planner import PlannedStep, Target, plan
 from storage.planner.lvmcache import is_half_removed
 from storage.planner.wish import MIB, Wish
 from tests import make
@@ -46,14 +46,14 @@ def finish(facts: HostFacts, target: Target, wish: Wish) -> tuple[HostFacts, lis
     return facts, verbs
 
 
-def check(steps: tuple[Step, ...]) -> None:
+def check(steps: tuple[PlannedStep, ...]) -> None:
     """The agent admits every step of the plan as a dry run."""
     dry_run = [{"verb": s.verb, "args": s.args, "expect": s.expect} for s in steps]
     request = {"v": 1, "id": str(uuid.uuid4()), "dry_run": dry_run}
     protocol.parse(json.dumps(request).encode())
 
 
-def apply(facts: HostFacts, target: Target, step: Step) -> HostFacts:
+def apply(facts: HostFacts, target: Target, step: PlannedStep) -> HostFacts:
     args, subject = step.args, _subject(facts, step)
     assert step.expect["vg_uuid"] == make.VG_UUID
     if subject is not None:
@@ -66,7 +66,7 @@ def apply(facts: HostFacts, target: Target, step: Step) -> HostFacts:
     return VERBS[step.verb](facts, args, subject)
 
 
-def _subject(facts: HostFacts, step: Step) -> LogicalVolume | None:
+def _subject(facts: HostFacts, step: PlannedStep) -> LogicalVolume | None:
     own = ("pool",) if step.verb == "pool.remove" else ("lv", "name", "pool")
     name = next((step.args[each] for each in own if each in step.args), None)
     assert isinstance(name, str)

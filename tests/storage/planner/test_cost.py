@@ -9,7 +9,7 @@ import pytest
 
 from storage.agent.wire import schema
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner import Step
+from storage.planner import PlannedStep
 from storage.planner.cost import SECONDS, Cost, cost
 from storage.planner.wish import GIB, MIB, Wish
 from tests import make
@@ -24,7 +24,7 @@ def of(facts: HostFacts, lv: LogicalVolume | None, wish: Wish) -> Cost:
 def alone(verb: str, lv: LogicalVolume | None = None, *, turns: bool = False, **args: Any) -> Cost:
     """The cost of one step on a volume that is alone."""
     lv = lv or ours()
-    return cost(make.facts(lv), aim(lv), [Step(verb, args, {}, "a step", turns=turns)])
+    return cost(make.facts(lv), aim(lv), [PlannedStep(verb, args, {}, "a step", turns=turns)])
 
 
 def cached(dirty_bytes: int, **fields: Any) -> LogicalVolume:
@@ -143,7 +143,10 @@ def test_a_move_to_ssd_takes_the_volumes_size_there() -> None:
 
 def test_the_first_step_that_turns_is_where_the_way_back_ends() -> None:
     lv = ours()
-    plan = [Step("volume.tag", {}, {}, "one"), Step("cache.attach", {}, {}, "two", turns=True)]
+    plan = [
+        PlannedStep("volume.tag", {}, {}, "one"),
+        PlannedStep("cache.attach", {}, {}, "two", turns=True),
+    ]
     assert cost(make.facts(lv), aim(lv), plan).final_step == 2
     assert alone("volume.destroy").final_step == 1
 
@@ -174,12 +177,12 @@ def test_a_cache_that_is_replaced_needs_room_for_both_at_once() -> None:
 
 def test_room_that_an_earlier_step_frees_is_not_asked_for_again() -> None:
     lv = cached(0)
-    detach = Step("cache.detach", {"pool": POOL, "dirty_limit_bytes": 0}, {}, "old one off")
-    create = Step("pool.create", {"size_bytes": 3 * GIB, "chunk_kib": 64}, {}, "new one")
+    detach = PlannedStep("cache.detach", {"pool": POOL, "dirty_limit_bytes": 0}, {}, "old one off")
+    create = PlannedStep("pool.create", {"size_bytes": 3 * GIB, "chunk_kib": 64}, {}, "new one")
     both = cost(make.facts(lv), aim(lv), [detach, create]).ssd_bytes
     assert GIB < both < 2 * GIB
     pool = make.pool("c-old")
-    remove = Step("pool.remove", {"pool": "c-old"}, {}, "leftover")
+    remove = PlannedStep("pool.remove", {"pool": "c-old"}, {}, "leftover")
     assert cost(make.facts(lv, pool), aim(lv), [remove, create]).ssd_bytes == both
 
 

@@ -6,12 +6,16 @@ import dataclasses
 
 import pytest
 
-from storage.planner import Step
+from storage.planner import PlannedStep
 from storage.planner.fingerprint import fingerprint
 
-ATTACH = Step("cache.attach", {"vg": "vg0", "pool": "c-a"}, {"lv_uuid": "u"}, "Attach")
-FLUSH = Step("cache.flush", {"vg": "vg0", "lv": "web12"}, {"lv_uuid": "u"}, "Flush", polled=True)
-SMQ = Step("cache.set", {"vg": "vg0", "lv": "web12", "policy": "smq"}, {"lv_uuid": "u"}, "Set")
+ATTACH = PlannedStep("cache.attach", {"vg": "vg0", "pool": "c-a"}, {"lv_uuid": "u"}, "Attach")
+FLUSH = PlannedStep(
+    "cache.flush", {"vg": "vg0", "lv": "web12"}, {"lv_uuid": "u"}, "Flush", polled=True
+)
+SMQ = PlannedStep(
+    "cache.set", {"vg": "vg0", "lv": "web12", "policy": "smq"}, {"lv_uuid": "u"}, "Set"
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +28,7 @@ SMQ = Step("cache.set", {"vg": "vg0", "lv": "web12", "policy": "smq"}, {"lv_uuid
         (dataclasses.replace(ATTACH, expect={"lv_uuid": "v"}),),
     ],
 )
-def test_other_steps_have_another_fingerprint(other: tuple[Step, ...]) -> None:
+def test_other_steps_have_another_fingerprint(other: tuple[PlannedStep, ...]) -> None:
     assert fingerprint(other) != fingerprint((ATTACH,))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from storage.inventory.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.naming import room_name
-from storage.planner import Step, plan
+from storage.planner import PlannedStep, plan
 from storage.planner.fingerprint import disks_of, fingerprint
 from storage.planner.wish import GIB, Wish
 from tests import make
@@ -62,7 +62,7 @@ def with_disk(facts: HostFacts, *names: str, **fields: Any) -> HostFacts:
     return dataclasses.replace(facts, pvs=tuple(now(pv) for pv in facts.pvs))
 
 
-def seen(lv: LogicalVolume | None, wish: Wish) -> tuple[HostFacts, tuple[Step, ...]]:
+def seen(lv: LogicalVolume | None, wish: Wish) -> tuple[HostFacts, tuple[PlannedStep, ...]]:
     facts = make.facts(*[lv] if lv else [], pvs=DISKS)
     return facts, plan(facts, aim(lv), wish)
 

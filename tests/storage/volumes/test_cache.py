@@ -9,7 +9,7 @@ import pytest
 from storage.planner import plan
 from storage.planner.wish import GIB, MIB, BadWish, Bcache, LvmCache, Wish
 from storage.volumes.cache import cache_of, sizes_for, wish_now, writeback_refusal
-from storage.volumes.wish_diff import Change, changes
+from storage.volumes.wish_diff import WishChange, changes
 from tests import make
 
 KEY = "aaaaaaaaaaaaaaaa"
@@ -116,13 +116,13 @@ def test_changes_name_only_what_differs() -> None:
     cached = dataclasses.replace(plain, cache=LvmCache("c-aaaaaaaaaaaaaaaa", 2 * GIB))
     assert changes(plain, plain) == ()
     assert changes(plain, cached) == (
-        Change("Cache", "none", "lvmcache"),
-        Change("Cache size", "-", "2 GiB"),
-        Change("Cache mode", "-", "writethrough"),
-        Change("Migration threshold", "-", "8 MiB (16384 sectors)"),
+        WishChange("Cache", "none", "lvmcache"),
+        WishChange("Cache size", "-", "2 GiB"),
+        WishChange("Cache mode", "-", "writethrough"),
+        WishChange("Migration threshold", "-", "8 MiB (16384 sectors)"),
     )
     assert changes(cached, dataclasses.replace(cached, flushed=True)) == (
-        Change("Dirty data", "-", "written to the slow disk"),
+        WishChange("Dirty data", "-", "written to the slow disk"),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from storage.models import CachePlan, Volume
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache
 from storage.volumes.plan_offers import Offer, offers, size_of
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import Scene, scene
 
@@ -28,7 +28,7 @@ def offered(there: Scene, reserved_bytes: int = 0) -> dict[str, Offer]:
     """What is offered for the scene's volume, by name."""
     volume = Volume.objects.get(pk=there.volume.pk)
     plans = CachePlan.objects.prefetch_related("hosts")
-    found = offers(rows_of([volume])[0], plans, reserved_bytes)
+    found = offers(snapshots_of([volume])[0], plans, reserved_bytes)
     for offer in found:
         words = offer.reason.lower()
         assert not [secret for secret in SECRETS if secret in words]

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from panel.staff.hosts.host_volumes import figures_of, residents_of, untagged
-from storage.metrics.rates import Technology
+from storage.metrics.rates import CachedBy
 from storage.models import Host, LatestSample, Volume
 from tests import make
 from tests.scene import scene
@@ -42,9 +42,9 @@ def test_rates_of_all_volumes_add_up() -> None:
 
 def test_the_hit_rate_is_of_both_technologies_together() -> None:
     host = make.host()
-    dm_cache = {"read_hits": 150, "read_misses": 50, "technology": Technology.DM_CACHE}
+    dm_cache = {"read_hits": 150, "read_misses": 50, "technology": CachedBy.DM_CACHE}
     sampled(host, reads=200, **dm_cache)
-    bcache = {"read_sectors": 1000, "slow_read_sectors": 500, "technology": Technology.BCACHE}
+    bcache = {"read_sectors": 1000, "slow_read_sectors": 500, "technology": CachedBy.BCACHE}
     sampled(host, reads=200, **bcache)
     found = figures_of(host)
     assert (found.hit_rate, found.accesses) == (0.625, 400)

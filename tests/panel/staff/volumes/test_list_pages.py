@@ -15,9 +15,9 @@ from django.utils import timezone
 from jobs.hosts.contact import fingerprint
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import VolumeUser
-from storage.metrics.rates import GapReason, Technology
+from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import Latest
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import HOST_KEY, HOSTILE, LONG, OTHER_HOST_KEY, RTL, scene
 
@@ -49,7 +49,7 @@ def latest(**fields: object) -> Latest:
         "age_seconds": 4.0,
         "gap": None,
         "cache_gap": None,
-        "technology": Technology.DM_CACHE,
+        "technology": CachedBy.DM_CACHE,
         "cache_mode": "writethrough",
         "cache_state": "",
         "cache_size_bytes": 2 * 1024**3,
@@ -310,6 +310,6 @@ def test_an_inventory_is_read_once_for_all_volumes_of_its_host() -> None:
     for volume in volumes:
         make.placement(volume, host)
     with CaptureQueriesContext(connection) as queries:
-        rows = rows_of(volumes)
+        rows = snapshots_of(volumes)
     assert len({id(row.host) for row in rows}) == 1
     assert sum('"storage_host"."facts"' in query["sql"] for query in queries) == 1

@@ -8,15 +8,15 @@ from storage.analysis.advice.byhand import by_hand
 from storage.models import Host, Placement
 from storage.planner import Refused
 from storage.planner.wish import GIB
-from storage.volumes.snapshot import VolumeRow, rows_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.storage.analysis.advice.load import known
 
 pytestmark = pytest.mark.django_db
 
 
-def row(host: Host) -> VolumeRow:
-    return rows_of(each.volume for each in Placement.objects.filter(host=host))[0]
+def row(host: Host) -> VolumeSnapshot:
+    return snapshots_of(each.volume for each in Placement.objects.filter(host=host))[0]
 
 
 def test_an_observe_only_volume_gets_the_whole_list_of_commands() -> None:

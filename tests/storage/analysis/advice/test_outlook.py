@@ -14,7 +14,7 @@ from storage.inventory.stored import inventory_of
 from storage.metrics.samples.load import loads
 from storage.models import Host, Volume
 from storage.planner.wish import GIB
-from storage.volumes.snapshot import rows_of
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage.analysis.advice.load import NOW, known, sampled
 
@@ -23,7 +23,7 @@ QUARTER, HOUR = timedelta(minutes=15), timedelta(hours=1)
 
 
 def looked(host: Host) -> Outlook:
-    return outlook(host, inventory_of(host), rows_of(Volume.objects.placed_on(host)), NOW)
+    return outlook(host, inventory_of(host), snapshots_of(Volume.objects.placed_on(host)), NOW)
 
 
 def guest(name: str) -> tuple[VolumeUser, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.analysis.advice.risks import risks_of
-from storage.health.host_problems import Problem
+from storage.health.host_problems import HostProblem
 from storage.inventory.facts import LogicalVolume
 from storage.models import Host
 from tests import make
@@ -15,7 +15,7 @@ from tests import make
 REPORTED = {"code": "kernel_old", "severity": "error", "message": "Kernel 4.4 is old"}
 
 
-def risks(*lvs: LogicalVolume, problems: Any = (), **facts: Any) -> tuple[Problem, ...]:
+def risks(*lvs: LogicalVolume, problems: Any = (), **facts: Any) -> tuple[HostProblem, ...]:
     host = Host(name="node1", problems=list(problems))
     return risks_of(host, make.facts(*lvs, **facts))
 

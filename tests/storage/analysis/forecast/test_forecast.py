@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from storage.analysis.forecast import Choice, Expectation, Use, forecast, trial_offered
+from storage.analysis.forecast import CacheChoice, Expectation, Use, forecast, trial_offered
 from storage.planner.wish import GIB
 from tests.storage.analysis.forecast.uses import cached, result, uncached
 
-NO_CACHE = Choice(0)
+NO_CACHE = CacheChoice(0)
 
 
 def expected(use: Use, size_gib: int, results: Any = ()) -> Expectation:
-    found = forecast(use, Choice(size_gib * GIB), results)
+    found = forecast(use, CacheChoice(size_gib * GIB), results)
     assert found is not None
     return found
 
@@ -29,7 +29,7 @@ def rates(found: Expectation) -> tuple[float | None, float | None]:
 
 
 def test_of_what_the_volume_has_nothing_new_is_expected() -> None:
-    assert forecast(cached(), Choice(10 * GIB, is_current=True)) is None
+    assert forecast(cached(), CacheChoice(10 * GIB, is_current=True)) is None
     assert forecast(uncached(), NO_CACHE) is None
 
 
@@ -223,8 +223,8 @@ def test_a_cache_with_too_few_reads_is_not_judged() -> None:
 
 
 def test_a_trial_is_offered_where_nobody_knows_and_the_provider_gives_one() -> None:
-    choice = Choice(10 * GIB)
-    unknown, known = forecast(uncached(), choice), forecast(cached(), Choice(20 * GIB))
+    choice = CacheChoice(10 * GIB)
+    unknown, known = forecast(uncached(), choice), forecast(cached(), CacheChoice(20 * GIB))
     assert trial_offered(unknown, choice, 7)
     assert not trial_offered(unknown, choice, 0)
     assert not trial_offered(known, choice, 7)

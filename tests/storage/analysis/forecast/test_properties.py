@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.analysis.forecast import Choice, Result, Use, forecast, today
+from storage.analysis.forecast import CacheChoice, SimilarVolume, Use, forecast, today
 from storage.analysis.forecast.words import DAY
 
 RATES = st.floats(0, 1)
@@ -30,7 +30,7 @@ USES = st.builds(
 )
 RESULTS = st.lists(
     st.builds(
-        Result,
+        SimilarVolume,
         customer=st.integers(1, 9),
         volume_bytes=BYTES,
         cache_bytes=BYTES,
@@ -45,9 +45,9 @@ RESULTS = st.lists(
 
 @given(use=USES, size=st.integers(0, 2**45), results=RESULTS)
 def test_every_expectation_stays_within_what_is_waited(
-    use: Use, size: int, results: list[Result]
+    use: Use, size: int, results: list[SimilarVolume]
 ) -> None:
-    found = forecast(use, Choice(size), results)
+    found = forecast(use, CacheChoice(size), results)
     if found is None:
         return
     low, high = found.hit_rate_low, found.hit_rate_high
@@ -70,7 +70,7 @@ def test_there_is_always_a_sentence(use: Use) -> None:
 
 @given(use=USES, sizes=st.tuples(BYTES, BYTES))
 def test_a_larger_cache_never_promises_less_at_most(use: Use, sizes: tuple[int, int]) -> None:
-    smaller, larger = (forecast(use, Choice(size)) for size in sorted(sizes))
+    smaller, larger = (forecast(use, CacheChoice(size)) for size in sorted(sizes))
     assert smaller is not None
     assert larger is not None
     if smaller.kind == larger.kind == "own_misses":

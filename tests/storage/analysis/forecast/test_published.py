@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from storage.analysis.forecast import Choice, Stretch, Use, forecast, today, use
-from storage.metrics.rates import Sums, Technology
+from storage.analysis.forecast import CacheChoice, Stretch, Use, forecast, today, use
+from storage.metrics.rates import CachedBy, Sums
 from storage.planner.wish import GIB
 
 PUBLISHED = Path(__file__).parents[3] / "data" / "published-benchmarks.json"
@@ -35,7 +35,7 @@ def used(run: dict[str, Any]) -> Use:
         read_hits=hits or 0,
         read_misses=reads - hits if hits else 0,
     )
-    kind, size = (Technology.DM_CACHE, 4 * GIB) if hits else (Technology.NONE, None)
+    kind, size = (CachedBy.DM_CACHE, 4 * GIB) if hits else (CachedBy.NONE, None)
     end = START + timedelta(milliseconds=RUN_MS)
     return use(100 * GIB, [Stretch(START, end, kind, size, size, sums)], end)
 
@@ -54,7 +54,7 @@ def test_a_cache_full_of_other_data_saves_hardly_any_time_though_it_serves_most_
     found = used(RUNS["lvmcache-full"])
     assert found.hit_rate == pytest.approx(0.7364, abs=0.0001)
     assert found.waited_seconds / 1800 == pytest.approx(0.986, abs=0.001)
-    larger = forecast(found, Choice(8 * GIB))
+    larger = forecast(found, CacheChoice(8 * GIB))
     assert larger is not None
     assert (larger.kind, larger.hit_rate_high) == ("own_misses", 1)
 
@@ -69,7 +69,7 @@ def test_a_cache_that_serves_nearly_all_still_leaves_much_waiting_at_full_load()
 def test_where_the_cache_serves_all_but_a_few_an_upgrade_would_not_help(run: str) -> None:
     found = used(RUNS[run])
     assert found.waited_seconds / 1800 < 0.2
-    larger = forecast(found, Choice(8 * GIB))
+    larger = forecast(found, CacheChoice(8 * GIB))
     assert larger is not None
     assert larger.kind == "no_help"
     assert "99 % of your reads already come from SSD" in larger.text

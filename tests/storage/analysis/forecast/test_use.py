@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.analysis.forecast import Stretch, use
-from storage.metrics.rates import Sums, Technology
+from storage.metrics.rates import CachedBy, Sums
 from storage.planner.wish import GIB
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -20,7 +20,7 @@ def stretch(hour: int, size_gib: int = 0, *, used_gib: int = 0, **sums: int) -> 
     return Stretch(
         START + hour * HOUR,
         START + (hour + 1) * HOUR,
-        Technology.DM_CACHE if size_gib else Technology.NONE,
+        CachedBy.DM_CACHE if size_gib else CachedBy.NONE,
         size_gib * GIB or None,
         used_gib * GIB or None,
         Sums(**{**whole, **sums}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from storage.analysis.forecast import Result, Use
+from storage.analysis.forecast import SimilarVolume, Use
 from storage.planner.wish import GIB
 
 WEEK = Use(
@@ -32,7 +32,7 @@ def cached(hit_rate: float | None = 0.41, **fields: Any) -> Use:
     return replace(WEEK, **{**full, **fields})
 
 
-def result(customer: int, **fields: Any) -> Result:
+def result(customer: int, **fields: Any) -> SimilarVolume:
     """A customer's volume like those above; a cache of 10 GiB brought it a hit rate of 80 %."""
     like = {"volume_bytes": 100 * GIB, "cache_bytes": 10 * GIB, "read_iops": 1.7}
-    return Result(customer=customer, **{**like, "hit_rate_after": 0.8, **fields})
+    return SimilarVolume(customer=customer, **{**like, "hit_rate_after": 0.8, **fields})

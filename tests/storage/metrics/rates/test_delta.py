@@ -8,12 +8,12 @@ import pytest
 
 from storage.metrics.counters import DiskCounters
 from storage.metrics.rates import (
+    CachedBy,
     CacheDelta,
+    CounterReading,
     Delta,
     Gap,
     GapReason,
-    Reading,
-    Technology,
     delta,
     gauges,
 )
@@ -22,7 +22,7 @@ from tests.storage import wire
 U32 = 2**32
 
 
-def change(before: Reading | None, after: Reading) -> Delta:
+def change(before: CounterReading | None, after: CounterReading) -> Delta:
     found = delta(before, after)
     assert isinstance(found, Delta), found
     return found
@@ -42,7 +42,7 @@ def between(before: dict[str, Any], after: dict[str, Any], seconds: float = 10) 
     )
 
 
-def gap(before: Reading | None, after: Reading) -> GapReason:
+def gap(before: CounterReading | None, after: CounterReading) -> GapReason:
     found = delta(before, after)
     assert isinstance(found, Gap), found
     return found.reason
@@ -283,7 +283,7 @@ def test_a_latency_region_made_anew_is_a_gap_of_latency_only(before: Any, after:
 def test_gauges_are_bytes() -> None:
     cached = wire.reading(1, cache=wire.cache(used=100, dirty=3)).counters
     found = gauges(cached)
-    assert found.technology is Technology.DM_CACHE
+    assert found.technology is CachedBy.DM_CACHE
     assert found.cache_size_bytes == 2 * 2**30
     assert (found.used_bytes, found.dirty_bytes) == (100 * 65_536, 3 * 65_536)
 
@@ -291,7 +291,7 @@ def test_gauges_are_bytes() -> None:
 def test_gauges_of_bcache_come_from_its_set() -> None:
     backing = wire.bcache(available_percent=75, dirty_bytes=512)
     found = gauges(wire.reading(1, bcache=backing).counters)
-    assert (found.technology, found.cache_size_bytes) == (Technology.BCACHE, 2**31)
+    assert (found.technology, found.cache_size_bytes) == (CachedBy.BCACHE, 2**31)
     assert (found.used_bytes, found.dirty_bytes) == (2**29, 512)
 
 

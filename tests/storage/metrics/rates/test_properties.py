@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.metrics.rates import CacheDelta, Delta, Gap, GapReason, Reading, Sums, delta
+from storage.metrics.rates import CacheDelta, CounterReading, Delta, Gap, GapReason, Sums, delta
 from tests.storage import wire
 
 U32, U64 = 2**32, 2**64
@@ -46,7 +46,7 @@ def advance(state: dict[str, int], step: dict[str, Any]) -> dict[str, int]:
     return {name: total + moved[name] for name, total in state.items()}
 
 
-def read(state: dict[str, int], seconds: float) -> Reading:
+def read(state: dict[str, int], seconds: float) -> CounterReading:
     """The totals as the kernel prints them."""
     disk = {name: state[name] % (U32 if name.endswith("_ms") else U64) for name in DISK}
     cache = {name: state[name] % U32 for name in CACHE}
@@ -109,7 +109,9 @@ def sane(found: Delta) -> None:
 
 @settings(deadline=None)
 @given(before=READINGS, after=READINGS)
-def test_two_unrelated_readings_never_give_absurd_figures(before: Reading, after: Reading) -> None:
+def test_two_unrelated_readings_never_give_absurd_figures(
+    before: CounterReading, after: CounterReading
+) -> None:
     found = delta(before, after)
     if isinstance(found, Delta):
         sane(found)
@@ -136,5 +138,5 @@ def test_a_rewind_is_a_gap_of_the_cache_and_never_a_spike(
 def test_a_reboot_is_always_a_gap(start: dict[str, int], step: dict[str, Any]) -> None:
     before = read(start, 100)
     after = read(advance(start, step), 100 + step["seconds"])
-    booted = Reading(after.host_id, "boot-2", after.boottime_ns, after.counters)
+    booted = CounterReading(after.host_id, "boot-2", after.boottime_ns, after.counters)
     assert delta(before, booted) == Gap(GapReason.REBOOTED)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from storage.metrics.rates import Delta, Figures, Reading, Sums, delta, figures
+from storage.metrics.rates import CounterReading, Delta, Figures, Sums, delta, figures
 from tests.storage import wire
 
 PUBLISHED = Path(__file__).parents[3] / "data" / "published-benchmarks.json"
@@ -23,7 +23,7 @@ MINUTES = 30
 SECTORS = 8
 
 
-def replay(readings: list[Reading]) -> Figures:
+def replay(readings: list[CounterReading]) -> Figures:
     total = Sums()
     for before, after in pairwise(readings):
         found = delta(before, after)

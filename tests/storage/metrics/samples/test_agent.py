@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from storage.metrics.rates import GapReason, Technology
+from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import latest, record, window
 from storage.models import Host, Volume
 from tests import make
@@ -64,7 +64,7 @@ def test_a_volume_before_and_after_its_cache() -> None:
         sampled.round()
     slow = latest(sampled.volume)
     assert slow is not None
-    assert (slow.technology, slow.hit_rate) == (Technology.NONE, None)
+    assert (slow.technology, slow.hit_rate) == (CachedBy.NONE, None)
     assert slow.read_iops == pytest.approx(300, rel=0.02)
     sampled.attach()
     sampled.round()

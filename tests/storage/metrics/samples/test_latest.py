@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from pytest_django import DjangoAssertNumQueries
 
-from storage.metrics.rates import GapReason, Technology
+from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import latest, latest_of
 from storage.models import Host
 from tests import make
@@ -37,7 +37,7 @@ def test_the_last_interval_is_now(host: Host) -> None:
     assert found is not None
     assert (found.read_iops, found.read_ms, found.seconds) == (300, 0.5, 10)
     assert (found.at, found.age_seconds) == (NOON + timedelta(seconds=20), 7)
-    assert (found.gap, found.technology) == (None, Technology.NONE)
+    assert (found.gap, found.technology) == (None, CachedBy.NONE)
 
 
 def test_a_gap_has_gauges_and_a_reason_but_no_figures(host: Host) -> None:
@@ -80,7 +80,7 @@ def test_hit_rates_of_both_technologies(host: Host) -> None:
     found = latest_of([lvm, other])
     assert (found[lvm.pk].hit_rate, found[lvm.pk].accesses) == (0.9, 1000)
     assert (found[other.pk].hit_rate, found[other.pk].accesses) == (0.75, 1000)
-    assert found[other.pk].technology is Technology.BCACHE
+    assert found[other.pk].technology is CachedBy.BCACHE
 
 
 def test_many_volumes_cost_one_query(
