@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from storage.formatting import size
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.planner import Target
 from storage.planner.lvmcache import SUB_LV_SUFFIX, pool_name_of
 from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import BadWish, Wish
-from storage.templatetags.units import size
 from storage.volumes.cache import wish_now
 from storage.volumes.wish_diff import changes
 

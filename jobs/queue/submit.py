@@ -16,13 +16,13 @@ from jobs.hosts.read_inventory import target_of
 from jobs.models import Door, Job, Kind, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Asker, cancelled, ordered
+from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.planner import Disks, Refused, Target, plan
 from storage.planner.wish import Wish
-from storage.templatetags.units import size
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 

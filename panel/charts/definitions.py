@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from storage import formatting
 from storage.metrics.series import UNITS, Series, Values
-from storage.templatetags import units
 
 
 class Scale(StrEnum):
@@ -27,11 +27,11 @@ class Scale(StrEnum):
 
 
 SHOWN: Final = {
-    Scale.PER_SECOND: units.iops,
-    Scale.MS: units.ms,
-    Scale.PERCENT: units.percent,
-    Scale.SPEED: units.speed,
-    Scale.SIZE: units.size,
+    Scale.PER_SECOND: formatting.iops,
+    Scale.MS: formatting.ms,
+    Scale.PERCENT: formatting.percent,
+    Scale.SPEED: formatting.speed,
+    Scale.SIZE: formatting.size,
 }
 
 
@@ -205,19 +205,19 @@ def summary(found: Series, span: str) -> str:
         return ""
     total = found.totals
     parts = [
-        f"{span}: {units.iops(total['read_iops'])} reads and "
-        f"{units.iops(total['write_iops'])} writes per second on average.",
+        f"{span}: {formatting.iops(total['read_iops'])} reads and "
+        f"{formatting.iops(total['write_iops'])} writes per second on average.",
         *_times(total),
     ]
     if total["hit_rate"] is not None:
-        parts.append(f"{units.percent(total['hit_rate'])} of reads came from SSD.")
-    parts.append(f"Based on {units.seconds(found.seconds)} of data.")
+        parts.append(f"{formatting.percent(total['hit_rate'])} of reads came from SSD.")
+    parts.append(f"Based on {formatting.seconds(found.seconds)} of data.")
     return " ".join(parts)
 
 
 def _times(total: Values) -> list[str]:
     known = [
-        f"average {what} time {units.ms(total[name])}"
+        f"average {what} time {formatting.ms(total[name])}"
         for what, name in (("read", "read_ms"), ("write", "write_ms"))
         if total[name] is not None
     ]

@@ -37,7 +37,7 @@ def spark(
 
     None (or a figure that is not finite) is a gap and stays one. The axis begins at 0 and ends at
     `top`, or at the highest figure where `top` is None: two sparklines of one table compare only
-    with the same `top`. `say` writes a figure with its unit (`storage.templatetags.units`).
+    with the same `top`. `say` writes a figure with its unit (`storage.formatting`).
     """
     known = [value for value in values if value is not None and isfinite(value)]
     highest = top if top is not None else max(known, default=0.0)

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
+from storage.formatting import seconds
 from storage.metrics.series import step_seconds
 from storage.models import Volume
-from storage.templatetags.units import seconds
 
 RANGES: Final = {
     "15m": ("15 min", timedelta(minutes=15)),

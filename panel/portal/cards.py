@@ -12,8 +12,8 @@ from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
 from panel.portal.last_hour import Hour, hours_of
 from panel.portal.speed_summary import Glance, glance
+from storage.formatting import ms, percent
 from storage.models import Volume
-from storage.templatetags.units import ms, percent
 from storage.volumes.cache import Cache
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from panel.portal.last_hour import Hour
+from storage.formatting import ms, seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
-from storage.templatetags.units import ms, seconds
 from storage.volumes.cache import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]

@@ -10,7 +10,7 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.texts import Outcome
 from panel.portal.speed_summary import of_hundred
 from storage.analysis.before_after import Verdict, notable
-from storage.templatetags.units import iops, ms, percent
+from storage.formatting import iops, ms, percent
 
 OTHER_LOAD: Final = 1.5
 """From this factor on the use before and after is called different."""

@@ -15,8 +15,9 @@ from jobs.models import Job
 from panel.portal.rows import volumes_of
 from panel.search.words import every_word
 from storage.access import Person, is_staff
+from storage.formatting import size
 from storage.models import Customer, Host, Placement, Volume
-from storage.templatetags.units import age, size
+from storage.templatetags.units import age
 
 Row = TypeVar("Row", bound=Model)
 

@@ -9,8 +9,8 @@ from django import template
 from jobs.engine import flush_rate
 from jobs.engine.flush_rate import FACTOR, FLUSH, MOST_SECTORS
 from jobs.models import Step
+from storage.formatting import seconds
 from storage.planner.fingerprint import FLUSHES
-from storage.templatetags.units import seconds
 
 register = template.Library()
 

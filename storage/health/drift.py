@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.agent.commands.retirement import is_retired
+from storage.formatting import size
 from storage.health.leftovers import leftovers_of
 from storage.inventory.facts import LogicalVolume
 from storage.naming import (
@@ -21,7 +22,6 @@ from storage.naming import (
 from storage.planner import Refused, Target, plan
 from storage.planner.lvm_sizes import guest_bytes
 from storage.planner.wish import BUCKET_KIB, Bcache, LvmCache, Wish
-from storage.templatetags.units import size
 from storage.volumes.snapshot import VolumeSnapshot
 
 KIB = 1024

@@ -8,10 +8,10 @@ from typing import Literal
 
 from django.conf import settings
 
+from storage.formatting import seconds
 from storage.health.missing_volumes import MissingVolumes
 from storage.models import Host
 from storage.models.host import HostState
-from storage.templatetags.units import seconds
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 
+from storage.formatting import counted, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.lost import loss_of
-from storage.templatetags.units import counted, size
 from storage.volumes.cache import Cache
 from storage.volumes.snapshot import VolumeSnapshot
 

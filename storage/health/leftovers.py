@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.formatting import size
 from storage.inventory.facts import LogicalVolume
 from storage.naming import held_name
 from storage.planner.bcache import cache_devices, is_on
@@ -12,7 +13,6 @@ from storage.planner.growth import held_of, left_room
 from storage.planner.lost import MISSING
 from storage.planner.lvmcache import unattached_pools
 from storage.planner.wish import Bcache, LvmCache, Wish
-from storage.templatetags.units import size
 from storage.volumes.snapshot import VolumeSnapshot
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from storage.formatting import size
 from storage.health.leftovers import cache_device_of
 from storage.health.lost_cache_runbook import Instruction, bcache_runbook, lvmcache_runbook
 from storage.inventory.facts import LogicalVolume
@@ -14,7 +15,6 @@ from storage.planner import Refused
 from storage.planner.growth import uncached
 from storage.planner.lost import Loss, loss_of
 from storage.planner.wish import Bcache, Wish
-from storage.templatetags.units import size
 from storage.volumes.snapshot import VolumeSnapshot
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from storage.formatting import counted, size
 from storage.health.drift import differences_of
 from storage.inventory.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume, WriteCache
-from storage.templatetags.units import counted, size
 from storage.volumes.snapshot import VolumeSnapshot
 
 SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})

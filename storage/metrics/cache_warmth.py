@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from storage.formatting import seconds, size
 from storage.metrics.series import Series, Values
-from storage.templatetags.units import seconds, size
 
 LOOKED_AT: Final = timedelta(minutes=30)
 POINTS: Final = 30

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from storage import formatting
 from storage.metrics.samples.window import FiguresWindow
-from storage.templatetags import units
 
 LEAST_INTERVALS: Final = 3
 """Fewer intervals are a moment, not a time to compare with."""
@@ -32,8 +32,8 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
     """The figures that both windows could have; without a cache in both, no hit rates."""
     has_cache = before.cache_size_bytes is not None or after.cache_size_bytes is not None
     found = [
-        _rate("Read IOPS", before.read_iops, after.read_iops, units.iops),
-        _rate("Write IOPS", before.write_iops, after.write_iops, units.iops),
+        _rate("Read IOPS", before.read_iops, after.read_iops, formatting.iops),
+        _rate("Write IOPS", before.write_iops, after.write_iops, formatting.iops),
         _time("Read time", before.read_ms, after.read_ms),
         _time("Write time", before.write_ms, after.write_ms),
         _time("Median latency", before.latency_ms_p50, after.latency_ms_p50),
@@ -42,13 +42,13 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
             "Data read",
             before.read_bytes_per_second,
             after.read_bytes_per_second,
-            units.speed,
+            formatting.speed,
         ),
         _rate(
             "Data written",
             before.write_bytes_per_second,
             after.write_bytes_per_second,
-            units.speed,
+            formatting.speed,
         ),
     ]
     if has_cache:
@@ -56,7 +56,11 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
             _share("Read hit rate", before.hit_rate, after.hit_rate),
             _share("Write hit rate", before.write_hit_rate, after.write_hit_rate),
         ]
-    return [each for each in found if (each.before, each.after) != (units.NOTHING, units.NOTHING)]
+    return [
+        each
+        for each in found
+        if (each.before, each.after) != (formatting.NOTHING, formatting.NOTHING)
+    ]
 
 
 def is_enough(found: FiguresWindow) -> bool:
@@ -74,11 +78,11 @@ def _rate(
 def _time(what: str, before: float | None, after: float | None) -> Compared:
     difference = _factor(before, after, "slower", "faster")
     verdict = {"slower": "worse", "faster": "better"}.get(difference.rpartition(" ")[2], "")
-    return Compared(what, units.ms(before), units.ms(after), difference, verdict)
+    return Compared(what, formatting.ms(before), formatting.ms(after), difference, verdict)
 
 
 def _share(what: str, before: float | None, after: float | None) -> Compared:
-    said = units.percent(before), units.percent(after)
+    said = formatting.percent(before), formatting.percent(after)
     if before is None or after is None:
         return Compared(what, *said, "", "")
     points = (after - before) * 100

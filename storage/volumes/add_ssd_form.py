@@ -7,10 +7,10 @@ from typing import Any, cast
 from django import forms
 from django.core.exceptions import ValidationError
 
+from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation, spares_of
-from storage.templatetags.units import size
 
 
 class PreparationForm(forms.Form):

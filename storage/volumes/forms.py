@@ -9,6 +9,7 @@ from uuid import uuid4
 from django import forms
 from django.core.exceptions import ValidationError
 
+from storage.formatting import size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
@@ -25,7 +26,6 @@ from storage.planner.wish import (
     Wish,
     smallest_chunk_kib,
 )
-from storage.templatetags.units import size
 from storage.volumes.cache import SIZES_BYTES, Technology, free_bytes, sizes_for, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.planner.ssd_wish import Preparation, spares_of
 from storage.planner.wish import Bcache, LvmCache, Wish
-from storage.templatetags.units import size
 
 SECTOR_BYTES = 512
 STATES = {

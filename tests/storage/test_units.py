@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from storage import formatting
 from storage.templatetags import units
 
 MIB, GIB = 1024**2, 1024**3
@@ -27,21 +28,21 @@ MIB, GIB = 1024**2, 1024**3
     ],
 )
 def test_sizes_are_binary(value: int, shown: str) -> None:
-    assert units.size(value) == shown
+    assert formatting.size(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0, "0"), (0.4, "0.4"), (9.94, "9.9"), (301.4, "301"), (1240.4, "1,240")]
 )
 def test_iops_have_a_decimal_only_where_it_matters(value: float, shown: str) -> None:
-    assert units.iops(value) == shown
+    assert formatting.iops(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0.182, "0.18 ms"), (26.42, "26.4 ms"), (1234.5, "1234 ms")]
 )
 def test_times_have_three_digits(value: float, shown: str) -> None:
-    assert units.ms(value) == shown
+    assert formatting.ms(value) == shown
 
 
 @pytest.mark.parametrize(
@@ -49,24 +50,24 @@ def test_times_have_three_digits(value: float, shown: str) -> None:
     [(0.9, "1 s"), (59, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (200_000, "2 d")],
 )
 def test_durations_use_two_units_at_most(value: float, shown: str) -> None:
-    assert units.seconds(value) == shown
+    assert formatting.seconds(value) == shown
 
 
 def test_a_ratio_is_a_percentage_with_one_decimal() -> None:
-    assert units.percent(0.9764) == "97.6 %"
-    assert units.share(1, 3) == "33.3 %"
+    assert formatting.percent(0.9764) == "97.6 %"
+    assert formatting.share(1, 3) == "33.3 %"
 
 
 @pytest.mark.parametrize("value", [None, "", "12", True, math.nan, math.inf])
 @pytest.mark.parametrize(
-    "shown", [units.size, units.speed, units.iops, units.ms, units.percent, units.seconds]
+    "shown", [formatting.size, units.speed, units.iops, units.ms, units.percent, units.seconds]
 )
 def test_what_is_not_a_number_is_a_dash(shown: object, value: object) -> None:
     assert shown(value) == "-"  # type: ignore[operator]
 
 
 def test_a_share_of_nothing_is_a_dash() -> None:
-    assert units.share(1, 0) == units.share(1, None) == units.share(None, 1) == "-"
+    assert formatting.share(1, 0) == units.share(1, None) == units.share(None, 1) == "-"
 
 
 def test_the_age_of_a_moment_is_told_in_words() -> None:
@@ -102,12 +103,12 @@ def test_a_span_without_end_lasts_until_now() -> None:
     ("number", "shown"), [(0, "0 disks"), (1, "1 disk"), (2, "2 disks"), (1200, "1,200 disks")]
 )
 def test_a_noun_follows_its_number(number: int, shown: str) -> None:
-    assert units.counted(number, "disk") == shown
+    assert formatting.counted(number, "disk") == shown
 
 
 def test_a_difference_of_shares_is_told_in_points() -> None:
-    assert [units.points(each) for each in (0.125, -0.004, None)] == ["+12.5", "-0.4", "-"]
+    assert [formatting.points(each) for each in (0.125, -0.004, None)] == ["+12.5", "-0.4", "-"]
 
 
 def test_no_line_ends_before_a_percent_sign() -> None:
-    assert units.unbroken("97 % of your reads") == "97\N{NO-BREAK SPACE}% of your reads"
+    assert formatting.unbroken("97 % of your reads") == "97\N{NO-BREAK SPACE}% of your reads"

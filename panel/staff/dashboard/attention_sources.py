@@ -13,9 +13,9 @@ from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.staff.dashboard.attention import Concern, Subject
 from panel.staff.hosts.fleet import HostLine
 from storage.access import Person
+from storage.formatting import size
 from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
 from storage.models import Volume
-from storage.templatetags.units import size
 
 FAILED_LATELY: Final = timedelta(days=2)
 UNDONE_LIMIT: Final = 200

@@ -17,10 +17,10 @@ from panel.staff.dashboard.attention_sources import labels_of, of_halt, of_host,
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet import Course, HitRate, HostLine, Lying, Space
 from storage.access import Person
+from storage.formatting import counted
 from storage.models import Placement, Volume
 from storage.models.host import HostState
 from storage.planner.wish import Wish
-from storage.templatetags.units import counted
 
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 6

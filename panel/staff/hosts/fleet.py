@@ -12,6 +12,7 @@ from django.db.models import Sum
 from panel.charts.sparkline import Spark, spark
 from storage.access import Person
 from storage.discovery.host_summary import FIELDS as OUTLINE_FIELDS
+from storage.formatting import percent
 from storage.health.host_problems import (
     HostProblem,
     is_silent,
@@ -28,7 +29,6 @@ from storage.metrics.samples.host_now import HostNow, due_since, hosts_now
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
 from storage.planner.wish import Wish
-from storage.templatetags.units import percent
 from storage.volumes.ssd_capacity import left_bytes
 
 FIELDS: Final = (

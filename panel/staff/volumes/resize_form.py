@@ -8,10 +8,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from storage.formatting import size
 from storage.planner import Refused
 from storage.planner.growth import TIERS
 from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
-from storage.templatetags.units import size
 from storage.volumes.cache import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
 

@@ -10,13 +10,13 @@ from typing import Final, Literal
 
 from panel.charts.sparkline import Spark, spark
 from panel.staff.volumes.filters import SLOW_MS
+from storage.formatting import iops
 from storage.health.host_problems import silent_seconds
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.metrics.samples.iops_history import iops_courses
 from storage.models import Host, Placement, Volume
-from storage.templatetags.units import iops
 
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from storage.formatting import size
 from storage.health.host_problems import ORDER, HostProblem, reported_problems
 from storage.health.inventory_findings import out_of_writeback
 from storage.inventory.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume
@@ -9,7 +10,6 @@ from storage.models import Host
 from storage.naming import MANAGED_TAG
 from storage.planner.lvmcache import is_half_removed
 from storage.planner.wish import MIB
-from storage.templatetags.units import size
 
 KERNEL_CUTOFF_BYTES = 4 * MIB
 KERNEL_WRITEBACK_PERCENT = 10

@@ -8,9 +8,9 @@ from typing import Final
 
 from storage.analysis.advice.byhand import ByHand, by_hand
 from storage.analysis.advice.usage import LoadShare
+from storage.formatting import seconds, size
 from storage.planner import Refused
 from storage.planner.wish import GIB
-from storage.templatetags.units import seconds, size
 from storage.volumes.cache import SIZES_BYTES, sizes_for
 
 ENOUGH_SECONDS: Final = 15 * 60

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panel.charts.sparkline import spark
-from storage.templatetags.units import percent
+from storage.formatting import percent
 
 FIGURES = st.lists(st.none() | st.floats(allow_nan=True, allow_infinity=True), max_size=40)
 
