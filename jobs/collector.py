@@ -35,7 +35,7 @@ DEADLINE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class CollectionRound:
     """What one tick did."""
 
     sampled: int = 0
@@ -52,7 +52,7 @@ def position(host: Host) -> int:
     return int.from_bytes(hashlib.sha256(host.key.encode()).digest()[:4])
 
 
-def collect(shard: int) -> Round:
+def collect(shard: int) -> CollectionRound:
     """Sample every active host of a shard, but those that a former round still waits for."""
     shards, interval = settings.TIERCEL_COLLECT_SHARDS, settings.TIERCEL_SAMPLE_SECONDS
     ours = [
@@ -72,7 +72,7 @@ def collect(shard: int) -> Round:
             done += _store(host, future)
         finally:
             _release(host)
-    return Round(done, len(free) - done, len(ours) - len(free))
+    return CollectionRound(done, len(free) - done, len(ours) - len(free))
 
 
 async def _sample(destination: Destination, offset_seconds: float, deadline: float) -> Reply:

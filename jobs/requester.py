@@ -7,16 +7,16 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from jobs.models import Door, Job
+from jobs.models import Job, Origin
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """`token` is the public part of an API token's name, `address` where the request came from."""
 
     actor: AbstractBaseUser | None
     address: str | None
-    door: Door = Door.PAGE
+    door: Origin = Origin.PAGE
     token: str = ""
 
     @property
@@ -25,34 +25,34 @@ class Asker:
         return str(self.actor) if self.actor is not None else "somebody"
 
 
-def cancelled(asker: Asker | None) -> str:
+def cancelled_by(requester: Requester | None) -> str:
     """How an explanation of the job's end begins."""
-    return f"cancelled by {asker.name}" if asker is not None else "cancelled"
+    return f"cancelled by {requester.name}" if requester is not None else "cancelled"
 
 
-def ordered(asker: Asker | None) -> dict[str, Any]:
+def requester_fields(requester: Requester | None) -> dict[str, Any]:
     """The fields of a job that say that this one ordered it last; none where Tiercel itself did,
     which keeps whom the job has."""
-    if asker is None:
+    if requester is None:
         return {}
     return {
-        "last_actor": asker.actor,
-        "last_address": asker.address,
-        "last_door": asker.door,
-        "last_token": asker.token,
+        "last_actor": requester.actor,
+        "last_address": requester.address,
+        "last_door": requester.door,
+        "last_token": requester.token,
     }
 
 
-def later(job: Job) -> Asker | None:
+def last_requester(job: Job) -> Requester | None:
     """Who ordered the job last, after whoever asked for it; None where nobody did.
 
     Read anew: a person may order something while a worker holds the job."""
     now = Job.objects.select_related("last_actor").get(pk=job.pk)
     if not now.last_door:
         return None
-    return Asker(now.last_actor, now.last_address, Door(now.last_door), now.last_token)
+    return Requester(now.last_actor, now.last_address, Origin(now.last_door), now.last_token)
 
 
-def orderer(job: Job) -> Asker:
+def current_requester(job: Job) -> Requester:
     """Whose word the job follows now: the last one's, or that of whoever asked for it."""
-    return later(job) or Asker(job.actor, job.address, Door(job.door), job.token)
+    return last_requester(job) or Requester(job.actor, job.address, Origin(job.door), job.token)

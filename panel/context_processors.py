@@ -38,4 +38,4 @@ def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:
     """Return `halt`, the global stop while there is one; for staff. It asks the database only where
     a template shows it."""
     user = getattr(request, "user", AnonymousUser())
-    return {"halt": cache(lambda: Halt.objects.standing() if is_staff(user) else None)}
+    return {"halt": cache(lambda: Halt.objects.active() if is_staff(user) else None)}

@@ -29,14 +29,14 @@ class BadSince(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditedOperation:
     """One operation: its intent and, once it is over, its outcome."""
 
     intent: AuditEntry
     outcome: AuditEntry | None
 
 
-def narrowed(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:
+def filtered(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:
     """The entries that match the filters of a request; raises `BadSince`."""
     words = {name: query.get(name, "").strip() for name in WORDS}
     return rows.about(**words, since=moment(query.get("since", "").strip()))
@@ -58,14 +58,14 @@ def moment(text: str) -> datetime | None:
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def deeds(intents: Iterable[AuditEntry]) -> list[Deed]:
+def audited_operations(intents: Iterable[AuditEntry]) -> list[AuditedOperation]:
     """Intents with their outcomes, in the given order."""
     found = list(intents)
     ended = AuditEntry.objects.filter(
         phase=Phase.OUTCOME, op_id__in=[intent.op_id for intent in found]
     )
     outcomes = {outcome.op_id: outcome for outcome in ended}
-    return [Deed(intent, outcomes.get(intent.op_id)) for intent in found]
+    return [AuditedOperation(intent, outcomes.get(intent.op_id)) for intent in found]
 
 
 def entry_json(entry: AuditEntry) -> dict[str, Any]:

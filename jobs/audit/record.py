@@ -9,7 +9,7 @@ from typing import Any
 import pghistory
 
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
-from jobs.requester import Asker, orderer
+from jobs.requester import Requester, current_requester
 from jobs.transport.operation_reply import has_begun
 
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
@@ -21,14 +21,16 @@ WHO = ("actor", "token", "address", "door")
 
 def intent(job: Job, step: Step) -> None:
     """`step` is about to be sent under its operation id."""
-    AuditEntry.objects.create(phase=Phase.INTENT, **_who(orderer(job)), **_subject(job, step))
+    AuditEntry.objects.create(
+        phase=Phase.INTENT, **_who(current_requester(job)), **_subject(job, step)
+    )
 
 
 def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
     """The operation of `step` ended: well, or with the agent's `error`. It stays that of whoever
     it was sent for, also where another person has ordered something since."""
     sent = AuditEntry.objects.filter(op_id=str(step.op_id), phase=Phase.INTENT)
-    _end(job, step, error, sent.values(*WHO).first() or _who(orderer(job)))
+    _end(job, step, error, sent.values(*WHO).first() or _who(current_requester(job)))
 
 
 def close(job: Job) -> bool:
@@ -41,13 +43,13 @@ def close(job: Job) -> bool:
     running = list(job.step_set.filter(state=StepState.RUNNING))
     for step in running:
         if step.op_id is not None:
-            _end(job, step, unknown, _who(orderer(job)))
+            _end(job, step, unknown, _who(current_requester(job)))
     return bool(running)
 
 
 def signed(job: Job) -> pghistory.context:
     """Within it, changes of records are those of the job and of who ordered it last."""
-    who = _who(orderer(job))
+    who = _who(current_requester(job))
     return pghistory.context(actor=who["actor"], token=who["token"], job=job.key)
 
 
@@ -73,12 +75,12 @@ def _result(step: Step, error: dict[str, Any] | None) -> dict[str, Any]:
     return {"state": state, "code": code, "message": str(error.get("message", ""))}
 
 
-def _who(asker: Asker) -> dict[str, Any]:
+def _who(requester: Requester) -> dict[str, Any]:
     return {
-        "actor": str(asker.actor) if asker.actor is not None else "",
-        "token": asker.token,
-        "address": asker.address,
-        "door": asker.door,
+        "actor": str(requester.actor) if requester.actor is not None else "",
+        "token": requester.token,
+        "address": requester.address,
+        "door": requester.door,
     }
 
 

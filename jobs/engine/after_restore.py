@@ -34,7 +34,7 @@ OPS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """One line of the report; `host` is "" where it is about the panel. `is_well`: nobody has to
     look at it."""
 
@@ -43,7 +43,7 @@ class Line:
     is_well: bool = False
 
 
-def stop() -> Iterator[Line]:
+def stop() -> Iterator[ReportLine]:
     """The global stop, the new id, and the jobs before a person. Safe to be repeated."""
     with transaction.atomic():
         holds.stop_all(None, REASON)
@@ -51,14 +51,16 @@ def stop() -> Iterator[Line]:
         if panel.restored_at is None:
             # Put back by hand, or a copy of a machine: `manage.py restore` has done this itself.
             panel = panel_identity.renew()
-        waiting = transitions.stop_for_a_person(ERROR)
+        waiting = transitions.need_attention_after_restore(ERROR)
     halt = Halt.objects.get()
-    yield Line("", f"All jobs are paused since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True)
-    yield Line("", f"This panel is now {panel.panel}.", is_well=True)
-    yield Line("", f"Jobs that need a decision: {waiting}.", is_well=not waiting)
+    yield ReportLine(
+        "", f"All jobs are paused since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True
+    )
+    yield ReportLine("", f"This panel is now {panel.panel}.", is_well=True)
+    yield ReportLine("", f"Jobs that need a decision: {waiting}.", is_well=not waiting)
 
 
-def reconcile() -> Iterator[Line]:
+def reconcile() -> Iterator[ReportLine]:
     """What each host says that the database does not know; the turns are raised to the hosts'."""
     for host in Host.objects.active().without_inventory():
         yield from _ask(host)
@@ -67,31 +69,33 @@ def reconcile() -> Iterator[Line]:
     VgFence.objects.filter(ahead__isnull=False).update(ahead=None)
 
 
-def _ask(host: Host) -> Iterator[Line]:
+def _ask(host: Host) -> Iterator[ReportLine]:
     try:
         hello, listing = contact.ask(host, "hello"), contact.ask(host, "op.list")
     except TransportError as error:
-        yield Line(host.name, f"could not be asked: {error.message}. Run this again.")
+        yield ReportLine(host.name, f"could not be asked: {error.message}. Run this again.")
         return
     if hello.error is not None or listing.error is not None:
-        yield Line(host.name, "its agent could not answer. Run this again.")
+        yield ReportLine(host.name, "its agent could not answer. Run this again.")
         return
     found = [*_owner(host, hello), *_turns(host, hello), *_operations(host, listing)]
-    yield from found or [Line(host.name, "has no operation that is missing in the database", True)]
+    yield from found or [
+        ReportLine(host.name, "has no operation that is missing in the database", True)
+    ]
     yield from _volumes(host)
 
 
-def _owner(host: Host, hello: Reply) -> Iterator[Line]:
+def _owner(host: Host, hello: Reply) -> Iterator[ReportLine]:
     owner, panel = panel_identity.owner_of(hello.data), panel_identity.this()
     if owner and owner not in (str(panel.panel), *panel.ancestors):
-        yield Line(
+        yield ReportLine(
             host.name,
             f"is managed by another panel, {owner}, and refuses this one. If this one is right, "
             f"as root there: /usr/lib/tiercel/agent.pyz adopt-panel {panel.panel}",
         )
 
 
-def _turns(host: Host, hello: Reply) -> Iterator[Line]:
+def _turns(host: Host, hello: Reply) -> Iterator[ReportLine]:
     for vg_uuid, number in panel_identity.fences_of(hello.data).items():
         VgFence.objects.get_or_create(vg_uuid=vg_uuid)
         behind = VgFence.objects.filter(vg_uuid=vg_uuid, fence__lt=number)
@@ -100,10 +104,12 @@ def _turns(host: Host, hello: Reply) -> Iterator[Line]:
             continue
         behind.update(fence=number)
         later = number - known
-        yield Line(host.name, f"has seen {later} turns in the group {vg_uuid} since the backup")
+        yield ReportLine(
+            host.name, f"has seen {later} turns in the group {vg_uuid} since the backup"
+        )
 
 
-def _operations(host: Host, listing: Reply) -> Iterator[Line]:
+def _operations(host: Host, listing: Reply) -> Iterator[ReportLine]:
     """Those that the host ran and no job of the database knows."""
     ops = listing.data.get("ops")
     told = {
@@ -116,11 +122,13 @@ def _operations(host: Host, listing: Reply) -> Iterator[Line]:
     if not unknown:
         return
     newest = sorted(unknown, key=lambda op: _began(told[op]), reverse=True)[:OPS_SHOWN]
-    yield Line(host.name, f"ran {len(unknown)} operations that no job here knows; the newest:")
+    yield ReportLine(
+        host.name, f"ran {len(unknown)} operations that no job here knows; the newest:"
+    )
     for op in newest:
         at = datetime.fromtimestamp(_began(told[op]) / 1e9, UTC)
         verb, state = told[op].get("verb"), told[op].get("state")
-        yield Line(host.name, f"  {at:%Y-%m-%d %H:%M} UTC {verb!s:.40} ({state!s:.20})")
+        yield ReportLine(host.name, f"  {at:%Y-%m-%d %H:%M} UTC {verb!s:.40} ({state!s:.20})")
 
 
 def _began(operation: dict[str, object]) -> int:
@@ -128,19 +136,23 @@ def _began(operation: dict[str, object]) -> int:
     return began if type(began) is int and 0 < began < 1 << 62 else 0
 
 
-def _volumes(host: Host) -> Iterator[Line]:
+def _volumes(host: Host) -> Iterator[ReportLine]:
     """Read the host anew: what is gone, and what has come that has no record."""
     before = set(Volume.objects.placed_on(host).values_list("pk", flat=True))
     if not refresh(host):
-        yield Line(host.name, "its inventory could not be read. Run this again.")
+        yield ReportLine(host.name, "its inventory could not be read. Run this again.")
         return
     gone = Placement.objects.filter(host=host, until=None, missing_since__isnull=False)
     for placement in gone.select_related("volume"):
-        yield Line(host.name, f"lacks {placement.vg_name}/{placement.lv_name} ({placement.volume})")
+        yield ReportLine(
+            host.name, f"lacks {placement.vg_name}/{placement.lv_name} ({placement.volume})"
+        )
     here = Placement.objects.filter(host=host, until=None)
     for placement in here.exclude(volume__in=before).select_related("volume"):
         where = f"{placement.vg_name}/{placement.lv_name}"
-        yield Line(host.name, f"has {where}, which the database did not know")
+        yield ReportLine(host.name, f"has {where}, which the database did not know")
     retired = here.filter(volume__retired_at__isnull=False, volume__in=before)
     for placement in retired.filter(retired_seen_at=F("host__facts_at")):
-        yield Line(host.name, f"has {placement.volume} retired, which it was not at the backup")
+        yield ReportLine(
+            host.name, f"has {placement.volume} retired, which it was not at the backup"
+        )

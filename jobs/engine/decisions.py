@@ -9,43 +9,43 @@ from django.db import transaction
 
 from jobs import notify_workers
 from jobs.engine import operation, steps
-from jobs.engine.finish import end
-from jobs.engine.rollback import may_turn_back
+from jobs.engine.finish import finish_job
+from jobs.engine.rollback import can_roll_back
 from jobs.engine.transitions import renew, transition
 from jobs.hosts.read_inventory import read_facts
 from jobs.models import Job, State, StepState
-from jobs.requester import Asker, ordered
+from jobs.requester import Requester, requester_fields
 from jobs.transport.errors import TransportError
 from storage.planner import Refused
 
 WHY_LIMIT = 200
 
 
-def resume(job: Job, asker: Asker | None) -> None:
+def resume(job: Job, requester: Requester | None) -> None:
     """Go on towards the wish, counting tries anew; raises `Refused`."""
-    _hand_back(job, asker, f"resumed by {_name(asker)}", falls_back=False, error={})
+    _hand_back(job, requester, f"resumed by {_name(requester)}", falls_back=False, error={})
 
 
-def roll_back(job: Job, asker: Asker | None) -> None:
+def roll_back(job: Job, requester: Requester | None) -> None:
     """Go back to where the job began; raises `Refused` where there is no way back."""
     if (reason := no_way_back(job)) is not None:
         raise reason
     last = job.step_set.order_by("-n").values_list("n", flat=True).first()
     error = _plain(job.error) | {"after_step": last or 0}
-    _hand_back(job, asker, f"rolled back by {_name(asker)}", falls_back=True, error=error)
+    _hand_back(job, requester, f"rolled back by {_name(requester)}", falls_back=True, error=error)
 
 
-def resolve(job: Job, asker: Asker | None, why: str) -> None:
+def resolve(job: Job, requester: Requester | None, why: str) -> None:
     """A person has settled it on the host: the host is read once more, and the job is cancelled
     with who said so and why. Raises `Refused`."""
-    resolution = {"who": _name(asker), "why": why.strip()[:WHY_LIMIT]}
-    said = f"marked as resolved by {_name(asker)}"
-    _hand_back(job, asker, said, error=_plain(job.error) | {"resolve": resolution})
+    resolution = {"who": _name(requester), "why": why.strip()[:WHY_LIMIT]}
+    said = f"marked as resolved by {_name(requester)}"
+    _hand_back(job, requester, said, error=_plain(job.error) | {"resolve": resolution})
 
 
 def no_way_back(job: Job) -> Refused | None:
     """Why the job cannot be rolled back; None where it can."""
-    if may_turn_back(job):
+    if can_roll_back(job):
         return None
     if job.turned:
         return Refused(
@@ -77,18 +77,18 @@ def settle(job: Job) -> None:
                         "Wait until the step has ended there, then mark the job as resolved."
                     ),
                 }
-                end(job, State.NEEDS_ATTENTION, error=before | still)
+                finish_job(job, State.NEEDS_ATTENTION, error=before | still)
                 return
         read_facts(job.host)
     except TransportError as error:
-        end(job, State.NEEDS_ATTENTION, error=before | error.to_json())
+        finish_job(job, State.NEEDS_ATTENTION, error=before | error.to_json())
         return
     said = f"resolved by {resolution['who']}: {resolution['why']}"
-    end(job, State.CANCELLED, explanation=f"cancelled; {said}"[:500], error=before)
+    finish_job(job, State.CANCELLED, explanation=f"cancelled; {said}"[:500], error=before)
 
 
 @transaction.atomic
-def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
+def _hand_back(job: Job, requester: Requester | None, said: str, **fields: Any) -> None:
     fresh = {
         "attempts": 0,
         "claims": 0,
@@ -96,7 +96,7 @@ def _hand_back(job: Job, asker: Asker | None, said: str, **fields: Any) -> None:
         "not_before": None,
         "cancel_requested": False,
         "explanation": said,
-        **ordered(asker),
+        **requester_fields(requester),
     }
     if not transition(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
         raise Refused(
@@ -113,5 +113,5 @@ def _plain(error: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in error.items() if name not in ("residue", "after_step")}
 
 
-def _name(asker: Asker | None) -> str:
-    return asker.name if asker is not None else "somebody"
+def _name(requester: Requester | None) -> str:
+    return requester.name if requester is not None else "somebody"

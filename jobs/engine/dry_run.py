@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.engine.finish import end, fail, refuse
-from jobs.engine.remaining_steps import left
+from jobs.engine.finish import fail_job, finish_job, refuse_job
+from jobs.engine.remaining_steps import remaining_steps
 from jobs.engine.transitions import renew
 from jobs.hosts import contact
 from jobs.hosts.read_inventory import read_facts
@@ -29,18 +29,18 @@ def fill(job: Job) -> None:
     """Fill a claimed dry-run job with its steps and end it; raises `LostLease`."""
     try:
         facts = read_facts(job.host)
-        planned = left(job, facts)
+        planned = remaining_steps(job, facts)
         if not planned:
             nothing = fingerprint(planned)
-            end(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
+            finish_job(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
             return
         renew(job)
         answers = _ask(job, planned)
     except TransportError as error:
-        fail(job, error.to_json())
+        fail_job(job, error.to_json())
         return
     except Refused as refused:
-        refuse(job, refused)
+        refuse_job(job, refused)
         return
     _store(job, planned, answers)
 
@@ -93,8 +93,8 @@ def _store(job: Job, planned: tuple[PlannedStep, ...], answers: list[dict[str, A
     )
     errors = [answer["error"] for answer in answers if answer["error"]]
     if errors:
-        fail(job, errors[0])
+        fail_job(job, errors[0])
     else:
         renew(job, fingerprint=fingerprint(planned), disks=disks_of(planned))
         count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
-        end(job, State.SUCCEEDED, explanation=f"Ready: {count}.")
+        finish_job(job, State.SUCCEEDED, explanation=f"Ready: {count}.")

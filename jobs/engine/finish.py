@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.engine.transitions import LostLease, transition
 from jobs.models import Job, State, Step, StepState
-from jobs.transport.errors import BadReply, NoAnswer, TransportError, Unreachable
+from jobs.transport.errors import AnswerTimeout, BadReply, TransportError, Unreachable
 from jobs.transport.operation_reply import has_begun
 from storage.planner import Refused
 
@@ -20,17 +20,17 @@ LONGEST_BACKOFF_SECONDS = 300
 PATIENCE_TRIES = 24
 """With the longest back-off about an hour and a half."""
 
-PASSING = (Unreachable, NoAnswer, BadReply)
+PASSING = (Unreachable, AnswerTimeout, BadReply)
 """Troubles that may go by themselves; the others need a person."""
 
 
-def touched(job: Job) -> bool:
+def has_changed_host(job: Job) -> bool:
     """Whether the job may have changed anything on the host: a step ended well, runs, or failed
     after the host had begun a command of it."""
     return _any_begun(job.step_set.all())
 
 
-def returns_no_more(job: Job) -> bool:
+def is_irreversible(job: Job) -> bool:
     """Whether such a step of the job is one without a way back."""
     return _any_begun(job.step_set.filter(turns=True))
 
@@ -40,28 +40,30 @@ def _any_begun(steps: QuerySet[Step]) -> bool:
     return any(state != StepState.FAILED or has_begun(commands) for state, commands in sent)
 
 
-def end(job: Job, to: State, **fields: Any) -> None:
+def finish_job(job: Job, to: State, **fields: Any) -> None:
     """Leave `running`; raises `LostLease` where that is not ours to do."""
     if not transition(job, State.RUNNING, to, **fields):
         raise LostLease(f"job {job.key}")
 
 
-def fail(job: Job, error: dict[str, Any]) -> None:
-    end(job, State.FAILED, error=error)
+def fail_job(job: Job, error: dict[str, Any]) -> None:
+    finish_job(job, State.FAILED, error=error)
 
 
-def refuse(job: Job, refused: Refused) -> None:
+def refuse_job(job: Job, refused: Refused) -> None:
     """Fail with the reason why there is no safe plan."""
-    fail(
-        job,
-        {"code": refused.code, "message": refused.message, "correction": refused.correction},
-    )
+    fail_job(job, refusal_json(refused))
 
 
-def wait(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
+def refusal_json(refused: Refused) -> dict[str, str]:
+    """A refusal as `Job.error` and `Step.error` keep it."""
+    return {"code": refused.code, "message": refused.message, "correction": refused.correction}
+
+
+def pause_job(job: Job, seconds: int, explanation: str, **fields: Any) -> None:
     """Go on in `seconds`, without a worker until then."""
     fields = {"not_before": Now() + timedelta(seconds=seconds), "claims": 0} | fields
-    end(job, State.WAITING, explanation=explanation[:500], **fields)
+    finish_job(job, State.WAITING, explanation=explanation[:500], **fields)
 
 
 def lasting_error(job: Job) -> dict[str, Any]:
@@ -75,14 +77,14 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
     it answers, or, after long, until a person decides."""
     attempts = job.attempts + 1
     kept = lasting_error(job)
-    if not touched(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
-        fail(job, error.to_json())
+    if not has_changed_host(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
+        fail_job(job, error.to_json())
     elif attempts >= PATIENCE_TRIES:
         unknown = (
             "Work had begun, and how far it came is unknown. Bring the host back and look at it "
             "before you cancel this job, which frees the volume."
         )
-        end(
+        finish_job(
             job,
             State.NEEDS_ATTENTION,
             attempts=attempts,
@@ -90,4 +92,4 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
         )
     else:
         seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
-        wait(job, seconds, error.message, attempts=attempts, error=kept or error.to_json())
+        pause_job(job, seconds, error.message, attempts=attempts, error=kept or error.to_json())

@@ -15,7 +15,7 @@ from django.db import transaction
 from jobs.engine import steps
 from jobs.hosts import contact
 from jobs.models import Job, State, Step, StepState
-from jobs.requester import Asker, ordered
+from jobs.requester import Requester, requester_fields
 from storage.agent.wire.schema import RISES
 from storage.planner import Refused
 from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, Wish
@@ -28,15 +28,15 @@ MOST_SECTORS = 2**21
 """1 GiB on the move at once: more only makes the guest wait longer."""
 
 
-def paced(job: Job) -> Step | None:
+def adjustable_step(job: Job) -> Step | None:
     """The step whose pace can be raised; None where no such step runs."""
     if job.dry_run or job.is_over or job.falls_back or job.cancel_requested:
         return None
     step = job.step_set.filter(state=StepState.RUNNING).first()
-    return step if step is not None and has_pace(step) else None
+    return step if step is not None and has_rate(step) else None
 
 
-def has_pace(step: Step) -> bool:
+def has_rate(step: Step) -> bool:
     """A flush with a brake, or what leaves others room on its disks."""
     return step.verb == FLUSH or allowed_percent(step) is not None
 
@@ -66,11 +66,11 @@ def next_sectors(job: Job, step: Step) -> int | None:
 
 
 @transaction.atomic
-def quicken(job: Job, asker: Asker) -> None:
+def raise_rate(job: Job, requester: Requester) -> None:
     """Raise the speed of the step that runs, on the word of `asker`; raises `Refused` where none
     has one (`no_flush`), or it is at its top (`top_pace`)."""
     held = Job.objects.select_for_update().get(pk=job.pk)
-    step = paced(held)
+    step = adjustable_step(held)
     if step is None or held.state not in (State.RUNNING, State.WAITING):
         raise Refused(
             "no_flush",
@@ -92,22 +92,22 @@ def quicken(job: Job, asker: Asker) -> None:
             "Wait until the step has ended. If dirty data does not decrease, reduce the load in "
             "the guest.",
         )
-    Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **ordered(asker))
-    steps.add_lines(held, [f"Speed raised by {asker.name}."])
+    Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **requester_fields(requester))
+    steps.add_lines(held, [f"Speed raised by {requester.name}."])
 
 
-def keep_pace(job: Job, step: Step) -> None:
+def apply_rate(job: Job, step: Step) -> None:
     """Let a step that runs go at the pace that is wished now; raises `TransportError`."""
-    if step.error or job.falls_back or not has_pace(step):
+    if step.error or job.falls_back or not has_rate(step):
         return
     job.wish = Job.objects.values_list("wish", flat=True).get(pk=job.pk)
     if step.verb == FLUSH:
-        _stop_if_outpaced(job, step)
+        _stop_if_rate_changed(job, step)
     else:
-        _tell_rise(job, step)
+        _send_budget(job, step)
 
 
-def _stop_if_outpaced(job: Job, step: Step) -> None:
+def _stop_if_rate_changed(job: Job, step: Step) -> None:
     """Ask the host once to stop a flush that runs at another pace."""
     wanted = Wish.from_json(job.wish).pace_sectors
     if wanted is None or wanted == step.args.get("migration_threshold"):
@@ -121,7 +121,7 @@ def _stop_if_outpaced(job: Job, step: Step) -> None:
     steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
 
 
-def _tell_rise(job: Job, step: Step) -> None:
+def _send_budget(job: Job, step: Step) -> None:
     """Again and again, until the host says that it keeps the new budget."""
     wanted = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
     if wanted is not None and wanted > (allowed_percent(step) or 0):

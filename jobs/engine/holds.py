@@ -17,10 +17,10 @@ from jobs.models import Halt, Job, JobQuerySet, State
 from storage.database_clock import ClockNow
 from storage.models import Host
 
-LOOK_AGAIN = timedelta(seconds=10)
+RETRY_AFTER = timedelta(seconds=10)
 
 
-class Held(Exception):
+class OnHold(Exception):
     """No step may begin now; `sentence` says why and until when, `again_at` when to look again."""
 
     def __init__(self, sentence: str, again_at: datetime) -> None:
@@ -29,27 +29,27 @@ class Held(Exception):
         self.again_at = again_at
 
 
-def demand_free(host_id: int, *, begun: bool = False) -> datetime:
-    """The database's time now; raises `Held` where no step may begin on the host. `begun`: of a
+def check_not_held(host_id: int, *, begun: bool = False) -> datetime:
+    """The database's time now; raises `OnHold` where no step may begin on the host. `begun`: of a
     job that has changed something there already."""
     # One query: it is asked before each step.
     fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
     asked = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
     host = asked.get(pk=host_id)
     now: datetime = host["now"]
-    halt = Halt.objects.standing() if host["halted"] else None
+    halt = Halt.objects.active() if host["halted"] else None
     if halt is not None:
-        raise Held(f"All jobs are paused{_who(halt)}", now + LOOK_AGAIN)
+        raise OnHold(f"All jobs are paused{_who(halt)}", now + RETRY_AFTER)
     name, start, end = host["name"], host["window_start"], host["window_end"]
     if host["maintenance_since"] is not None:
         why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
-        raise Held(f"{name} is in maintenance{why}", now + LOOK_AGAIN)
+        raise OnHold(f"{name} is in maintenance{why}", now + RETRY_AFTER)
     if start is None or end is None or begun:
         return now
     opening = next_opening(start, end, now)
     if opening is not None:
         hours = f"{start:%H:%M} to {end:%H:%M} UTC"
-        raise Held(f"Waiting for the change window of {name}, {hours}", opening)
+        raise OnHold(f"Waiting for the change window of {name}, {hours}", opening)
     return now
 
 
@@ -73,13 +73,13 @@ def begin_maintenance(host: Host, reason: str) -> None:
 def end_maintenance(host: Host) -> None:
     """Its jobs are looked at again at once."""
     Host.objects.filter(pk=host.pk).update(maintenance_since=None, maintenance_reason="")
-    _look_again(Job.objects.filter(host=host))
+    _wake_waiting(Job.objects.filter(host=host))
 
 
 def set_window(host: Host, start: time | None, end: time | None) -> None:
     """Both None for at any time; jobs that wait are looked at again at once."""
     Host.objects.filter(pk=host.pk).update(window_start=start, window_end=end)
-    _look_again(Job.objects.filter(host=host))
+    _wake_waiting(Job.objects.filter(host=host))
 
 
 def stop_all(actor_id: int | None, reason: str) -> None:
@@ -87,13 +87,13 @@ def stop_all(actor_id: int | None, reason: str) -> None:
     Halt.objects.get_or_create(pk=True, defaults={"reason": reason, "actor_id": actor_id})
 
 
-def let_go_on() -> None:
+def resume_all() -> None:
     """The end of the global stop: all that waits is looked at again."""
     Halt.objects.all().delete()
-    _look_again(Job.objects.all())
+    _wake_waiting(Job.objects.all())
 
 
-def _look_again(jobs: JobQuerySet) -> None:
+def _wake_waiting(jobs: JobQuerySet) -> None:
     jobs.filter(state=State.WAITING).update(not_before=None)
     notify_workers.all_due()
 

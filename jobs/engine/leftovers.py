@@ -16,7 +16,7 @@ STATES = {ZEROING_TAG: ", not fully zeroed yet", FORMAT_TAG: ", not formatted ye
 """What the tags of a volume that is being made say of it."""
 
 
-def residue_of(
+def leftovers_of(
     facts: HostFacts, target: Target, wish: Wish, fallback: Wish | None, *, made: bool = False
 ) -> list[str]:
     """A sentence each: how the volume differs from both wishes, and what else of it is there that
@@ -40,7 +40,7 @@ def residue_of(
     ]
 
 
-def residue_of_preparation(facts: HostFacts, wanted: Preparation) -> list[str]:
+def leftovers_of_add_ssd(facts: HostFacts, wanted: Preparation) -> list[str]:
     """A sentence where the SSD has LVM's mark already and gives its space to no group yet."""
     return [
         f"{pv.name} is a physical volume of no volume group."

@@ -12,14 +12,15 @@ from jobs.engine.finish import (
     PASSING,
     REST_SECONDS,
     TRIES,
+    has_changed_host,
     lasting_error,
-    touched,
-    wait,
+    pause_job,
+    refusal_json,
     wait_for_contact,
 )
-from jobs.engine.flush_rate import keep_pace
-from jobs.engine.rollback import give_up, need_attention
-from jobs.engine.transitions import keep
+from jobs.engine.flush_rate import apply_rate
+from jobs.engine.rollback import need_attention, rollback_or_fail
+from jobs.engine.transitions import renew_if_due
 from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Step, StepState
 from jobs.transport.errors import BadReply, TransportError
@@ -94,12 +95,12 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
     deadline = time.monotonic() + hold_seconds
     pause, failures = POLL_SECONDS[0], 0
     while True:
-        keep(job)
+        renew_if_due(job)
         try:
             poll(job, step)
             if step.state == StepState.RUNNING:
                 _stop_if_cancelled(job, step)
-                keep_pace(job, step)
+                apply_rate(job, step)
         except TransportError as error:
             failures += 1
             if failures >= TRIES or not isinstance(error, PASSING):
@@ -110,7 +111,7 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
         if step.state != StepState.RUNNING:
             return step.state == StepState.DONE or may_go_on(job, step)
         if time.monotonic() >= deadline:
-            wait(job, REST_SECONDS, step.title)
+            pause_job(job, REST_SECONDS, step.title)
             return False
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS[1])
@@ -124,9 +125,9 @@ def may_go_on(job: Job, step: Step) -> bool:
         # A guest that was told already may be told again.
         if code == GUEST_BUSY or not has_changed(step.commands):
             return _stand_back(job, step, step.error)
-        wait(job, _rest(step.error), str(step.error["message"]))
+        pause_job(job, _rest(step.error), str(step.error["message"]))
         return False
-    return code in WORTH_A_NEW_PLAN or give_up(job, step.error)
+    return code in WORTH_A_NEW_PLAN or rollback_or_fail(job, step.error)
 
 
 def poll(job: Job, step: Step) -> None:
@@ -165,22 +166,22 @@ def poll(job: Job, step: Step) -> None:
 def _stand_back(job: Job, step: Step, error: dict[str, Any]) -> bool:
     """Nothing was run: wait for what is in the way to pass, without counting tries. A turn that
     this database never gave is another panel's: nothing is tried against that."""
-    if error["code"] == "stale_fence" and _is_outnumbered(job, step):
-        why = vg_lock.outnumbered(str(step.args.get("vg", "")))
-        outnumbered = {"code": why.code, "message": why.message, "correction": why.correction}
-        steps.fail(job, step, outnumbered)
-        return give_up(job, outnumbered)
+    if error["code"] == "stale_fence" and _is_fence_unknown(job, step):
+        refused = vg_lock.unknown_fence(str(step.args.get("vg", "")))
+        unknown_fence = refusal_json(refused)
+        steps.fail(job, step, unknown_fence)
+        return rollback_or_fail(job, unknown_fence)
     since = steps.put_back(job, step, error)
     # What was before a person resumed the job does not count.
     begun = max(since, job.started_at or since)
     code = str(error["code"])
     if database_now() - begun > PASSES_BY[code]:
-        if code == GUEST_BUSY and touched(job):
+        if code == GUEST_BUSY and has_changed_host(job):
             # The volume has grown, and there is no way back from that.
             need_attention(job, error)
             return False
-        return give_up(job, error)
-    wait(job, _rest(error), str(error["message"]))
+        return rollback_or_fail(job, error)
+    pause_job(job, _rest(error), str(error["message"]))
     return False
 
 
@@ -195,10 +196,10 @@ def stand_by(job: Job, error: dict[str, Any]) -> bool:
     now = database_now()
     since = _since(job, str(error["code"])) or now
     if now - since > patience or (not job.falls_back and steps.is_cancelled(job)):
-        return give_up(job, error)
+        return rollback_or_fail(job, error)
     kept = lasting_error(job) or error
     waiting = {"waits_for": error["code"], "waits_since": since.isoformat()}
-    wait(job, _rest(error), str(error["message"]), error=kept | waiting)
+    pause_job(job, _rest(error), str(error["message"]), error=kept | waiting)
     return False
 
 
@@ -211,7 +212,7 @@ def _since(job: Job, code: str) -> datetime | None:
     return max(since, job.started_at) if job.started_at is not None else since
 
 
-def _is_outnumbered(job: Job, step: Step) -> bool:
+def _is_fence_unknown(job: Job, step: Step) -> bool:
     try:
         hello = contact.ask(job.host, "hello")
     except TransportError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.engine.rollback import aim
+from jobs.engine.rollback import current_wish
 from jobs.hosts.read_inventory import placement_of, target_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
@@ -11,11 +11,11 @@ from storage.planner.preparation import prepare
 from storage.planner.ssd_wish import Preparation
 
 
-def left(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
+def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
     """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
     `()` when it is done. Raises `Refused`."""
     if job.volume_id is None:
         return prepare(facts, Preparation.from_json(job.wish))
     # The way back was in no preview.
     preferred = {} if job.falls_back else job.disks
-    return plan(facts, target_of(placement_of(job)), aim(job), preferred)
+    return plan(facts, target_of(placement_of(job)), current_wish(job), preferred)

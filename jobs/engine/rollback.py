@@ -8,12 +8,12 @@ from typing import Any
 from django.db.models import Max
 
 from jobs.engine import steps
-from jobs.engine.finish import end, fail, touched
-from jobs.engine.leftovers import residue_of, residue_of_preparation
+from jobs.engine.finish import fail_job, finish_job, has_changed_host
+from jobs.engine.leftovers import leftovers_of, leftovers_of_add_ssd
 from jobs.engine.transitions import renew
 from jobs.hosts.read_inventory import placement_of, read_facts, target_of
 from jobs.models import Job, State, StepState
-from jobs.requester import cancelled, later
+from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -28,7 +28,7 @@ ROLLED_BACK = "Rolled back: the volume is as it was before."
 ROLLED_BACK_IN_PART = "Rolled back as far as possible."
 
 
-def aim(job: Job) -> Wish:
+def current_wish(job: Job) -> Wish:
     """What the job works towards now. A flush that has ended counts for good: under load there is
     new dirty data a moment later."""
     wish = Wish.from_json(job.fallback if job.falls_back else job.wish)
@@ -37,48 +37,50 @@ def aim(job: Job) -> Wish:
     return wish
 
 
-def may_turn_back(job: Job) -> bool:
+def can_roll_back(job: Job) -> bool:
     """Whether there is something to go back to, and a way."""
     return job.fallback is not None and not job.turned
 
 
-def give_up(job: Job, error: dict[str, Any]) -> bool:
+def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
     """The wish cannot be reached, and `error` says why. True where the job goes on, backwards;
     False where it ended: failed while nothing is half done, else before a person."""
-    if not touched(job):
-        fail(job, error)
+    if not has_changed_host(job):
+        fail_job(job, error)
         return False
     # Ended well and not there: somebody or something undoes it, and would undo the way back too.
     # And nothing that a cache lost comes back with its way back.
     if job.falls_back or job.turned or error.get("code") in (NO_PROGRESS, DATA_LOST):
         need_attention(job, error)
         return False
-    if not may_turn_back(job):
-        _end_where_it_is(job, error)
+    if not can_roll_back(job):
+        _fail_or_need_attention(job, error)
         return False
-    turn_back(job, error)
+    begin_rollback(job, error)
     return True
 
 
-def _end_where_it_is(job: Job, error: dict[str, Any]) -> None:
+def _fail_or_need_attention(job: Job, error: dict[str, Any]) -> None:
     """There is nothing to go back to: whether something is half done, the host tells."""
-    left = _residue(job)
+    left = _read_leftovers(job)
     if not left:
-        fail(job, error)
+        fail_job(job, error)
         return
     way_out = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
     correction = f"{error.get('correction', '')} {way_out}".strip()
-    end(job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": left})
+    finish_job(
+        job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": left}
+    )
 
 
-def end_cancelled(job: Job, before: str) -> None:
+def finish_cancelled(job: Job, before: str) -> None:
     """A person asked for the end before the step `before`, which was planned on facts read just
     now, and nothing is undone: what is left there goes with the job."""
-    facts = inventory_of(Host.objects.get(pk=job.host_id)) if touched(job) else None
-    said = cancelled(later(job))
-    left = _of(job, facts) if facts is not None else []
+    facts = inventory_of(Host.objects.get(pk=job.host_id)) if has_changed_host(job) else None
+    said = cancelled_by(last_requester(job))
+    left = _leftovers(job, facts) if facts is not None else []
     if not left:
-        end(job, State.CANCELLED, explanation=f"{said} before: {before}"[:500])
+        finish_job(job, State.CANCELLED, explanation=f"{said} before: {before}"[:500])
         return
     error = {
         "code": "left_over",
@@ -89,7 +91,7 @@ def end_cancelled(job: Job, before: str) -> None:
         "residue": left,
     }
     what = f"{said}; left on the host: {' '.join(left)}"
-    end(job, State.CANCELLED, explanation=what[:500], error=error)
+    finish_job(job, State.CANCELLED, explanation=what[:500], error=error)
 
 
 def _by_hand(job: Job) -> str:
@@ -106,7 +108,7 @@ def _makes(job: Job) -> bool:
     return job.step_set.filter(verb="volume.create").exclude(state=StepState.PLANNED).exists()
 
 
-def turn_back(job: Job, error: dict[str, Any]) -> None:
+def begin_rollback(job: Job, error: dict[str, Any]) -> None:
     """From here on the job works towards its fallback. `error` is why, {} for a cancellation."""
     last = job.step_set.aggregate(n=Max("n"))["n"] or 0
     why = str(error.get("message", "cancelled"))
@@ -120,26 +122,28 @@ def turn_back(job: Job, error: dict[str, Any]) -> None:
     steps.note(job, f"Rolling back: {why}")
 
 
-def end_turned_back(job: Job, facts: HostFacts) -> None:
+def finish_rollback(job: Job, facts: HostFacts) -> None:
     """There is nothing left to undo: the job ends with what made it turn back, what it undid, and
     what differs for all that (a volume that grew does not shrink)."""
     error = {name: value for name, value in job.error.items() if name != "after_step"}
     after = job.error.get("after_step", 0)
     undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
     titles = list(undone.values_list("title", flat=True))
-    target, wish = target_of(placement_of(job)), aim(job)
-    left = residue_of(facts, target, wish, wish)
+    target, wish = target_of(placement_of(job)), current_wish(job)
+    left = leftovers_of(facts, target, wish, wish)
     if not error:
         what = "finished steps were undone" if titles else "nothing had to be undone"
         if left:
             what = f"some changes could not be undone: {' '.join(left)}"
-        said = f"{cancelled(later(job))}; {what}"
-        end(job, State.CANCELLED, explanation=said[:500], error={})
+        said = f"{cancelled_by(last_requester(job))}; {what}"
+        finish_job(job, State.CANCELLED, explanation=said[:500], error={})
         return
     error["undone"] = titles
     if left:
         error["residue"] = left
-    end(job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK)
+    finish_job(
+        job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK
+    )
 
 
 def need_attention(job: Job, error: dict[str, Any]) -> None:
@@ -147,10 +151,10 @@ def need_attention(job: Job, error: dict[str, Any]) -> None:
     first = job.error.get("message") if job.falls_back else None
     if first:
         error = error | {"message": f"{first} Rolling back failed too: {error['message']}"}
-    end(job, State.NEEDS_ATTENTION, error=error | {"residue": _residue(job)})
+    finish_job(job, State.NEEDS_ATTENTION, error=error | {"residue": _read_leftovers(job)})
 
 
-def _residue(job: Job) -> list[str]:
+def _read_leftovers(job: Job) -> list[str]:
     """Read again, so that a person decides on what is; the last inventory where that fails."""
     renew(job)
     try:
@@ -160,13 +164,13 @@ def _residue(job: Job) -> list[str]:
         if stored is None:
             return []
         said = f"The host does not answer ({error.message}); this is its last known state."
-        return [said, *_of(job, stored)]
-    return _of(job, facts)
+        return [said, *_leftovers(job, stored)]
+    return _leftovers(job, facts)
 
 
-def _of(job: Job, facts: HostFacts) -> list[str]:
+def _leftovers(job: Job, facts: HostFacts) -> list[str]:
     if job.volume_id is None:
-        return residue_of_preparation(facts, Preparation.from_json(job.wish))
+        return leftovers_of_add_ssd(facts, Preparation.from_json(job.wish))
     fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
     target = target_of(placement_of(job))
-    return residue_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))
+    return leftovers_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))

@@ -17,17 +17,33 @@ from django.db.models.functions import Now
 
 from jobs.audit import record as audit_record
 from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
-from jobs.engine.finish import REST_SECONDS, TRIES, end, fail, touched, wait, wait_for_contact
-from jobs.engine.holds import Held, demand_free
+from jobs.engine.finish import (
+    REST_SECONDS,
+    TRIES,
+    fail_job,
+    finish_job,
+    has_changed_host,
+    pause_job,
+    refusal_json,
+    wait_for_contact,
+)
+from jobs.engine.holds import OnHold, check_not_held
 from jobs.engine.operation import PASSES_BY, send, stand_by, watch
-from jobs.engine.remaining_steps import left
-from jobs.engine.transitions import CLAIMS_LIMIT, READING, LostLease, claim, keep, transition
-from jobs.engine.vg_lock import Taken
+from jobs.engine.remaining_steps import remaining_steps
+from jobs.engine.transitions import (
+    CLAIMS_LIMIT,
+    READING,
+    LostLease,
+    claim,
+    renew_if_due,
+    transition,
+)
+from jobs.engine.vg_lock import VgLocked
 from jobs.failpoints import durable
 from jobs.hosts import retirement_clock
 from jobs.hosts.read_inventory import placement_of, read_facts
-from jobs.models import Door, Job, State, Step, StepState
-from jobs.requester import cancelled, later
+from jobs.models import Job, Origin, State, Step, StepState
+from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
 from jobs.worker_identity import worker_name
 from storage.database_clock import database_now
@@ -70,7 +86,7 @@ def run(job_id: int) -> None:
         return
     try:
         if job.claims > CLAIMS_LIMIT:
-            end(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)
+            finish_job(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)
         elif job.dry_run:
             dry_run.fill(job)
         else:
@@ -83,7 +99,7 @@ def run(job_id: int) -> None:
     except Exception:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
-        is_held = touched(job)
+        is_held = has_changed_host(job)
         next_act = (
             "resume the job" if is_held else ("request the change again: the new job starts from")
         )
@@ -119,40 +135,40 @@ def _next_step(job: Job) -> Step | None:
                 return step
             if not _cancelled(job, planned):
                 return None
-    except Held as held:
-        if steps.is_cancelled(job) and not touched(job):
-            said = f"{cancelled(later(job))} before its first step"
-            end(job, State.CANCELLED, explanation=said[:500])
+    except OnHold as held:
+        if steps.is_cancelled(job) and not has_changed_host(job):
+            said = f"{cancelled_by(last_requester(job))} before its first step"
+            finish_job(job, State.CANCELLED, explanation=said[:500])
             return None
         seconds = (held.again_at - database_now()).total_seconds()
-        wait(job, max(REST_SECONDS, int(seconds)), held.sentence)
-    except Taken as taken:
-        wait(job, REST_SECONDS, taken.sentence)
+        pause_job(job, max(REST_SECONDS, int(seconds)), held.sentence)
+    except VgLocked as taken:
+        pause_job(job, REST_SECONDS, taken.sentence)
         # Given back before this job was seen to wait for it.
-        vg_lock.pass_on(taken.vg_uuid)
+        vg_lock.wake_next(taken.vg_uuid)
     return None
 
 
 def _first_planned(job: Job) -> PlannedStep | None:
     """What comes next, on facts read now; None where the job was let go."""
     while True:
-        if not touched(job):
-            demand_free(job.host_id)
-        keep(job, READING)
+        if not has_changed_host(job):
+            check_not_held(job.host_id)
+        renew_if_due(job, READING)
         try:
             facts = read_facts(job.host)
-            planned = left(job, facts)
+            planned = remaining_steps(job, facts)
             if planned:
-                vg_lock.demand_known(planned[0])
+                vg_lock.check_fence_known(planned[0])
                 retirement_clock.demand(job, planned[0])
         except TransportError as error:
             wait_for_contact(job, error)
             return None
         except Refused as refused:
             if refused.code == "inconsistent" and job.attempts + 1 < TRIES:
-                wait(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
+                pause_job(job, REST_SECONDS, refused.message, attempts=job.attempts + 1)
                 return None
-            error_now = _said(refused)
+            error_now = refusal_json(refused)
             if refused.code in PASSES_BY:
                 if not stand_by(job, error_now):
                     return None
@@ -163,28 +179,20 @@ def _first_planned(job: Job) -> PlannedStep | None:
                     _arrive(job, facts)
                 return None
             if _is_stale(job, planned):
-                fail(job, STALE)
+                fail_job(job, STALE)
                 return None
             spent = steps.exhausted(job, planned[0])
             if spent is None:
                 return planned[0]
             error_now = spent
-        if not rollback.give_up(job, error_now):
+        if not rollback.rollback_or_fail(job, error_now):
             return None
-
-
-def _said(refused: Refused) -> dict[str, str]:
-    return {
-        "code": refused.code,
-        "message": refused.message,
-        "correction": refused.correction,
-    }
 
 
 def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
     """Whether a person confirmed other steps than those that would begin now. A step that was put
     back, or did not reach the host, has begun nothing."""
-    if not job.fingerprint or touched(job):
+    if not job.fingerprint or has_changed_host(job):
         return False
     return fingerprint(planned) != job.fingerprint
 
@@ -192,10 +200,10 @@ def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
 def _cancelled(job: Job, planned: PlannedStep) -> bool:
     """A person asked for the end before `planned`: True where the way back comes first. A volume
     that has grown stays as it is, and says that its guest does not know: nothing leads back."""
-    if planned.verb != "guest.resize" and touched(job) and rollback.may_turn_back(job):
-        rollback.turn_back(job, {})
+    if planned.verb != "guest.resize" and has_changed_host(job) and rollback.can_roll_back(job):
+        rollback.begin_rollback(job, {})
         return True
-    rollback.end_cancelled(job, planned.title)
+    rollback.finish_cancelled(job, planned.title)
     return False
 
 
@@ -203,16 +211,16 @@ def _cancelled(job: Job, planned: PlannedStep) -> bool:
 def _arrive(job: Job, facts: HostFacts) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
     if job.volume_id is not None:
-        _record(facts, placement_of(job), rollback.aim(job))
+        _record(facts, placement_of(job), rollback.current_wish(job))
     if job.falls_back:
-        rollback.end_turned_back(job, facts)
+        rollback.finish_rollback(job, facts)
         return
-    if job.door == Door.PORTAL or job.price_minor is not None:
+    if job.door == Origin.PORTAL or job.price_minor is not None:
         hold(job.its_volume)
         Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
     changed = job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "Nothing to do: the volume was already in this state."
-    end(job, State.SUCCEEDED, explanation=explanation, error={})
+    finish_job(job, State.SUCCEEDED, explanation=explanation, error={})
 
 
 def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:

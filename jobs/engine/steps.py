@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from jobs.audit import record as audit_record
 from jobs.engine import holds, vg_lock
-from jobs.engine.finish import lasting_error, returns_no_more, touched
+from jobs.engine.finish import has_changed_host, is_irreversible, lasting_error
 from jobs.engine.transitions import renew
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
@@ -32,8 +32,8 @@ def intend(job: Job, planned: PlannedStep) -> Step | None:
     """Commit the intent to run a step under a fresh operation id and the next fence of its volume
     group, before anything is sent.
 
-    None where the job is to be cancelled: this is the boundary at which it may end. Raises `Held`
-    where no step may begin now, and `Taken` while another job changes the volume group.
+    None where the job is to be cancelled: this is the boundary at which it may end. Raises `OnHold`
+    where no step may begin now, and `VgLocked` while another job changes the volume group.
     """
     try:
         return _intend(job, planned)
@@ -41,7 +41,7 @@ def intend(job: Job, planned: PlannedStep) -> Step | None:
         if vg_lock.CONSTRAINT not in str(error):
             raise
         vg_uuid, vg_name = planned.expect["vg_uuid"], str(planned.args.get("vg", ""))
-        raise vg_lock.taken(vg_uuid, vg_name) from None
+        raise vg_lock.vg_locked(vg_uuid, vg_name) from None
 
 
 @durable("intend")
@@ -50,7 +50,7 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
     if not job.falls_back and not job.turned and is_cancelled(job):
         return None
-    now = holds.demand_free(job.host_id, begun=touched(job))
+    now = holds.check_not_held(job.host_id, begun=has_changed_host(job))
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
     # One that was put back is the last: nothing comes after it before it has run.
@@ -94,7 +94,7 @@ def follow(job: Job, step: Step, outcome: Outcome) -> None:
     step.refresh_from_db()
     if is_done:
         audit_record.outcome(job, step)
-        _give_back(step)
+        _unlock_vg(step)
 
 
 @durable("fail")
@@ -105,8 +105,8 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
     audit_record.outcome(job, step, error)
-    _unturn(job)
-    _give_back(step)
+    _clear_point_of_no_return(job)
+    _unlock_vg(step)
 
 
 @durable("put_back")
@@ -119,24 +119,24 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
     since = step.blocked_since if step.blocked_by == error["code"] else None
     step.blocked_by, step.blocked_since = error["code"], since or database_now()
     step.save(update_fields=["state", "op_id", "error", "blocked_by", "blocked_since"])
-    _unturn(job)
+    _clear_point_of_no_return(job)
     return step.blocked_since
 
 
-def _unturn(job: Job) -> None:
+def _clear_point_of_no_return(job: Job) -> None:
     """The step that was without a way back came to nothing: unless another one did more, the job
     can be cancelled again. Its row is locked since the lease was renewed, so a person who cancels
     comes before all this or sees it, and the next intent sees that."""
-    if job.turned and not returns_no_more(job):
+    if job.turned and not is_irreversible(job):
         renew(job, turned=False)
 
 
-def _give_back(step: Step) -> None:
+def _unlock_vg(step: Step) -> None:
     """Not for a step that was put back: something else is in the group, and two jobs would wake
     each other until that has ended."""
     if step.holds_vg:
         # Afterwards: no transaction of one job waits for another job's row.
-        transaction.on_commit(partial(vg_lock.pass_on, step.vg_uuid), robust=True)
+        transaction.on_commit(partial(vg_lock.wake_next, step.vg_uuid), robust=True)
 
 
 @transaction.atomic

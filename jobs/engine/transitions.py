@@ -113,7 +113,7 @@ def renew(job: Job, **fields: Any) -> None:
         setattr(job, name, value)
 
 
-def stop_for_a_person(error: dict[str, Any]) -> int:
+def need_attention_after_restore(error: dict[str, Any]) -> int:
     """After a restore nobody knows what became of them: every job that is not over waits for a
     person, and previews end. The number of jobs that wait."""
     unfinished = Job.objects.filter(state__in=(State.QUEUED, State.RUNNING, State.WAITING))
@@ -124,7 +124,7 @@ def stop_for_a_person(error: dict[str, Any]) -> int:
     )
 
 
-def release(name_is_dead: Callable[[str], bool]) -> int:
+def expire_dead_leases(name_is_dead: Callable[[str], bool]) -> int:
     """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
     held = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
     dead = [name for name in held.values_list("lease_owner", flat=True) if name_is_dead(name)]
@@ -133,7 +133,7 @@ def release(name_is_dead: Callable[[str], bool]) -> int:
     return held.filter(lease_owner__in=dead).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def keep(job: Job, explanation: str | None = None) -> None:
+def renew_if_due(job: Job, explanation: str | None = None) -> None:
     """`renew` where the last heartbeat is not of this moment, or there is something else to say.
     Only before what changes nothing: whoever changes something renews."""
     is_said = explanation is None or job.explanation == explanation

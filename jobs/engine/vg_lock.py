@@ -16,7 +16,7 @@ from storage.planner import PlannedStep, Refused
 CONSTRAINT = "step_one_per_vg"
 
 
-class Taken(Exception):
+class VgLocked(Exception):
     """A step of another job changes the volume group now; `sentence` says which."""
 
     def __init__(self, vg_uuid: str, vg_name: str, holder: Job | None) -> None:
@@ -26,7 +26,7 @@ class Taken(Exception):
         super().__init__(self.sentence)
 
 
-def outnumbered(vg_name: str) -> Refused:
+def unknown_fence(vg_name: str) -> Refused:
     """Why no further turn is taken in a group whose host has seen one that this database never
     gave."""
     return Refused(
@@ -39,11 +39,11 @@ def outnumbered(vg_name: str) -> Refused:
     )
 
 
-def demand_known(planned: PlannedStep) -> None:
+def check_fence_known(planned: PlannedStep) -> None:
     """Raises `Refused` where another copy's turn was seen in the group of the step."""
     group = VgFence.objects.filter(vg_uuid=planned.expect.get("vg_uuid", ""))
     if group.filter(ahead__isnull=False).exists():
-        raise outnumbered(str(planned.args.get("vg", "")))
+        raise unknown_fence(str(planned.args.get("vg", "")))
 
 
 def next_fence(vg_uuid: str) -> int:
@@ -59,16 +59,16 @@ def next_fence(vg_uuid: str) -> int:
     return int(fence)
 
 
-def taken(vg_uuid: str, vg_name: str) -> Taken:
+def vg_locked(vg_uuid: str, vg_name: str) -> VgLocked:
     """Who has the turn in the group, as far as the database tells now."""
-    step = _holding(vg_uuid).select_related("job__volume").first()
-    return Taken(vg_uuid, vg_name, step.job if step is not None else None)
+    step = _locking_steps(vg_uuid).select_related("job__volume").first()
+    return VgLocked(vg_uuid, vg_name, step.job if step is not None else None)
 
 
-def pass_on(vg_uuid: str) -> None:
+def wake_next(vg_uuid: str) -> None:
     """Where the group is free, the oldest job that rests for it goes on at once: the sweeper would
     come by seconds later. Others that rest so shortly lose nothing by looking again."""
-    if not vg_uuid or _holding(vg_uuid).exists():
+    if not vg_uuid or _locking_steps(vg_uuid).exists():
         return
     in_group = Q(volume__placement__vg_uuid=vg_uuid, volume__placement__until=None)
     resting = Job.objects.filter(
@@ -82,5 +82,5 @@ def pass_on(vg_uuid: str) -> None:
         notify_workers.job(job_id["pk"])
 
 
-def _holding(vg_uuid: str) -> QuerySet[Step]:
+def _locking_steps(vg_uuid: str) -> QuerySet[Step]:
     return Step.objects.filter(vg_uuid=vg_uuid, state=StepState.RUNNING, holds_vg=True)

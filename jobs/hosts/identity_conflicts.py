@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from jobs.transport.errors import MachineChanged, Twins
+from jobs.transport.errors import IdentityConflict, MachineChanged
 from storage.agent.calls.names import quoted
 from storage.models import Host, Placement
 from storage.models.host import HostState
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def check_machine(host: Host, machine_id: object) -> None:
-    """`machine_id` as the host said it just now. Raises `Twins` where another host has it, and
+    """`machine_id` as the host said it just now. Raises `IdentityConflict` where another host has it, and
     `MachineChanged` where it is not the one that was accepted for this host: its SSH key does not
     tell machines apart that were made from one template. Who says none is not the accepted one."""
     said = machine_id if isinstance(machine_id, str) else ""
@@ -30,7 +30,7 @@ def check_machine(host: Host, machine_id: object) -> None:
         return
     if said:
         others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=said)
-        _part(host, others, f"the machine id {said:.32}")
+        _quarantine_both(host, others, f"the machine id {said:.32}")
     # An enrolment command may have told the panel meanwhile.
     accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
     if accepted and said != accepted:
@@ -38,7 +38,7 @@ def check_machine(host: Host, machine_id: object) -> None:
 
 
 def check_groups(host: Host, inventory: dict[str, Any]) -> None:
-    """`inventory` as the host said it just now, before it is recorded; raises `Twins` where another
+    """`inventory` as the host said it just now, before it is recorded; raises `IdentityConflict` where another
     host has volumes in one of its groups. Only groups that root lets the panel change count: what
     else LVM finds there a guest may have written, and guests of one template are all alike."""
     vgs = inventory.get("vgs")
@@ -54,7 +54,7 @@ def check_groups(host: Host, inventory: dict[str, Any]) -> None:
     if found:
         name = named[next(iter(found.values()))]
         what = f"the volume group {name!s:.80}"
-        _part(host, Host.objects.filter(pk__in=found), what)
+        _quarantine_both(host, Host.objects.filter(pk__in=found), what)
 
 
 def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
@@ -67,15 +67,15 @@ def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
     return error
 
 
-def _part(host: Host, others: QuerySet[Host], what: str) -> None:
+def _quarantine_both(host: Host, others: QuerySet[Host], what: str) -> None:
     """Quarantine both sides; a person lets each in again by its fingerprint."""
     with transaction.atomic():
         names = list(others.order_by("name").values_list("name", flat=True))
         if not names:
             return
-        error = Twins(host.name, ", ".join(names), what)
+        error = IdentityConflict(host.name, ", ".join(names), what)
         for name in (host.name, *names):
-            told = error if name == host.name else Twins(name, host.name, what)
+            told = error if name == host.name else IdentityConflict(name, host.name, what)
             Host.objects.active().filter(name=name).update(
                 state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=told.to_json()
             )

@@ -13,7 +13,7 @@ from typing import Any
 from jobs import failpoints
 from jobs.hosts import contact
 from jobs.hosts.identity_conflicts import check_groups, check_machine
-from jobs.hosts.single_flight import Readings
+from jobs.hosts.single_flight import SingleFlight
 from jobs.models import Job
 from jobs.transport.errors import AgentFailed, BadReply
 from storage.database_clock import database_now
@@ -28,7 +28,7 @@ HOSTS_LIMIT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordedInventory:
     """An inventory that was recorded `at`; `rows` are the records it left, "" where unknown."""
 
     digest: bytes
@@ -37,8 +37,8 @@ class Seen:
     rows: str = ""
 
 
-_readings = Readings()
-_seen: OrderedDict[int, Seen] = OrderedDict()
+_readings = SingleFlight()
+_seen: OrderedDict[int, RecordedInventory] = OrderedDict()
 _guard = threading.Lock()
 
 
@@ -78,11 +78,11 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     facts = apply_facts(host, data, at)
     if rows and rows_digest(host.pk) != rows:
         rows = ""
-    _keep(host, Seen(digest, facts, at, rows))
+    _keep(host, RecordedInventory(digest, facts, at, rows))
     return facts
 
 
-def _keep(host: Host, seen: Seen) -> None:
+def _keep(host: Host, seen: RecordedInventory) -> None:
     with _guard:
         _seen[host.pk] = seen
         _seen.move_to_end(host.pk)

@@ -31,7 +31,7 @@ def refresh(host: Host) -> bool:
             raise AgentFailed(host.name, reply.error)
         check_machine(host, reply.data.get("machine_id"))
         after = database_now()
-        problems = [*_told(host, reply), *_seen(reply, before, after)]
+        problems = [*_reported_problems(host, reply), *_observed_problems(reply, before, after)]
         apply_hello(host, reply.data, problems, after)
         read_facts(host)
     except TransportError as error:
@@ -40,7 +40,7 @@ def refresh(host: Host) -> bool:
     return True
 
 
-def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
+def _reported_problems(host: Host, reply: Reply) -> list[dict[str, str]]:
     """The agent's own problems, checked as everything of hello that is read again."""
     problems, policy = reply.data.get("problems"), reply.data.get("policy")
     if not isinstance(problems, list):
@@ -55,7 +55,7 @@ def _told(host: Host, reply: Reply) -> list[dict[str, str]]:
         raise BadReply(host.name, f"a problem in hello: {error}") from None
 
 
-def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:
+def _observed_problems(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:
     """What the answer itself shows: an old agent, a wrong clock, a policy that forbids change."""
     problems = []
     if _version(reply.data.get("agent")) < _version(VERSION):
@@ -80,7 +80,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
                 "Synchronise its clock, for example: timedatectl set-ntp true",
             )
         )
-    problems += _of_panels(reply.data)
+    problems += _other_panels(reply.data)
     codes = {each["code"] for each in reply.data["problems"][:PROBLEMS_LIMIT]}
     # A file that cannot be read lists no group either, and allow-vg would refuse it.
     if not reply.data["policy"]["vgs"] and "policy_broken" not in codes:
@@ -95,7 +95,7 @@ def _seen(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str
     return problems
 
 
-def _of_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
+def _other_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
     """Another live panel beside this one, as the host tells of it."""
     owner, rival, panel = (
         panel_identity.owner_of(hello),

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 10.0
 Read = Callable[[], HostFacts]
 
 
-class Round:
+class Flight:
     """One reading: who `led` it has set `facts` or `error` once it is `over`; neither of them where
     it came to no answer of the host's."""
 
@@ -28,13 +28,13 @@ class Round:
         self.error: TransportError | None = None
 
 
-class Readings:
+class SingleFlight:
     """By host: the round that is under way, and the one that begins after it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._now: dict[int, Round] = {}
-        self._next: dict[int, Round] = {}
+        self._now: dict[int, Flight] = {}
+        self._next: dict[int, Flight] = {}
 
     def read(self, host_id: int, read: Read) -> HostFacts:
         """What `read` gives, called now by this thread or by another one in its place. Raises what
@@ -44,7 +44,7 @@ class Readings:
             before = self._now.get(host_id)
             leads = mine is None
             if mine is None:
-                mine = Round()
+                mine = Flight()
                 (self._next if before is not None else self._now)[host_id] = mine
         if leads:
             return self._lead(host_id, mine, before, read)
@@ -54,7 +54,7 @@ class Readings:
             raise mine.error
         return mine.facts if mine.facts is not None else read()
 
-    def _lead(self, host_id: int, mine: Round, before: Round | None, read: Read) -> HostFacts:
+    def _lead(self, host_id: int, mine: Flight, before: Flight | None, read: Read) -> HostFacts:
         try:
             if before is not None:
                 before.over.wait(PATIENCE_SECONDS)

@@ -1,7 +1,7 @@
 """Jobs, their steps, whose turn it is on a host, and the audit trail."""
 
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
-from jobs.models.job import OVER, Door, Job, JobQuerySet, Kind, State
+from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
 from jobs.models.step import Line, Step, StepState
 from jobs.models.turn import Halt, Installation, VgFence
 
@@ -9,13 +9,13 @@ __all__ = [
     "OVER",
     "AuditEntry",
     "AuditQuerySet",
-    "Door",
     "Halt",
     "Installation",
     "Job",
     "JobQuerySet",
     "Kind",
     "Line",
+    "Origin",
     "Phase",
     "State",
     "Step",

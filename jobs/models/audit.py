@@ -8,7 +8,7 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
-from jobs.models.job import Door
+from jobs.models.job import Origin
 from storage.access import Person, is_staff
 
 
@@ -74,7 +74,7 @@ class AuditEntry(models.Model):
     actor = models.CharField(max_length=254, blank=True)
     token = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
-    door = models.CharField(max_length=8, choices=Door.choices)
+    door = models.CharField(max_length=8, choices=Origin.choices)
     host = models.CharField(max_length=64)
     host_key = models.CharField(max_length=26)
     machine_id = models.CharField(max_length=64, blank=True)

@@ -61,7 +61,7 @@ class Kind(models.TextChoices):
     PREPARE_SSD = "prepare-ssd", "Add SSD"
 
 
-class Door(models.TextChoices):
+class Origin(models.TextChoices):
     """Where a job was asked for."""
 
     PAGE = "page", "page"
@@ -85,7 +85,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         belongs to both."""
         ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
         # An account that is gone leaves its changes without a name.
-        plans = models.Q(door=Door.PORTAL) | models.Q(price_minor__isnull=False)
+        plans = models.Q(door=Origin.PORTAL) | models.Q(price_minor__isnull=False)
         found = self.filter(models.Q(actor=None) | ours, plans)
         theirs = models.Q(had=None) | models.Q(had=models.F("volume__customer"))
         return found.alias(had=customer_then("volume", "created_at")).filter(theirs)
@@ -142,7 +142,7 @@ class Job(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
-    door = models.CharField(max_length=8, choices=Door.choices, default=Door.PAGE)
+    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
     token = models.CharField(max_length=64, blank=True)
     cache_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -173,7 +173,7 @@ class Job(models.Model):
         related_name="+",
     )
     last_address = models.GenericIPAddressField(null=True, blank=True)
-    last_door = models.CharField(max_length=8, choices=Door.choices, blank=True)
+    last_door = models.CharField(max_length=8, choices=Origin.choices, blank=True)
     last_token = models.CharField(max_length=64, blank=True)
 
     beat = 0.0

@@ -45,7 +45,7 @@ class VgFence(models.Model):
 
 
 class HaltQuerySet(models.QuerySet["Halt"]):
-    def standing(self) -> Halt | None:
+    def active(self) -> Halt | None:
         """The global stop with who ordered it; None while there is none. One query."""
         return self.select_related("actor").only("since", "reason", "actor__email").first()
 

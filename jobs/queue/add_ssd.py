@@ -7,8 +7,8 @@ from datetime import datetime
 from django.db import transaction
 
 from jobs.models import Job, Kind
-from jobs.queue.submit import accept, contactable
-from jobs.requester import Asker
+from jobs.queue.submit import check_contactable, enqueue
+from jobs.requester import Requester
 from storage.models import Host
 from storage.planner.ssd_wish import Preparation
 
@@ -17,7 +17,7 @@ from storage.planner.ssd_wish import Preparation
 def ask(
     host: Host,
     wanted: Preparation,
-    asker: Asker,
+    requester: Requester,
     *,
     dry_run: bool,
     fingerprint: str = "",
@@ -25,17 +25,17 @@ def ask(
 ) -> Job:
     """Accept a job, and tell a worker after commit. Raises `Refused` for a host that is not in use,
     and `Busy` where another job adds an SSD to it."""
-    contactable(host)
-    return accept(
+    check_contactable(host)
+    return enqueue(
         {
             "kind": Kind.PREPARE_SSD,
             "host": host,
             "wish": wanted.to_json(),
             "dry_run": dry_run,
-            "actor": asker.actor,
-            "door": asker.door,
-            "token": asker.token,
-            "address": asker.address,
+            "actor": requester.actor,
+            "door": requester.door,
+            "token": requester.token,
+            "address": requester.address,
             "fingerprint": fingerprint,
             "not_before": not_before,
         }

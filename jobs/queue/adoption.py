@@ -12,7 +12,7 @@ from django.db import transaction
 from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind
 from jobs.queue.submit import Busy, cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.adoption import AdoptionQuestion, Judgement, adopt, release
 from storage.database_clock import database_now
 from storage.models import Volume
@@ -128,13 +128,13 @@ def untagged(user: AbstractBaseUser) -> list[VolumeSnapshot]:
     ]
 
 
-def undo(volumes: Iterable[Volume], asker: Asker) -> Undone:
+def undo(volumes: Iterable[Volume], requester: Requester) -> Undone:
     """Release adopted volumes on which no job has run since; a job that still waits is cancelled.
     Customers that an adoption made stay."""
     released, kept = [], []
     for volume in volumes:
         try:
-            reason = _undo(volume, asker)
+            reason = _undo(volume, requester)
         except Gone as gone:
             reason = str(gone)
         if reason:
@@ -145,14 +145,14 @@ def undo(volumes: Iterable[Volume], asker: Asker) -> Undone:
 
 
 @transaction.atomic
-def _undo(volume: Volume, asker: Asker) -> str:
+def _undo(volume: Volume, requester: Requester) -> str:
     """Why the adoption stays; "" where it is undone."""
     held = hold_one(volume, against_jobs=True)
     if held.adopted_at is None:
         return "The volume was not adopted."
     since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
     for job in since.unfinished().filter(started_at=None):
-        cancel(job, asker)
+        cancel(job, requester)
     if since.exclude(started_at=None).exists() or since.unfinished().exists():
         return "A job has run on the volume since. First remove what that job created."
     if held.cache_plan_id is not None:

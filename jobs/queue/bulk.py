@@ -34,7 +34,7 @@ KINDS: Final = {
 }
 
 
-class Item(NamedTuple):
+class ConfirmedVolume(NamedTuple):
     """Of one volume its key, what it is to become (None for what touches no host), the fingerprint
     of the steps and where they allocate."""
 
@@ -45,16 +45,16 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Deal:
+class ConfirmedChange:
     """What a person confirmed: the action, its option's key, and the volumes."""
 
     action: Action
     option: str
-    items: tuple[Item, ...]
+    items: tuple[ConfirmedVolume, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class VolumeOutcome:
     """A volume, its job, and one sentence. `is_done`: accepted, or done at once."""
 
     volume: Volume
@@ -63,7 +63,7 @@ class Result:
     note: str
 
 
-def held_in(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
+def reserved_by_group(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
     """The SSD space that is promised to jobs, by group, on the hosts of the rows."""
     found: dict[str, int] = {}
     hosts = {row.host.pk: (row.host, row.facts) for row in rows if row.host and row.facts}
@@ -72,7 +72,7 @@ def held_in(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
     return found
 
 
-def busy_in(rows: Iterable[VolumeSnapshot]) -> set[int]:
+def volumes_with_jobs(rows: Iterable[VolumeSnapshot]) -> set[int]:
     """The volumes of the rows, by primary key, that a job changes."""
     unfinished = Job.objects.unfinished().filter(dry_run=False)
     found = unfinished.filter(volume__in=[row.volume.pk for row in rows])
@@ -82,7 +82,7 @@ def busy_in(rows: Iterable[VolumeSnapshot]) -> set[int]:
 def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
     """What was shown and can be done, as text for a hidden field that nobody can alter."""
     items = [
-        Item(
+        ConfirmedVolume(
             each.row.volume.key,
             each.wish.to_json() if each.wish else None,
             each.fingerprint,
@@ -94,20 +94,20 @@ def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
     return signing.dumps([action.value, option, items], salt=SALT, compress=True)
 
 
-def unseal(text: str) -> Deal:
+def unseal(text: str) -> ConfirmedChange:
     """Raises `django.core.signing.BadSignature` for anything `seal` did not make, and once it is
     an hour old."""
     action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
-    return Deal(Action(action), option, tuple(Item(*item) for item in items))
+    return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
 
 
 def carry_out(
-    deal: Deal,
+    deal: ConfirmedChange,
     volumes: Mapping[str, Volume],
     customer: Customer | None,
     actor: AbstractBaseUser | None,
     address: str | None,
-) -> list[Result]:
+) -> list[VolumeOutcome]:
     """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
     nobody else back. A job whose host has become another since runs nothing."""
     found = []
@@ -124,28 +124,32 @@ def carry_out(
                 kind, wish = KINDS[deal.action], Wish.from_json(item.wish)
                 found.append(_submit(volume, kind, wish, item, actor, address))
         except Gone as gone:
-            found.append(Result(volume, None, False, str(gone)))
+            found.append(VolumeOutcome(volume, None, False, str(gone)))
     return found
 
 
-def _give(volume: Volume, customer: Customer | None) -> Result:
+def _give(volume: Volume, customer: Customer | None) -> VolumeOutcome:
     if customer is None:
-        return Result(volume, None, False, "The customer no longer exists.")
+        return VolumeOutcome(volume, None, False, "The customer no longer exists.")
     with transaction.atomic():
         held, is_busy = _held(volume)
         if refused := refusal_to_give(held, customer, is_busy=is_busy):
-            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+            return VolumeOutcome(
+                volume, None, False, f"{refused.message} {refused.correction}".strip()
+            )
         give(held, customer, database_now())
-    return Result(volume, None, True, f"The volume now belongs to {customer}.")
+    return VolumeOutcome(volume, None, True, f"The volume now belongs to {customer}.")
 
 
-def _take(volume: Volume) -> Result:
+def _take(volume: Volume) -> VolumeOutcome:
     with transaction.atomic():
         held, is_busy = _held(volume)
         if refused := refusal_to_take(held, is_busy=is_busy):
-            return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+            return VolumeOutcome(
+                volume, None, False, f"{refused.message} {refused.correction}".strip()
+            )
         take(held)
-    return Result(volume, None, True, "The volume no longer belongs to a customer.")
+    return VolumeOutcome(volume, None, True, "The volume no longer belongs to a customer.")
 
 
 def _held(volume: Volume) -> tuple[Volume, bool]:
@@ -159,10 +163,10 @@ def _submit(
     volume: Volume,
     kind: Kind,
     wish: Wish,
-    item: Item,
+    item: ConfirmedVolume,
     actor: AbstractBaseUser | None,
     address: str | None,
-) -> Result:
+) -> VolumeOutcome:
     try:
         job = submit(
             kind=kind,
@@ -174,12 +178,12 @@ def _submit(
             disks=item.disks,
         )
     except Refused as refused:
-        return Result(volume, None, False, f"{refused.message} {refused.correction}".strip())
+        return VolumeOutcome(volume, None, False, f"{refused.message} {refused.correction}".strip())
     except Busy as busy:
-        return Result(
+        return VolumeOutcome(
             volume,
             busy.job,
             False,
             ("Another job holds the volume. Wait until that job has ended."),
         )
-    return Result(volume, job, True, "A job makes this change.")
+    return VolumeOutcome(volume, job, True, "A job makes this change.")

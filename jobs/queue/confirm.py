@@ -7,7 +7,7 @@ from datetime import datetime
 from jobs.models import Job, Kind, State
 from jobs.queue.add_ssd import ask
 from jobs.queue.submit import submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.access import Right
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation
@@ -23,7 +23,7 @@ def right_to(preview: Job) -> Right:
     return Right.ADMINISTER if preview.kind in FOR_ADMINS else Right.OPERATE
 
 
-def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -> Job:
+def confirm(preview: Job, requester: Requester, *, not_before: datetime | None = None) -> Job:
     """The job that does what the preview said, now or later; where other steps would begin it by
     then, it ends without any. Raises `Refused`, also for a preview that did not end well, and
     `Busy`."""
@@ -35,7 +35,7 @@ def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -
         return ask(
             preview.host,
             Preparation.from_json(preview.wish),
-            asker,
+            requester,
             dry_run=False,
             fingerprint=preview.fingerprint,
             not_before=not_before,
@@ -44,10 +44,10 @@ def confirm(preview: Job, asker: Asker, *, not_before: datetime | None = None) -
         kind=preview.kind,
         volume=preview.volume,
         wish=Wish.from_json(preview.wish),
-        actor=asker.actor,
-        door=asker.door,
-        token=asker.token,
-        address=asker.address,
+        actor=requester.actor,
+        door=requester.door,
+        token=requester.token,
+        address=requester.address,
         fingerprint=preview.fingerprint,
         disks=preview.disks,
         not_before=not_before,

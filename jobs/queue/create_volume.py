@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs.models import Job, Kind
 from jobs.queue.submit import submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.models import Placement, Volume
 from storage.naming import volume_name
 from storage.planner import Refused
@@ -17,7 +17,9 @@ from storage.volumes.forms import GroupChoice
 
 
 @transaction.atomic
-def create(volume: Volume, group: GroupChoice, wish: Wish, asker: Asker, *, dry_run: bool) -> Job:
+def create(
+    volume: Volume, group: GroupChoice, wish: Wish, requester: Requester, *, dry_run: bool
+) -> Job:
     """Write the new `volume` down and ask for it; raises `Refused`. A preview has a record too: the
     volume's name is in its commands."""
     volume.layout, volume.size_bytes = wish.layout, wish.size_bytes
@@ -34,11 +36,11 @@ def create(volume: Volume, group: GroupChoice, wish: Wish, asker: Asker, *, dry_
         kind=Kind.CREATE_VOLUME,
         volume=volume,
         wish=wish,
-        actor=asker.actor,
+        actor=requester.actor,
         dry_run=dry_run,
-        door=asker.door,
-        token=asker.token,
-        address=asker.address,
+        door=requester.door,
+        token=requester.token,
+        address=requester.address,
     )
 
 

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from jobs import notify_workers
-from jobs.engine.transitions import release
+from jobs.engine.transitions import expire_dead_leases
 from jobs.models import OVER, Job, Kind, State
 from jobs.queue.create_volume import discard
 from jobs.worker_identity import is_dead
@@ -24,7 +24,7 @@ PREVIEW_LIFE = timedelta(days=1)
 def due() -> list[int]:
     """Ids of jobs that a worker could take this moment. A job of a worker that died on this machine
     is free at once, another one's when its lease lapses."""
-    release(is_dead)
+    expire_dead_leases(is_dead)
     ready = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = Q(state=State.WAITING) & ready
     queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready

@@ -10,12 +10,12 @@ from django.db import IntegrityError, transaction
 
 from jobs import notify_workers
 from jobs.engine import steps
-from jobs.engine.finish import touched
+from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
 from jobs.hosts.read_inventory import target_of
-from jobs.models import Door, Job, Kind, State
+from jobs.models import Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
-from jobs.requester import Asker, cancelled, ordered
+from jobs.requester import Requester, cancelled_by, requester_fields
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -27,7 +27,7 @@ from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 
 CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
-SETTLED_AT_BIRTH = frozenset({"not_fresh"})
+FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
 
@@ -51,7 +51,7 @@ def submit(
     wish: Wish,
     actor: AbstractBaseUser | None,
     dry_run: bool = False,
-    door: Door = Door.PAGE,
+    door: Origin = Origin.PAGE,
     token: str = "",
     cache_plan: CachePlan | None = None,
     price_minor: int | None = None,
@@ -84,13 +84,13 @@ def submit(
             "Refresh the hosts. If the volume's disk is gone for good, restore the volume from a "
             "backup.",
         )
-    contactable(placement.host)
+    check_contactable(placement.host)
     facts = inventory_of(placement.host)
     if facts is not None:
-        _settled(facts, target_of(placement), wish)
+        _refuse_impossible(facts, target_of(placement), wish)
     if not dry_run:
-        _demand_room(placement, wish)
-        _for_real(volume)
+        _check_ssd_space(placement, wish)
+        _end_preview_only(volume)
     fields = {
         "kind": Kind(kind),
         "volume": volume,
@@ -110,10 +110,10 @@ def submit(
         "awaits": awaits,
         "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
     }
-    return accept(fields)
+    return enqueue(fields)
 
 
-def accept(fields: dict[str, Any]) -> Job:
+def enqueue(fields: dict[str, Any]) -> Job:
     """Write a job down, and tell a worker after commit unless it awaits somebody's word. Raises
     `Busy` where another one holds its volume, or adds an SSD to its host."""
     try:
@@ -146,7 +146,7 @@ def release(job: Job) -> bool:
 
 
 @transaction.atomic
-def cancel(job: Job, asker: Asker | None) -> bool:
+def cancel(job: Job, requester: Requester | None) -> bool:
     """Withdraw a job, on the word of `asker` (None = Tiercel's); True when it ended at once. Raises
     `Refused` (`turned`) once the point of no return is passed.
 
@@ -159,7 +159,7 @@ def cancel(job: Job, asker: Asker | None) -> bool:
     job.state, job.turned = now.state, now.turned
     if job.is_over:
         return True
-    fields = {"explanation": cancelled(asker), **ordered(asker)}
+    fields = {"explanation": cancelled_by(requester), **requester_fields(requester)}
     if job.state == State.NEEDS_ATTENTION:
         return transition(job, State.NEEDS_ATTENTION, State.CANCELLED, **fields)
     if job.turned:
@@ -168,20 +168,20 @@ def cancel(job: Job, asker: Asker | None) -> bool:
             f"{job} can no longer be rolled back; it must run to its end.",
             "Wait until it has ended.",
         )
-    if job.state in (State.QUEUED, State.WAITING) and not touched(job):
+    if job.state in (State.QUEUED, State.WAITING) and not has_changed_host(job):
         return transition(job, State(job.state), State.CANCELLED, **fields)
     told = {"cancel_requested": True, "not_before": None}
     if not now.cancel_requested:  # who asks for it again changes nothing
-        told |= ordered(asker)
-        if asker is not None:
-            steps.add_lines(job, [f"Cancellation requested by {asker.name}."])
+        told |= requester_fields(requester)
+        if requester is not None:
+            steps.add_lines(job, [f"Cancellation requested by {requester.name}."])
     Job.objects.filter(pk=job.pk).update(**told)
     job.refresh_from_db()
     notify_workers.job(job.pk)
     return False
 
 
-def _for_real(volume: Volume) -> None:
+def _end_preview_only(volume: Volume) -> None:
     """What was only previewed is asked for now; raises `Refused` where another volume has taken its
     external id meanwhile."""
     if volume.previewed_at is None:
@@ -208,7 +208,7 @@ def _fallback(
     return now.to_json() if now is not None and now != wish else None
 
 
-def contactable(host: Host) -> None:
+def check_contactable(host: Host) -> None:
     """Raises `Refused` for a host that is not in use."""
     if host.state == HostState.ACTIVE:
         return
@@ -228,15 +228,15 @@ def contactable(host: Host) -> None:
     )
 
 
-def _settled(facts: HostFacts, target: Target, wish: Wish) -> None:
+def _refuse_impossible(facts: HostFacts, target: Target, wish: Wish) -> None:
     try:
         plan(facts, target, wish)
     except Refused as refused:
-        if refused.code in SETTLED_AT_BIRTH:
+        if refused.code in FINAL_REFUSALS:
             raise
 
 
-def _demand_room(placement: Placement, wish: Wish) -> None:
+def _check_ssd_space(placement: Placement, wish: Wish) -> None:
     """Refuse what would take SSD space that is not there or is promised to others.
 
     The host's row stays locked until the job is committed: of two who ask for the last free space

@@ -17,7 +17,7 @@ import asyncssh
 
 from jobs.transport import event_loop
 from jobs.transport.connection import Destination, hub
-from jobs.transport.errors import NoAnswer
+from jobs.transport.errors import AnswerTimeout
 from jobs.transport.replies import PROTOCOL, Reply
 from storage.models import Host
 
@@ -70,7 +70,7 @@ async def ask(
         async with asyncio.timeout(deadline_seconds):
             return await hub().to(destination).exchange(line.encode() + b"\n", request_id)
     except TimeoutError:
-        raise NoAnswer(destination.where, deadline_seconds) from None
+        raise AnswerTimeout(destination.where, deadline_seconds) from None
 
 
 def new_key_pair() -> tuple[bytes, str]:

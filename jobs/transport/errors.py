@@ -38,7 +38,7 @@ class Unreachable(TransportError):
         )
 
 
-class NoAnswer(TransportError):
+class AnswerTimeout(TransportError):
     """The agent took a request and did not answer in time."""
 
     code = "no_answer"
@@ -65,7 +65,7 @@ class HostKeyChanged(TransportError):
         self.seen_key = seen_key
 
 
-class Twins(TransportError):
+class IdentityConflict(TransportError):
     """Two hosts claim the same machine or the same disks."""
 
     code = "twins"

@@ -60,7 +60,7 @@ class HostSsds(Resource):
         dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
 
         def act() -> Response:
-            return waiting.accepted(ask(host, wanted, self.asker, dry_run=dry_run), self.user)
+            return waiting.accepted(ask(host, wanted, self.requester, dry_run=dry_run), self.user)
 
         answer = act() if dry_run else idempotency.once(request, self.user, act)
         return waiting.out(answer, self, within)

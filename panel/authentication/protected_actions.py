@@ -106,7 +106,7 @@ POLICY: Mapping[str, Act] = {
     "cache-plan-offer": Act(Demand.CHANGE, "cache-plan"),
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),
     # What costs money or destroys data
-    **_each(Demand.ITSELF, "cache-apply", "my-plan-confirm", "my-order-revert"),
+    **_each(Demand.ITSELF, "preview-apply", "my-plan-confirm", "my-order-revert"),
     # Who comes in
     **_each(
         Demand.LINK,
@@ -139,7 +139,7 @@ POLICY: Mapping[str, Act] = {
         *("audit-export", "person", "customers", "customer", "cache-plans", "ledger"),
         *("ledger-csv", "report", "billing", "hosts", "host", "host-now", "host-advice"),
         *("host-advice-card", "host-jobs", "host-checks", "volumes", "volume", "volume-figures"),
-        *("volume-cache", "volume-cache-state", "volume-work", "volume-comparison"),
+        *("volume-cache", "volume-cache-state", "volume-current-job", "volume-comparison"),
         *("volume-jobs", "volume-drift", "volume-loss", "volume-series", "volume-csv"),
         *("volume-marks", "volumes-bulk-answer", "jobs", "job", "job-status", "job-lines"),
         *("job-log", "my-volumes", "my-volume", "my-glance", "my-running", "my-charts"),
@@ -149,13 +149,13 @@ POLICY: Mapping[str, Act] = {
     # Day-to-day work: a preview first, or nothing that opens a door later
     **_each(
         Demand.NEVER,
-        *("host-refresh", "host-ssd", "host-missing", "host-maintenance", "host-maintained"),
+        *("host-refresh", "host-ssd", "host-missing", "host-maintenance", "host-maintenance-end"),
         *("host-window", "volumes-bulk", "volumes-bulk-confirm", "volumes-bulk-commands"),
         *("volume-new", "volume-extend", "volume-move", "volume-tag", "volume-drift-accept"),
         *("volume-repair", "cache-drop", "volume-discard", "volume-retire", "volume-restore"),
         *("volume-destroy", "cache-form", "cache-remove", "cache-replace", "cache-flush"),
         *("job-cancel", "job-pace", "job-resume", "job-rollback", "job-resolve", "jobs-stop"),
-        *("jobs-go-on", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
+        *("jobs-resume", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
         *("adopt-tag", "billing-test", "billing-enable", "billing-again", "my-order-cancel"),
     ),
     # The API

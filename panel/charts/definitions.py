@@ -46,7 +46,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A series by its name of `storage.metrics.series.UNITS`. `colour` is one of Tabler's; `axis`
     the number of its axis in the panel; `dash` is "", "dashed", "dotted" or "filled"."""
 
@@ -58,13 +58,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ChartPanel:
     """One chart. `of_cache`: it says nothing where there is no cache, and is hidden."""
 
     name: str
     title: str
     axes: tuple[Axis, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     of_cache: bool = False
 
     @property
@@ -82,22 +82,22 @@ class Column:
     scale: Scale
 
 
-def panels(*, plain: bool) -> tuple[Panel, ...]:
+def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
     """The charts of a volume, in the words of staff or of customers: five, or four."""
 
     def words(staff: str, customer: str) -> str:
         return customer if plain else staff
 
     percentiles = (
-        Line("latency_p50_ms", "Median", "purple", 1),
-        Line("latency_p95_ms", "95 % below", "pink", 1, "dotted"),
+        ChartLine("latency_p50_ms", "Median", "purple", 1),
+        ChartLine("latency_p95_ms", "95 % below", "pink", 1, "dotted"),
     )
     writes_from_cache = (
-        Line("write_hit_rate", "Write hit rate", "orange", 0, "dashed"),
-        Line("write_accesses_per_s", "Write accesses", "orange", 1, "filled"),
+        ChartLine("write_hit_rate", "Write hit rate", "orange", 0, "dashed"),
+        ChartLine("write_accesses_per_s", "Write accesses", "orange", 1, "filled"),
     )
     return (
-        Panel(
+        ChartPanel(
             "operations",
             words("I/O operations and latency", "Reads, writes and latency"),
             (
@@ -105,14 +105,14 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
                 Axis(Scale.MS, words("latency", "time")),
             ),
             (
-                Line("read_iops", "Reads", "blue"),
-                Line("write_iops", "Writes", "orange"),
-                Line("read_ms", "Read time", "blue", 1, "dashed"),
-                Line("write_ms", "Write time", "orange", 1, "dashed"),
+                ChartLine("read_iops", "Reads", "blue"),
+                ChartLine("write_iops", "Writes", "orange"),
+                ChartLine("read_ms", "Read time", "blue", 1, "dashed"),
+                ChartLine("write_ms", "Write time", "orange", 1, "dashed"),
                 *(() if plain else percentiles),
             ),
         ),
-        Panel(
+        ChartPanel(
             "hits",
             words("Hit rate", "Reads from SSD"),
             (
@@ -120,30 +120,32 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
                 Axis(Scale.PER_SECOND, words("accesses", "reads")),
             ),
             (
-                Line("hit_rate", words("Read hit rate", "Reads from SSD"), "green"),
+                ChartLine("hit_rate", words("Read hit rate", "Reads from SSD"), "green"),
                 *(() if plain else writes_from_cache[:1]),
-                Line("accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"),
+                ChartLine(
+                    "accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"
+                ),
                 *(() if plain else writes_from_cache[1:]),
             ),
             of_cache=True,
         ),
-        Panel(
+        ChartPanel(
             "throughput",
             words("Throughput", "Data read and written"),
             (Axis(Scale.SPEED, ""),),
             (
-                Line("read_bytes_per_s", "Read", "blue"),
-                Line("write_bytes_per_s", "Written", "orange"),
+                ChartLine("read_bytes_per_s", "Read", "blue"),
+                ChartLine("write_bytes_per_s", "Written", "orange"),
             ),
         ),
-        Panel(
+        ChartPanel(
             "contents",
             words("Cache contents", "Your SSD space"),
             (Axis(Scale.SIZE, ""),),
             (
-                Line("cache_size_bytes", "Size", "secondary", 0, "dotted"),
-                Line("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
-                Line("dirty_bytes", words("Dirty", "Not yet copied to disk"), "orange"),
+                ChartLine("cache_size_bytes", "Size", "secondary", 0, "dotted"),
+                ChartLine("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
+                ChartLine("dirty_bytes", words("Dirty", "Not yet copied to disk"), "orange"),
             ),
             of_cache=True,
         ),
@@ -151,14 +153,14 @@ def panels(*, plain: bool) -> tuple[Panel, ...]:
     )
 
 
-CHURN: Final = Panel(
+CHURN: Final = ChartPanel(
     "churn",
     "Promotions and SSD writes",
     (Axis(Scale.PER_SECOND, "blocks"), Axis(Scale.SPEED, "")),
     (
-        Line("promotions_per_s", "Promoted", "purple"),
-        Line("demotions_per_s", "Demoted", "secondary", 0, "dashed"),
-        Line("ssd_write_bytes_per_s", "Written to SSD", "pink", 1, "filled"),
+        ChartLine("promotions_per_s", "Promoted", "purple"),
+        ChartLine("demotions_per_s", "Demoted", "secondary", 0, "dashed"),
+        ChartLine("ssd_write_bytes_per_s", "Written to SSD", "pink", 1, "filled"),
     ),
     of_cache=True,
 )
@@ -171,7 +173,7 @@ def names(*, plain: bool) -> tuple[str, ...]:
     return tuple(name for name in UNITS if name in drawn)
 
 
-def columns(shown: tuple[Panel, ...], *, has_cache: bool) -> list[Column]:
+def columns(shown: tuple[ChartPanel, ...], *, has_cache: bool) -> list[Column]:
     """The columns of the data table: every line of the panels that are shown."""
     return [
         Column(line.name, line.label, panel.axes[line.axis].scale)

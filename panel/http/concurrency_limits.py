@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 
-class Places:
+class ConcurrencyLimit:
     """So many threads of this process are for one kind of work at once, and so many of them for
     one who asks for it: what is left serves all others."""
 

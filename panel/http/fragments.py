@@ -19,7 +19,7 @@ def is_in_place(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true" and FIELD in request.POST
 
 
-def part_or_page(
+def fragment_or_page(
     request: HttpRequest,
     part: str,
     context: dict[str, object],
@@ -41,7 +41,7 @@ def to_job(request: HttpRequest, job: Job) -> HttpResponse:
     if not is_in_place(request):
         return redirect("job", job.key)
     query = urlencode({"job": job.key, "asked": "1"})
-    return redirect(f"{reverse('volume-work', args=[job.its_volume.key])}?{query}")
+    return redirect(f"{reverse('volume-current-job', args=[job.its_volume.key])}?{query}")
 
 
 def form_again(

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from jobs.models import Door, Job
+from jobs.models import Job, Origin
 from storage.access import Person
 from storage.models import CachePlan, Customer, Volume
 from storage.naming import new_key
@@ -100,7 +100,7 @@ class Order(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    door = models.CharField(max_length=8, choices=Door.choices, default=Door.PORTAL)
+    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PORTAL)
     address = models.GenericIPAddressField(null=True, blank=True)
     idempotency_key = models.CharField(max_length=255, blank=True)
     from_plan = models.ForeignKey(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from jobs.models import Door
+from jobs.models import Origin
 from panel.models import Order, User
 from storage.models import CachePlan, Volume
 
@@ -30,7 +30,7 @@ class Ask:
     trial: bool = False
     takes_back: Order | None = None
     by: By = "person"
-    door: Door = Door.PORTAL
+    door: Origin = Origin.PORTAL
     token: str = ""
     address: str | None = None
     idempotency_key: str = ""

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from jobs.models import Job
 from jobs.queue import submit as submission
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.models import Order, OrderState
 from panel.orders import events
 from panel.orders.refusal import OrderRefused
@@ -43,7 +43,7 @@ def hold(order: Order) -> bool:
     return order.transition(OrderState.AUTHORISING, OrderState.PENDING)
 
 
-def cancel(order: Order, asker: Asker | None) -> None:
+def cancel(order: Order, requester: Requester | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
         told = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
@@ -58,7 +58,7 @@ def cancel(order: Order, asker: Asker | None) -> None:
                 "Wait until the order has ended. You can then undo it.",
                 order=order,
             )
-        submission.cancel(_job(order), asker)
+        submission.cancel(_job(order), requester)
         events.cancelled.send(sender=Order, order=order)
 
 

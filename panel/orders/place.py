@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from jobs.models import Door, Job
+from jobs.models import Job, Origin
 from jobs.queue.submit import Busy, submit
 from panel.models import Intent, Order, OrderState, User
 from panel.orders import events, rights
@@ -39,7 +39,7 @@ def place(
     when: When | None = None,
     trial: bool = False,
     by: By = "person",
-    door: Door = Door.PORTAL,
+    door: Origin = Origin.PORTAL,
     token: str = "",
     address: str | None = None,
     idempotency_key: str = "",
@@ -146,7 +146,7 @@ def begin(order: Order, found: Weighed, token: str = "") -> Job:
             volume=order.volume,
             wish=found.wish,
             actor=order.actor,
-            door=Door(order.door),
+            door=Origin(order.door),
             token=token,
             cache_plan=order.to_plan,
             price_minor=order.price_minor,

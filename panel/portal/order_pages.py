@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.models import Door
-from jobs.requester import Asker
+from jobs.models import Origin
+from jobs.requester import Requester
 from panel.authentication import step_up
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, ProofState, User
@@ -52,8 +52,8 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     try:
         if refused is not None:
             raise refused
-        asker = Asker(cast("User", request.user), address_of(request), Door.PORTAL)
-        authorisation.cancel(found, asker)
+        requester = Requester(cast("User", request.user), address_of(request), Origin.PORTAL)
+        authorisation.cancel(found, requester)
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
         return redirect("my-order", found.key)

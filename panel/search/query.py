@@ -37,7 +37,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class HitGroup:
     """What was found of one kind. `has_more` where there is more than `hits`; `more_url` leads to
     all of it, "" where no list can show that."""
 
@@ -53,7 +53,7 @@ def cleaned(text: str) -> str:
     return " ".join(text.replace("\0", "").split())[:MOST_CHARACTERS].strip()
 
 
-def find(user: Person, text: str, most: int) -> tuple[Group, ...]:
+def find(user: Person, text: str, most: int) -> tuple[HitGroup, ...]:
     """Return the kinds of which something has every word of `text` (`cleaned`) in its names, with
     at most `most` hits each; nothing for no words."""
     words = text.split()
@@ -63,7 +63,7 @@ def find(user: Person, text: str, most: int) -> tuple[Group, ...]:
     return tuple(group for group in groups if group.hits)
 
 
-def _for_staff(user: Person, words: list[str], most: int) -> Iterable[Group]:
+def _for_staff(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
     hosts = Host.objects.visible_to(user).without_inventory()
     yield _group("Hosts", "host", hosts.filter(every_word(words, HOST_FIELDS)), most, _host)
     here = (
@@ -92,7 +92,7 @@ def _for_staff(user: Person, words: list[str], most: int) -> Iterable[Group]:
     yield _group("Jobs", "job", jobs.filter(of_kind), most, _job)
 
 
-def _for_customer(user: Person, words: list[str], most: int) -> Iterable[Group]:
+def _for_customer(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
     own = volumes_of(user).filter(every_word(words, VOLUME_FIELDS))
     yield _group("Volumes", "volume", own, most, _own_volume)
 
@@ -104,9 +104,9 @@ def _group(
     most: int,
     hit: Callable[[Row], Hit],
     more_url: str = "",
-) -> Group:
+) -> HitGroup:
     found = list(rows[: most + 1])
-    return Group(name, icon, tuple(map(hit, found[:most])), len(found) > most, more_url)
+    return HitGroup(name, icon, tuple(map(hit, found[:most])), len(found) > most, more_url)
 
 
 def _host(host: Host) -> Hit:

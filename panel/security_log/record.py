@@ -28,11 +28,11 @@ def note(
     """Write an entry about the access of a person (an address where there is no account yet) and,
     where one of their keys changed, tell them. Who did it, and from where, is the request's."""
     request: HttpRequest | None = context.request
-    asker = by or (request.user if request is not None else None)
+    requester = by or (request.user if request is not None else None)
     entry = SecurityEntry(
         kind=kind,
         person=str(person)[:254],
-        actor=str(asker)[:254] if isinstance(asker, User) else "",
+        actor=str(requester)[:254] if isinstance(requester, User) else "",
         address=address_of(request) if request is not None else None,
         detail=detail[:200],
     )

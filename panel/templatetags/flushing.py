@@ -30,9 +30,9 @@ def is_stalled(progress: dict[str, Any]) -> bool:
 
 
 @register.filter
-def has_pace(step: Step) -> bool:
+def has_rate(step: Step) -> bool:
     """It can be let go faster."""
-    return flush_rate.has_pace(step)
+    return flush_rate.has_rate(step)
 
 
 @register.filter
@@ -53,7 +53,7 @@ def is_flush(step: Step) -> bool:
 def stalled_advice(step: Step) -> str:
     """What a person can do while dirty data does not decrease."""
     duration = seconds(int(step.progress.get("stalled_s", 0)))
-    choices = "wait, or raise the flush speed" if has_pace(step) else "or wait"
+    choices = "wait, or raise the flush speed" if has_rate(step) else "or wait"
     return (
         f"Dirty data has not decreased for {duration}. The guest writes as fast as the disk "
         f"can take, or the disk is busy. Reduce the load in the guest, {choices}. Cancelling this "

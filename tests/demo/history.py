@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from django.db import transaction
 
-from jobs.models import Door, Job, Kind, State
+from jobs.models import Job, Kind, Origin, State
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import ProofState
 from panel.orders.pricing.quote import quote
@@ -125,7 +125,7 @@ def _order(kept: Kept, host: Host, at: datetime) -> Order:
     member = Member.objects.select_related("user", "customer").get(customer=volume.customer)
     job = Job.objects.create(
         kind=Kind.ADD_CACHE, host=host, volume=volume, wish=Wish(SIZE_BYTES).to_json(),
-        state=State.SUCCEEDED, actor=member.user, door=Door.PORTAL, cache_plan=plan,
+        state=State.SUCCEEDED, actor=member.user, door=Origin.PORTAL, cache_plan=plan,
         price_minor=plan.price_minor, currency=plan.currency, created_at=at, started_at=at,
         ended_at=at + TOOK, explanation="Invented: seeded for the demo.",
     )  # fmt: skip

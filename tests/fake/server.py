@@ -123,7 +123,7 @@ class FakeServer:
 
     async def _listen(self) -> None:
         self._listener = await asyncssh.create_server(
-            lambda: Door(self), "127.0.0.1", self.port, server_host_keys=[self._key],
+            lambda: Origin(self), "127.0.0.1", self.port, server_host_keys=[self._key],
             process_factory=self._session, encoding=None, reuse_address=True, login_timeout=30,
         )  # fmt: skip
         self.port = self._listener.get_port()
@@ -174,7 +174,7 @@ class FakeServer:
         process.exit(0)
 
 
-class Door(asyncssh.SSHServer):
+class Origin(asyncssh.SSHServer):
     """Who may come in."""
 
     def __init__(self, server: FakeServer) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from jobs.models import AuditEntry, Door, Job, Kind, Line, Phase, State, Step
+from jobs.models import AuditEntry, Job, Kind, Line, Origin, Phase, State, Step
 from jobs.models.step import StepState
 from panel.models import User
 from storage.models import Host, Volume
@@ -186,7 +186,7 @@ class _Maker:
             return
         at = now - timedelta(hours=5)
         job = self._job(
-            there, at, state=State.SUCCEEDED, door=Door.PORTAL, actor=self.owner,
+            there, at, state=State.SUCCEEDED, door=Origin.PORTAL, actor=self.owner,
             price_minor=490, currency="EUR",
         )  # fmt: skip
         self._end(job, at + timedelta(seconds=12))

@@ -10,7 +10,7 @@ from typing import Literal
 
 from jobs.models import Job, Kind
 from storage.models import Host, Volume
-from tests.integration.doors import Door
+from tests.integration.doors import Origin
 from tests.integration.machine import Machine
 from tests.integration.person import MIB, Person
 
@@ -58,7 +58,7 @@ class Deed:
 
     name: str
     kind: Kind
-    ask: Callable[[Door, Stage], Job]
+    ask: Callable[[Origin, Stage], Job]
     verbs: tuple[str, ...]
     is_online: bool = True
     data: Literal["kept", "new", "off", "gone"] = "kept"

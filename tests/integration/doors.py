@@ -12,7 +12,7 @@ from tests.integration.person import MIB, Person, filled
 from tests.integration.program import Program
 
 
-class Door(Protocol):
+class Origin(Protocol):
     """Sizes are in MiB. `set` takes the form's names of mode and settings."""
 
     def confirm(self, preview: Job) -> Job: ...

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from jobs.models import Door, Job, State
+from jobs.models import Job, Origin, State
 from panel.accounts import people
 from panel.models import Mandate
 from storage.models import CachePlan, Customer, Host
@@ -68,7 +68,7 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     changed(tab, machine, "Change for 4.90 EUR a month")
     bought = Job.objects.order_by("id").last()
     assert bought is not None
-    assert (bought.kind, bought.state, bought.door) == ("add-cache", State.SUCCEEDED, Door.PORTAL)
+    assert (bought.kind, bought.state, bought.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
     assert (bought.price_minor, bought.currency, bought.actor) == (490, "EUR", buyer)
     assert trail(bought) == ADD_CACHE_TRAIL
 

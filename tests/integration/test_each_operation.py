@@ -9,7 +9,7 @@ from itertools import groupby
 
 import pytest
 
-from jobs.models import AuditEntry, Door, Job, Kind, Phase, State
+from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State
 from panel.accounts import api_tokens
 from panel.models import Scope, User
 from storage.models import Host
@@ -78,7 +78,7 @@ def play(deed: Deed, stage: Stage, door: ByPage | ByApi) -> None:
 
 def assert_signed(job: Job, door: ByPage | ByApi) -> None:
     """Each operation of the job ended well, and the trail says who asked for it, by which door."""
-    came_by, has_token = (Door.PAGE, False) if isinstance(door, ByPage) else (Door.API, True)
+    came_by, has_token = (Origin.PAGE, False) if isinstance(door, ByPage) else (Origin.API, True)
     for entry in AuditEntry.objects.filter(job_key=job.key):
         assert (entry.actor, entry.door, bool(entry.token)) == (EMAIL, came_by, has_token)
         if entry.phase == Phase.OUTCOME:

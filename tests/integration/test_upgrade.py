@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from jobs.models import Door, State
+from jobs.models import Origin, State
 from panel.models import Order
 from storage.metrics.samples import window
 from storage.models import Host
@@ -103,7 +103,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
         first = changed(tab, machine, "Change for 4.90 EUR a month")
         job = first.job
         assert job is not None
-        assert (job.kind, job.state, job.door) == ("add-cache", State.SUCCEEDED, Door.PORTAL)
+        assert (job.kind, job.state, job.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
         assert (first.price_minor, first.currency, first.actor) == (490, "EUR", of.user)
         assert trail(job) == ADD_CACHE_TRAIL
         page = tab.url

@@ -77,7 +77,7 @@ def test_a_round_samples_every_volume_of_every_host(
 ) -> None:
     fake_host.root.add_lv("web12", GIB)
     host = fake_record(fake_server)
-    assert collector.collect(0) == collector.Round(sampled=1)
+    assert collector.collect(0) == collector.CollectionRound(sampled=1)
     assert sent == [("host", host.pk)], "an LV nobody knows asks for an inventory"
     assert refresh.refresh(host)
     volume = Volume.objects.get(label="web12")
@@ -100,7 +100,7 @@ def test_one_bad_host_does_not_cost_the_others_their_round(
     closed = sshd()
     gone = closed.host()
     closed.close()
-    assert collector.collect(0) == collector.Round(sampled=1, failed=4)
+    assert collector.collect(0) == collector.CollectionRound(sampled=1, failed=4)
     errors = {host.pk: host.error.get("code") for host in Host.objects.all()}
     assert errors == {
         good.pk: None,
@@ -120,7 +120,7 @@ def test_a_round_that_cannot_be_stored_is_kept_on_the_host(
 
     monkeypatch.setattr(collector, "record", broken)
     host = fake_record(fake_server)
-    assert collector.collect(0) == collector.Round(failed=1)
+    assert collector.collect(0) == collector.CollectionRound(failed=1)
     host.refresh_from_db()
     assert "ZeroDivisionError" in host.error["message"]
 
@@ -130,14 +130,14 @@ def test_a_host_that_is_still_asked_is_left_out(
 ) -> None:
     host = sshd().host()
     monkeypatch.setattr(collector, "_busy", {host.pk})
-    assert collector.collect(0) == collector.Round(skipped=1)
+    assert collector.collect(0) == collector.CollectionRound(skipped=1)
 
 
 def test_only_active_hosts_of_the_shard_are_asked(sshd: Make, settings: Settings) -> None:
     server = sshd()
     for state in ("pending", "unverified", "quarantined"):
         server.host(state=state)
-    assert collector.collect(0) == collector.Round()
+    assert collector.collect(0) == collector.CollectionRound()
     assert server.connections == 0
     settings.TIERCEL_COLLECT_SHARDS = 3
     hosts = [make.host() for _ in range(60)]
@@ -245,7 +245,7 @@ def test_a_changed_key_seen_by_the_collector_quarantines_the_host(
     assert collector.collect(0).failed == 1
     host.refresh_from_db()
     assert (host.state, host.error["code"]) == ("quarantined", "host_key_changed")
-    assert collector.collect(0) == collector.Round()
+    assert collector.collect(0) == collector.CollectionRound()
 
 
 def test_every_active_host_is_refreshed_by_a_message_of_its_own(

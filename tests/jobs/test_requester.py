@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.engine import decisions, runner
-from jobs.models import AuditEntry, Door, Job, Kind, Phase, State, StepState
+from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State, StepState
 from jobs.queue.submit import cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import CACHED, FAILED, CachingAgent, managed
@@ -35,7 +35,7 @@ OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
 def by_ada() -> dict[str, object]:
     """How Ada's program asks for a job."""
     actor = make.staff_user("ada@example.org")
-    return {"actor": actor, "door": Door.API, "token": "tcl_ada", "address": "192.0.2.1"}
+    return {"actor": actor, "door": Origin.API, "token": "tcl_ada", "address": "192.0.2.1"}
 
 
 @pytest.fixture
@@ -129,8 +129,8 @@ def test_a_job_cancelled_before_a_step_ends_with_who_did_it(
 ) -> None:
     Job.objects.filter(pk=job.pk).update(fallback=None)
     asked = Job.objects.get(pk=job.pk)
-    asker = Asker(bob, "198.51.100.2")
-    before_sending(monkeypatch, "inventory", lambda: cancel(asked, asker))
+    requester = Requester(bob, "198.51.100.2")
+    before_sending(monkeypatch, "inventory", lambda: cancel(asked, requester))
     run(job)
     assert job.state == State.CANCELLED
     assert job.explanation.startswith("cancelled by bob@example.org before: ")
@@ -141,7 +141,7 @@ def test_a_job_cancelled_half_way_without_a_way_back_ends_with_who_did_it(
 ) -> None:
     Job.objects.filter(pk=job.pk).update(fallback=None)
     asked = Job.objects.get(pk=job.pk)
-    before_sending(monkeypatch, "pool.create", lambda: cancel(asked, Asker(bob, None)))
+    before_sending(monkeypatch, "pool.create", lambda: cancel(asked, Requester(bob, None)))
     run(job)
     assert job.explanation.startswith("cancelled by bob@example.org; left on the host: ")
 
@@ -149,15 +149,15 @@ def test_a_job_cancelled_half_way_without_a_way_back_ends_with_who_did_it(
 def test_who_cancels_a_cancelled_job_changes_nothing(bob: AbstractBaseUser) -> None:
     waiting = job_of(scene(), state=State.WAITING, **by_ada())
     step(waiting, state=StepState.DONE, op_id=OP_ID)
-    assert not cancel(waiting, Asker(bob, "198.51.100.2"))
-    assert not cancel(waiting, Asker(make.staff_user("eve@example.org"), None))
+    assert not cancel(waiting, Requester(bob, "198.51.100.2"))
+    assert not cancel(waiting, Requester(make.staff_user("eve@example.org"), None))
     waiting.refresh_from_db()
     assert waiting.last_actor == bob
     assert lines(waiting) == ["Cancellation requested by bob@example.org."]
 
 
 def test_what_tiercel_cancels_itself_keeps_whom_it_has(bob: AbstractBaseUser) -> None:
-    waiting = job_of(scene(), state=State.WAITING, last_actor=bob, last_door=Door.PAGE)
+    waiting = job_of(scene(), state=State.WAITING, last_actor=bob, last_door=Origin.PAGE)
     step(waiting, state=StepState.DONE, op_id=OP_ID)
     assert not cancel(waiting, None)
     waiting.refresh_from_db()
@@ -176,7 +176,7 @@ def test_an_operation_given_up_unread_is_given_up_by_who_ended_the_job(pages: Cl
 def test_an_account_that_is_gone_leaves_its_address_and_token(
     stuck: Job, bob: AbstractBaseUser
 ) -> None:
-    decisions.roll_back(stuck, Asker(bob, "198.51.100.2", Door.API, "tcl_bob"))
+    decisions.roll_back(stuck, Requester(bob, "198.51.100.2", Origin.API, "tcl_bob"))
     bob.delete()
     run(stuck)
     assert trail(stuck)[-2:] == pair("pool.remove", ("", "tcl_bob", "198.51.100.2", "api"))
@@ -194,6 +194,6 @@ def test_the_records_that_a_job_changes_are_signed_by_who_ordered_it_last(
         return context
 
     monkeypatch.setattr(runner.audit_record, "signed", note)
-    decisions.resume(stuck, Asker(bob, None, Door.API, "tcl_bob"))
+    decisions.resume(stuck, Requester(bob, None, Origin.API, "tcl_bob"))
     assert run(stuck).state == State.SUCCEEDED
     assert signed == [("bob@example.org", "tcl_bob")]

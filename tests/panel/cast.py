@@ -17,7 +17,7 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from jobs.hosts import enrolment
-from jobs.models import Door, Job, Line, State
+from jobs.models import Job, Line, Origin, State
 from panel.accounts import api_tokens, invitations
 from panel.authentication import login_links
 from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
@@ -77,7 +77,7 @@ def party(word: str) -> Party:
     there.volume.customer = customer
     there.volume.external_id, there.volume.guest = f"{word}-v1", f"{word}12 · vda"
     there.volume.save()
-    ordered = job(there, door=Door.PORTAL)
+    ordered = job(there, door=Origin.PORTAL)
     Line.objects.create(job=ordered, n=1, text=f"{word} output")
     step(ordered)
     end(ordered)

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.models import Door
+from jobs.models import Origin
 from panel.api import bodies
 from panel.api.customers.order_shapes import (
     OrderBody,
@@ -78,7 +78,7 @@ class VolumeOrders(Resource):
             agreed=agreed,
             when=asked.get("when"),
             trial=asked["trial"],
-            door=Door.API,
+            door=Origin.API,
             token=self.token.key if self.token is not None else "",
             address=address_of(request),
         )
@@ -159,7 +159,7 @@ class OrderCancel(Resource):
         def act() -> Response:
             if (outsider := rights.outsider(self.user, order.volume)) is not None:
                 raise outsider
-            authorisation.cancel(order, self.asker)
+            authorisation.cancel(order, self.requester)
             return Response(order_json(_order(self, key), self.user))
 
         return idempotency.once(request, self.user, act)
@@ -185,7 +185,7 @@ class OrderRevert(Resource):
         order = _order(self, key)
         if truth(request, "dry_run"):
             return _quoted(preview_revert(order, self.user))
-        asked = {"door": Door.API, "address": address_of(request)}
+        asked = {"door": Origin.API, "address": address_of(request)}
         asked["token"] = self.token.key if self.token is not None else ""
         return _once(self, request, lambda: revert(order, actor=self.user, **asked))
 

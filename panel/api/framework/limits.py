@@ -34,7 +34,7 @@ from panel.api.framework.problem import MEDIA_TYPE, Problem
 from panel.api.framework.resource import id_of
 from panel.gunicorn import threads
 from panel.http.client_address import address_of, network_of
-from panel.http.concurrency_limits import Places
+from panel.http.concurrency_limits import ConcurrencyLimit
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +46,10 @@ SIGN_IN_BURST_SECONDS: Final = 30
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
 MOST_BUCKETS: Final = 10_000
-AT_ONCE: Final = Places(most=threads * 3 // 4, most_of_one=3)
+AT_ONCE: Final = ConcurrencyLimit(most=threads * 3 // 4, most_of_one=3)
 """Some threads of a process are never the API's. Of one token two may wait while one works, and
 those who may wait and one token together leave places to others."""
-SIGN_INS_AT_ONCE: Final = Places(most=1, most_of_one=1)
+SIGN_INS_AT_ONCE: Final = ConcurrencyLimit(most=1, most_of_one=1)
 """A digest of a password keeps a whole core busy."""
 BUSY: Final = {"Retry-After": "1"}
 REDIS_SECONDS: Final = 0.2

@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs.models import Door
-from jobs.requester import Asker
+from jobs.models import Origin
+from jobs.requester import Requester
 from panel.api.framework.authentication import READING
 from panel.api.framework.problem import Problem
 from panel.http.client_address import address_of
@@ -53,10 +53,10 @@ class Resource(APIView):
         return self.request.auth if isinstance(self.request.auth, ApiToken) else None
 
     @property
-    def asker(self) -> Asker:
+    def requester(self) -> Requester:
         """Whoever asks, for a job."""
         token = self.token.key if self.token is not None else ""
-        return Asker(self.user, address_of(self.request._request), Door.API, token)
+        return Requester(self.user, address_of(self.request._request), Origin.API, token)
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
         """Name the request."""

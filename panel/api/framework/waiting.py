@@ -13,7 +13,7 @@ from jobs.models import OVER, Job, State
 from panel.api.framework.resource import Resource, whole
 from panel.api.nouns import job_json, job_url
 from panel.gunicorn import threads
-from panel.http.concurrency_limits import Places
+from panel.http.concurrency_limits import ConcurrencyLimit
 from storage.access import Person
 
 MAX_SECONDS = 30
@@ -21,7 +21,7 @@ SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 AGAIN_SECONDS: Final = 5
 
-PLACES = Places(most=threads // 3, most_of_one=2)
+PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
 """A third of the threads of a process wait at most, and two for one token."""
 
 

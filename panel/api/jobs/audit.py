@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.audit.query import FILTERS, BadSince, entry_json, narrowed
+from jobs.audit.query import FILTERS, BadSince, entry_json, filtered
 from jobs.models import AuditEntry
 from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource, bad_parameter
@@ -75,7 +75,7 @@ class Audit(Resource):
         """Newest first. An operation has two entries: its intent and, once it is over, its
         outcome."""
         try:
-            rows = narrowed(AuditEntry.objects.all().visible_to(self.user), request.query_params)
+            rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
         except BadSince as bad:
             raise bad_parameter("since", "invalid", str(bad)) from None
         found, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))

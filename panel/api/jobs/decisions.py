@@ -72,4 +72,6 @@ class JobResolve(Steering):
     def post(self, request: Request, key: str) -> Response:
         """Of a job that needs attention: read the host once more, then cancel the job."""
         why = bodies.read(request, ResolveBody)["why"]
-        return self.steered(request, key, lambda job, asker: decisions.resolve(job, asker, why))
+        return self.steered(
+            request, key, lambda job, requester: decisions.resolve(job, requester, why)
+        )

@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.engine.flush_rate import quicken
+from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job, State
 from jobs.queue.submit import cancel
 from panel.api.framework import cursor, described, waiting
@@ -152,4 +152,4 @@ class JobPace(Steering):
         longer for its own reads and writes meanwhile. What zeroes or moves may let the p95 of the
         other volumes on its disks rise by the next of 50, 100, 200 and 500 percent. Refused where
         nothing of that runs (`no_flush`) and where it is at its top (`top_pace`)."""
-        return self.steered(request, key, quicken)
+        return self.steered(request, key, raise_rate)

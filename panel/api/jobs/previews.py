@@ -43,6 +43,8 @@ class PreviewApply(Resource):
         self.demand(right_to(preview))
         within = waiting.seconds(request)
         answer = idempotency.once(
-            request, self.user, lambda: waiting.accepted(confirm(preview, self.asker), self.user)
+            request,
+            self.user,
+            lambda: waiting.accepted(confirm(preview, self.requester), self.user),
         )
         return waiting.out(answer, self, within)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.api.framework import idempotency, waiting
 from panel.api.framework.problem import Problem
 from panel.api.framework.resource import Resource
@@ -26,7 +26,7 @@ class Steering(Resource):
     takes_no_body = True
 
     def steered(
-        self, request: Request, key: str, steer: Callable[[Job, Asker], object]
+        self, request: Request, key: str, steer: Callable[[Job, Requester], object]
     ) -> Response:
         """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
         that is refused."""
@@ -36,7 +36,7 @@ class Steering(Resource):
 
         def act() -> Response:
             try:
-                steer(found, self.asker)
+                steer(found, self.requester)
             except Refused as refused:
                 raise Problem(409, refused.code, refused.message, refused.correction) from None
             now = job_of(self, key)

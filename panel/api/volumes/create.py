@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from jobs.models import Job
 from jobs.queue.create_volume import create
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.api import bodies
 from panel.api.framework.problem import Problem, flat
 from panel.api.shapes import Json
@@ -16,7 +16,7 @@ from storage.planner.wish import BadWish, Wish
 from storage.volumes.forms import GroupChoice, groups_of
 
 
-def make(values: Json, user: User, asker: Asker, *, dry_run: bool) -> Job:
+def make(values: Json, user: User, requester: Requester, *, dry_run: bool) -> Job:
     """The job that makes a volume of the `values` of `NewVolumeBody`; raises `Refused`, and
     `Problem` for bad values."""
     group = _group(values["host"], values["vg"], user)
@@ -32,7 +32,7 @@ def make(values: Json, user: User, asker: Asker, *, dry_run: bool) -> Job:
         size_bytes=wish.size_bytes,
     )
     bodies.check(volume)
-    return create(volume, group, wish, asker, dry_run=dry_run)
+    return create(volume, group, wish, requester, dry_run=dry_run)
 
 
 def _group(host: str, vg: str, user: User) -> GroupChoice:

@@ -86,7 +86,7 @@ class Volumes(Resource):
         dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
 
         def act() -> Response:
-            made = create.make(values, self.user, self.asker, dry_run=dry_run)
+            made = create.make(values, self.user, self.requester, dry_run=dry_run)
             return waiting.accepted(made, self.user)
 
         return waiting.out(idempotency.once(request, self.user, act), self, within)

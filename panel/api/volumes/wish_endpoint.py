@@ -106,9 +106,9 @@ class VolumeWish(Resource):
             wish=change.wish,
             actor=self.user,
             dry_run=dry_run,
-            door=self.asker.door,
-            token=self.asker.token,
-            address=self.asker.address,
+            door=self.requester.door,
+            token=self.requester.token,
+            address=self.requester.address,
         )
         return waiting.accepted(job, self.user)
 

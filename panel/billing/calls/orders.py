@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
-from jobs.models import Door, Job, State
+from jobs.models import Job, Origin, State
 from jobs.models.job import OVER
 from panel.api.framework.problem import Problem
 from panel.api.shapes import Json
@@ -28,7 +28,7 @@ def change_plan(said: Json, caller: Caller) -> Result:
         agreed=agreed,
         when=said.get("when"),
         by="billing",
-        door=Door.API,
+        door=Origin.API,
         token=ACTOR,
         address=caller.address,
         # No idempotency_key: its names are the customer's, and `callbook` does each call once.

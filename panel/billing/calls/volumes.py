@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from jobs.models import Door, Job, Kind
+from jobs.models import Job, Kind, Origin
 from jobs.queue.submit import Busy, submit
 from panel.api.bodies import unprocessable
 from panel.api.framework.problem import Problem
@@ -97,7 +97,7 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
         volume=volume,
         wish=wish,
         actor=None,
-        door=Door.API,
+        door=Origin.API,
         token=ACTOR,
         address=caller.address,
     )

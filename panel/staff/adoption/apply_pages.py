@@ -15,7 +15,7 @@ from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
 from panel.http.client_address import address_of
 from panel.staff.adoption.forms import unseal
 from panel.staff.adoption.pages import WORDS
-from panel.staff.volumes.actions import asker_of
+from panel.staff.volumes.actions import requester_of
 from storage.access import Right, staff_view
 from storage.adoption import last_batch
 from storage.models import Volume
@@ -49,7 +49,7 @@ def undo_adoption(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("volume", "").replace("\0", "\ufffd")
     mine = Volume.objects.visible_to(request.user)
     volumes = [get_object_or_404(mine, key=key)] if key else last_batch(request.user)
-    done = undo(volumes, asker_of(request))
+    done = undo(volumes, requester_of(request))
     if done.released:
         count = len(done.released)
         messages.success(request, f"Undone for {count} volume{'s' if count != 1 else ''}.")

@@ -21,7 +21,7 @@ TEXT_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field; `before` and `after` as text."""
 
     field: str
@@ -39,7 +39,7 @@ class Edit:
     who: str
     how: str
     is_creation: bool
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     of: str = ""
 
 
@@ -67,7 +67,7 @@ def _edits(record: Model, events: list[Any], of: str) -> Iterator[Edit]:
         later = event
 
 
-def _changes(before: Any, after: Any) -> Iterator[Change]:
+def _changes(before: Any, after: Any) -> Iterator[FieldChange]:
     for field in before._meta.concrete_fields:
         name = field.attname
         if name.startswith("pgh_") or name == "id":
@@ -75,7 +75,7 @@ def _changes(before: Any, after: Any) -> Iterator[Change]:
         old, new = getattr(before, name), getattr(after, name)
         if old != new:
             label = field.name.replace("_", " ")
-            yield Change(label, _text(old), _text(new))
+            yield FieldChange(label, _text(old), _text(new))
 
 
 def _how(context: dict[str, Any]) -> str:

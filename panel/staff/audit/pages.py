@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.audit.query import FILTERS, BadSince, csv_lines, deeds, json_lines, narrowed
+from jobs.audit.query import FILTERS, BadSince, audited_operations, csv_lines, filtered, json_lines
 from jobs.models import AuditEntry, AuditQuerySet, Phase
 from storage.access import staff_view
 
@@ -33,7 +33,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "page": page,
-        "deeds": deeds(page),
+        "operations": audited_operations(page),
         "filters": filters,
         "is_filtered": any(filters.values()),
         "error": error,
@@ -61,4 +61,4 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 
 def _rows(request: HttpRequest) -> AuditQuerySet:
-    return narrowed(AuditEntry.objects.all().visible_to(request.user), request.GET)
+    return filtered(AuditEntry.objects.all().visible_to(request.user), request.GET)

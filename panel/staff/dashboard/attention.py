@@ -73,7 +73,7 @@ JOBS: Final = Listing("jobs", "", "All jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ConcernKind:
     """`many` is the sentence for several of a kind, `{count}` of them; `consequence` what follows
     from one; `listing` finds them. `at_risk`: data may be lost."""
 
@@ -86,167 +86,169 @@ class Kind:
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
 KINDS: Final = {
     # Data at risk
-    "writeback_degraded": Kind(
+    "writeback_degraded": ConcernKind(
         "{count} volumes use writeback on a degraded SSD mirror",
         "The only copy of new data is on one SSD.",
         at_risk=True,
     ),
-    "writeback_single_ssd": Kind(
+    "writeback_single_ssd": ConcernKind(
         "{count} volumes use writeback on an SSD without a mirror",
         "If that SSD fails, dirty data is lost.",
         at_risk=True,
     ),
-    "cache_lost": Kind(
+    "cache_lost": ConcernKind(
         "{count} bcache volumes lost their SSD while it held new data",
         "The guest's newest data may be lost. The volume stays stopped.",
         CACHES,
         at_risk=True,
     ),
-    "ssd_lost": Kind(
+    "ssd_lost": ConcernKind(
         "The SSD under the caches of {count} volumes is missing",
         "The guest sees I/O errors until the SSD is back or the lost cache is dropped.",
         at_risk=True,
     ),
-    "pv_missing": Kind(
+    "pv_missing": ConcernKind(
         "{count} volume groups have a missing disk",
         "Data on that disk cannot be read, and the group cannot be changed.",
         at_risk=True,
     ),
-    "inventory_shrank": Kind(
+    "inventory_shrank": ConcernKind(
         "Most volumes of {count} hosts are missing",
         "A disk or a whole volume group may be gone.",
         LOST,
         at_risk=True,
     ),
-    "array_degraded": Kind(
+    "array_degraded": ConcernKind(
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
         at_risk=True,
     ),
     # Caches and volumes
-    "array_recovering": Kind(
+    "array_recovering": ConcernKind(
         "{count} arrays are being rebuilt",
         ("Until the rebuild ends, another disk failure can destroy all data."),
     ),
-    "cache_failed": Kind(
+    "cache_failed": ConcernKind(
         "{count} caches have failed", "The guest hangs: the cache blocks all I/O.", CACHES
     ),
-    "cache_needs_check": Kind(
+    "cache_needs_check": ConcernKind(
         "The metadata of {count} caches needs a check",
         "The cache cannot be activated before the check.",
         CACHES,
     ),
-    "cache_unregistered": Kind(
+    "cache_unregistered": ConcernKind(
         "The SSD of {count} bcache volumes is not registered",
         "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
     ),
-    "volume_inactive": Kind(
+    "volume_inactive": ConcernKind(
         "{count} volumes are inactive",
         "Their guests cannot start.",
     ),
-    "orphan_device": Kind(
+    "orphan_device": ConcernKind(
         "{count} devices without a volume are left in the kernel",
         "Their blocks may belong to another volume now. A program that opens such a device could "
         "overwrite that volume.",
     ),
-    "drift": Kind(
+    "drift": ConcernKind(
         "{count} volumes differ from the record",
         "A manual change is not recorded: the next job may fail or undo it.",
     ),
-    "unfinished": Kind(
+    "unfinished": ConcernKind(
         "{count} new volumes are not finished",
         "They may contain old data of other customers.",
     ),
-    "volumes_missing": Kind(
+    "volumes_missing": ConcernKind(
         "Volumes of {count} hosts are missing",
         "Customers may pay for volumes that no longer exist.",
         LOST,
     ),
     # Jobs
-    "job_undecided": Kind(
+    "job_undecided": ConcernKind(
         "{count} jobs need a decision",
         "The volume stays locked until a person decides.",
         UNDECIDED,
     ),
-    "job_failed": Kind("{count} jobs failed", "The job failed and will not be retried.", FAILED),
-    "halt": Kind(
+    "job_failed": ConcernKind(
+        "{count} jobs failed", "The job failed and will not be retried.", FAILED
+    ),
+    "halt": ConcernKind(
         "All jobs are paused", ("No new step starts on any host until an admin resumes jobs."), JOBS
     ),
     # Hosts
-    "quarantined": Kind(
+    "quarantined": ConcernKind(
         "{count} hosts show a different SSH key from the accepted one",
         "Nothing is sent there: no samples arrive, and no job can start.",
         AWAY,
     ),
-    "twins": Kind(
+    "twins": ConcernKind(
         "{count} hosts report the same machine ID or volume group as another host",
         "Nothing is sent there: a change by one host could be undone or destroyed by the other.",
         AWAY,
     ),
-    "machine_changed": Kind(
+    "machine_changed": ConcernKind(
         "{count} hosts report a different machine id from the accepted one",
         "Nothing is sent there: another machine may be answering in place of the host.",
         AWAY,
     ),
-    "unverified": Kind(
+    "unverified": ConcernKind(
         "{count} new hosts are waiting for you to approve their SSH key",
         "The panel does not read a host before you accept its key.",
         NEW,
     ),
-    "silent": Kind("{count} hosts are silent", NOT_REACHED, AWAY),
-    "unsampled": Kind(
+    "silent": ConcernKind("{count} hosts are silent", NOT_REACHED, AWAY),
+    "unsampled": ConcernKind(
         "{count} hosts answer, but send no samples",
         "Charts and hit rates have a gap, and advice is based on old data.",
     ),
-    "unreachable": Kind("{count} hosts cannot be reached", NOT_REACHED, AWAY),
-    "no_answer": Kind("{count} hosts do not answer in time", NOT_REACHED, AWAY),
-    "auth_refused": Kind("{count} hosts refuse the panel's key", NOT_REACHED, AWAY),
-    "sshd_totp": Kind("{count} hosts require a one-time code", NOT_REACHED, AWAY),
-    "sudo_tty": Kind("sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY),
-    "agent_missing": Kind("The agent does not start on {count} hosts", NOT_REACHED, AWAY),
-    "bad_reply": Kind("{count} hosts send invalid answers", NOT_REACHED, AWAY),
-    "boot_incomplete": Kind(
+    "unreachable": ConcernKind("{count} hosts cannot be reached", NOT_REACHED, AWAY),
+    "no_answer": ConcernKind("{count} hosts do not answer in time", NOT_REACHED, AWAY),
+    "auth_refused": ConcernKind("{count} hosts refuse the panel's key", NOT_REACHED, AWAY),
+    "sshd_totp": ConcernKind("{count} hosts require a one-time code", NOT_REACHED, AWAY),
+    "sudo_tty": ConcernKind("sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY),
+    "agent_missing": ConcernKind("The agent does not start on {count} hosts", NOT_REACHED, AWAY),
+    "bad_reply": ConcernKind("{count} hosts send invalid answers", NOT_REACHED, AWAY),
+    "boot_incomplete": ConcernKind(
         "{count} hosts did not recover completely after a restart",
         "Caches or their settings have been missing since then.",
     ),
-    "no_boot_unit": Kind(
+    "no_boot_unit": ConcernKind(
         "The boot unit is missing on {count} hosts",
         "After a restart, bcache volumes and settings are not restored automatically.",
     ),
-    "other_panel": Kind(
+    "other_panel": ConcernKind(
         "Another panel manages {count} hosts", "These hosts refuse every change from this panel."
     ),
-    "rival_panel": Kind(
+    "rival_panel": ConcernKind(
         "Another panel tried to change {count} hosts",
         "The change was refused. An old panel or a restored copy may be running.",
     ),
-    "owner_broken": Kind(
+    "owner_broken": ConcernKind(
         "{count} hosts do not know which panel manages them", "These hosts refuse every change."
     ),
-    "clock_off": Kind(
+    "clock_off": ConcernKind(
         "The clocks of {count} hosts are wrong",
         "Volumes cannot be retired there, and times in the host's journal and logs are wrong.",
     ),
-    "stuck": Kind(
+    "stuck": ConcernKind(
         "Storage commands hang on {count} hosts",
         ("Jobs on these hosts cannot continue until the commands finish."),
     ),
     # Room
-    "ssd_full": Kind(
+    "ssd_full": ConcernKind(
         "{count} hosts are short of SSD", "Nearly out of SSD space for new or larger caches.", HOSTS
     ),
-    "hdd_full": Kind(
+    "hdd_full": ConcernKind(
         "The slow disks of {count} hosts are nearly full",
         "Nearly out of space for new or larger volumes.",
         HOSTS,
     ),
 }
-UNKNOWN: Final = Kind("", "")
+UNKNOWN: Final = ConcernKind("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
     troubles began; `more` subjects are not named; the action leads to where it can be settled, or
     to the list where there are several."""
@@ -264,7 +266,7 @@ class Item:
     more: int
 
 
-def items(concerns: Iterable[Concern], pages: Mapping[str, str]) -> tuple[Item, ...]:
+def items(concerns: Iterable[Concern], pages: Mapping[str, str]) -> tuple[AttentionRow, ...]:
     """The rows: data at risk first, then by severity, the oldest of each first; those of unknown
     age last. `pages` are the addresses of the lists by their names (`Listing.page`)."""
     groups: dict[tuple[str, str, str], list[Concern]] = {}
@@ -292,14 +294,14 @@ def _rank(concern: Concern) -> int:
     return RANKS[AT_RISK if kind.at_risk else concern.severity]
 
 
-def _item(group: Sequence[Concern], pages: Mapping[str, str]) -> Item:
+def _item(group: Sequence[Concern], pages: Mapping[str, str]) -> AttentionRow:
     group = sorted(group, key=lambda each: (each.since or SOMEDAY, each.subject.name))
     first, kind = group[0], KINDS.get(group[0].code, UNKNOWN)
     subjects = tuple(dict.fromkeys(each.subject for each in group))
     hosts = {each.host for each in group}
     # One thing, or several of one host: that page settles it. Else the list.
     place = subjects[0] if len(subjects) == 1 else first.host if len(hosts) == 1 else None
-    return Item(
+    return AttentionRow(
         severity="error" if kind.at_risk else first.severity,
         at_risk=kind.at_risk,
         what=first.what if len(group) == 1 else _many(group, kind),
@@ -314,6 +316,6 @@ def _item(group: Sequence[Concern], pages: Mapping[str, str]) -> Item:
     )
 
 
-def _many(group: Sequence[Concern], kind: Kind) -> str:
+def _many(group: Sequence[Concern], kind: ConcernKind) -> str:
     text = kind.many.format(count=len(group)) if kind.many else group[0].what.rstrip(".")
     return f"{text}: {group[0].sort}" if group[0].sort else f"{text}"

@@ -11,7 +11,7 @@ from django.db.models import Exists, Max, OuterRef, Q
 
 from jobs.models import OVER, Halt, Job, JobQuerySet, State, Step
 from panel.staff.dashboard.attention import Concern, Subject
-from panel.staff.hosts.fleet import HostLine
+from panel.staff.hosts.fleet import HostSummaryRow
 from storage.access import Person
 from storage.formatting import size
 from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
@@ -25,7 +25,9 @@ ROOM: Final = "Add a disk, or move volumes to another host."
 PASSING_DURING_JOBS: Final = frozenset({"drift", "unfinished", "volume_inactive"})
 
 
-def of_host(line: HostLine, held: Collection[str], labels: Mapping[str, str]) -> Iterator[Concern]:
+def of_host(
+    line: HostSummaryRow, held: Collection[str], labels: Mapping[str, str]
+) -> Iterator[Concern]:
     """Troubles of one host; differences that a job on the volume is about to end are left out."""
     room = tuple(_of_room(line))
     if not (line.problems or line.findings or room):
@@ -66,14 +68,14 @@ def _subject(finding: InventoryFinding, there: Subject, labels: Mapping[str, str
     return replace(there, name=f"{finding.subject} on {there.name}")
 
 
-def labels_of(user: Person, lines: Iterable[HostLine]) -> dict[str, str]:
+def labels_of(user: Person, lines: Iterable[HostSummaryRow]) -> dict[str, str]:
     """What people call the volumes that findings name, by key."""
     keys = {finding.volume for line in lines for finding in line.findings if finding.volume}
     found = Volume.objects.visible_to(user).filter(key__in=keys)
     return dict(found.values_list("key", "label"))
 
 
-def _of_room(line: HostLine) -> Iterator[tuple[str, str]]:
+def _of_room(line: HostSummaryRow) -> Iterator[tuple[str, str]]:
     """Code and sentence of each kind of space that is nearly gone."""
     found = line.outline
     if found is None:

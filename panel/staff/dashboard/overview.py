@@ -12,10 +12,10 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from jobs.models import Halt, Job, JobQuerySet, State
-from panel.staff.dashboard.attention import RANKS, Concern, Item, items, worst
+from panel.staff.dashboard.attention import RANKS, AttentionRow, Concern, items, worst
 from panel.staff.dashboard.attention_sources import labels_of, of_halt, of_host, of_jobs
 from panel.staff.hosts import fleet
-from panel.staff.hosts.fleet import Course, HitRate, HostLine, Lying, Space
+from panel.staff.hosts.fleet import Course, HitRate, HostSummaryRow, RecordedVolume, Space
 from storage.access import Person
 from storage.formatting import counted
 from storage.models import Placement, Volume
@@ -29,10 +29,10 @@ SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "n
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HostRow:
     """A host of the table. `concerns` is how many troubles it has, `rank` how bad the worst is."""
 
-    line: HostLine
+    line: HostSummaryRow
     course: Course
     concerns: int
     rank: int
@@ -56,7 +56,7 @@ class Row:
 class Overview:
     """`new_count` hosts are not accepted yet; `rows` are the first hosts by `sort`."""
 
-    attention: tuple[Item, ...]
+    attention: tuple[AttentionRow, ...]
     host_count: int
     up_count: int
     new_count: int
@@ -66,7 +66,7 @@ class Overview:
     waiting: int
     read_iops: float | None
     write_iops: float | None
-    rows: tuple[Row, ...]
+    rows: tuple[HostRow, ...]
     sort: str
     recent: Sequence[Job]
     halt: Halt | None
@@ -90,7 +90,7 @@ class Unfinished:
     volume_key: str
     state: str
     wishes: tuple[Wish, ...]
-    lying: Lying
+    lying: RecordedVolume
 
 
 def overview(user: Person, at: datetime, sort: str = "") -> Overview:
@@ -104,7 +104,7 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     labels = labels_of(user, lines)
     by_host = {line.host.pk: tuple(of_host(line, held, labels)) for line in lines}
     concerns = [each for found in by_host.values() for each in found]
-    halt = Halt.objects.standing()
+    halt = Halt.objects.active()
     concerns += [*of_halt(halt), *of_jobs(jobs, at)]
     chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
     fresh = [line.now for line in lines if line.now is not None and not line.is_stale]
@@ -147,13 +147,13 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
             state,
             # What it needs to go back counts too, as long as it may.
             tuple(Wish.from_json(each) for each in (wish, None if turned else back) if each),
-            Lying(lv_name or "", size_bytes, cache_bytes),
+            RecordedVolume(lv_name or "", size_bytes, cache_bytes),
         )
         for host_id, key, state, wish, back, turned, size_bytes, lv_name, cache_bytes in rows
     )
 
 
-def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine]) -> int:
+def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostSummaryRow]) -> int:
     outlines = {line.host.pk: line.outline for line in lines}
     return sum(
         max(fleet.promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
@@ -162,17 +162,17 @@ def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostLine])
 
 
 def _sorted(
-    lines: Iterable[HostLine], concerns: Mapping[int, Sequence[Concern]], sort: str
-) -> list[HostLine]:
+    lines: Iterable[HostSummaryRow], concerns: Mapping[int, Sequence[Concern]], sort: str
+) -> list[HostSummaryRow]:
     """By name within what is equal; unknown figures last, and so are old ones: nobody knows what
     that host does now."""
 
-    def io(line: HostLine) -> float:
+    def io(line: HostSummaryRow) -> float:
         if line.now is None or line.is_stale:
             return -1
         return _sum((line.now.read_iops, line.now.write_iops)) or 0
 
-    def busy(line: HostLine) -> float:
+    def busy(line: HostSummaryRow) -> float:
         return -1 if line.now is None or line.is_stale else line.now.busy or 0
 
     found = sorted(lines, key=lambda line: line.host.name)
@@ -186,13 +186,16 @@ def _sorted(
 
 
 def _rows(
-    user: Person, lines: Sequence[HostLine], concerns: Mapping[int, Sequence[Concern]], at: datetime
-) -> tuple[Row, ...]:
+    user: Person,
+    lines: Sequence[HostSummaryRow],
+    concerns: Mapping[int, Sequence[Concern]],
+    at: datetime,
+) -> tuple[HostRow, ...]:
     courses = fleet.courses_of(lines, at)
     busiest = {line.now.busiest_id for line in lines if line.now is not None}
     volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest)
     return tuple(
-        Row(
+        HostRow(
             line,
             courses[line.host.pk],
             len(concerns[line.host.pk]),

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
 from jobs.queue.add_ssd import ask
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
 from storage.inventory.stored import inventory_of
@@ -36,8 +36,8 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
         actor = request.user if isinstance(request.user, AbstractBaseUser) else None
         try:
             if form.wanted is not None:
-                asker = Asker(actor, address_of(request))
-                return redirect("job", ask(host, form.wanted, asker, dry_run=True).key)
+                requester = Requester(actor, address_of(request))
+                return redirect("job", ask(host, form.wanted, requester, dry_run=True).key)
         except Refused as refused:
             refusal = refused
     context = {"host": host, "form": form, "refusal": refusal}

@@ -45,7 +45,7 @@ BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday
 
 
 @dataclass(frozen=True, slots=True)
-class HostLine:
+class HostSummaryRow:
     """One host: what its last inventory came to and what its volumes do now; None before either.
     `problems` are those of its state and contact and those that its agent told, `findings` those
     that its last inventory showed."""
@@ -63,7 +63,7 @@ class HostLine:
         return self.host.state == HostState.ACTIVE and not self.is_silent and not self.host.error
 
 
-def lines_of(user: Person, at: datetime) -> tuple[HostLine, ...]:
+def lines_of(user: Person, at: datetime) -> tuple[HostSummaryRow, ...]:
     """Every host by name. Four queries at most, whatever their number."""
     hosts = list(Host.objects.visible_to(user).select_related("outline").only(*FIELDS))
     drifts, now = missing_volumes_of(hosts), hosts_now()
@@ -84,11 +84,11 @@ def _line(
     drift: MissingVolumes | None,
     due: datetime | None,
     at: datetime,
-) -> HostLine:
+) -> HostSummaryRow:
     unsampled = unsampled_since(host, at, due, now.at if now is not None else None)
     outline: HostOutline | None = getattr(host, "outline", None)
     kept = outline.findings if outline is not None else ()
-    return HostLine(
+    return HostSummaryRow(
         host=host,
         outline=outline,
         now=now,
@@ -123,7 +123,7 @@ class Space:
         return self.slow_total_bytes - self.slow_free_bytes
 
 
-def space_of(lines: Iterable[HostLine], sold_bytes: int, reserved_bytes: int) -> Space:
+def space_of(lines: Iterable[HostSummaryRow], sold_bytes: int, reserved_bytes: int) -> Space:
     """The sum over the hosts that have said what they are."""
     told = [line for line in lines if line.outline is not None]
     known = [line.outline for line in told if line.outline is not None]
@@ -150,7 +150,7 @@ def sold_bytes() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
+class RecordedVolume:
     """What the books say of a volume: its LV's name ("" until it is made), its size and that of
     its cache, None without one."""
 
@@ -159,7 +159,7 @@ class Lying:
     cache_bytes: int | None
 
 
-def promised_bytes(wish: Wish, volume: Lying, outline: HostOutline | None) -> int:
+def promised_bytes(wish: Wish, volume: RecordedVolume, outline: HostOutline | None) -> int:
     """SSD space that a job with this wish will still take, by the rule of
     `storage.volumes.ssd_capacity`, but without an inventory: without what LVM adds in metadata and
     whole extents."""
@@ -213,7 +213,7 @@ class Course:
     line: Spark
 
 
-def courses_of(lines: Sequence[HostLine], at: datetime) -> Mapping[int, Course]:
+def courses_of(lines: Sequence[HostSummaryRow], at: datetime) -> Mapping[int, Course]:
     """By primary key of the host. One query."""
     found = courses([line.host.pk for line in lines], bucket_of(at), COURSE_BUCKETS)
     return {host_id: _course(buckets) for host_id, buckets in found.items()}

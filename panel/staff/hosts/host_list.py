@@ -9,11 +9,11 @@ from typing import Final
 
 from django.db.models import Count
 
-from panel.staff.hosts.fleet import HostLine
+from panel.staff.hosts.fleet import HostSummaryRow
 from storage.models import Placement
 from storage.models.host import HostState
 
-Test = Callable[[HostLine], bool]
+Test = Callable[[HostSummaryRow], bool]
 STATES: Final[Mapping[str, tuple[str, Test]]] = {
     "up": ("Up", lambda line: line.is_up),
     "trouble": ("Not answering", lambda line: not line.is_up and not _is_new(line)),
@@ -25,7 +25,7 @@ STATES: Final[Mapping[str, tuple[str, Test]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StateFilter:
     """A filter by state, and how many hosts it would show."""
 
     name: str
@@ -33,7 +33,7 @@ class Choice:
     count: int
 
 
-def wrongs_of(line: HostLine) -> tuple[str, ...]:
+def wrongs_of(line: HostSummaryRow) -> tuple[str, ...]:
     """What is wrong with a host, one sentence each, the worst first: what only informs is left
     out."""
     told = [problem.message for problem in line.problems if problem.severity != "info"]
@@ -41,7 +41,7 @@ def wrongs_of(line: HostLine) -> tuple[str, ...]:
     return (*told, *found)
 
 
-def named(lines: Iterable[HostLine], text: str) -> list[HostLine]:
+def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
     """Those with the text in their name or address."""
     wanted = text.strip().casefold()
     return [
@@ -51,17 +51,19 @@ def named(lines: Iterable[HostLine], text: str) -> list[HostLine]:
     ]
 
 
-def in_state(lines: Iterable[HostLine], state: str) -> list[HostLine]:
+def in_state(lines: Iterable[HostSummaryRow], state: str) -> list[HostSummaryRow]:
     """Those in one of STATES; all for any other word."""
     chosen = STATES.get(state)
     return [line for line in lines if chosen is None or chosen[1](line)]
 
 
-def choices(lines: Collection[HostLine]) -> tuple[Choice, ...]:
+def state_filters(lines: Collection[HostSummaryRow]) -> tuple[StateFilter, ...]:
     """The filters that would show any host."""
     counts = Counter(name for line in lines for name, (_, test) in STATES.items() if test(line))
     return tuple(
-        Choice(name, title, counts[name]) for name, (title, _) in STATES.items() if counts[name]
+        StateFilter(name, title, counts[name])
+        for name, (title, _) in STATES.items()
+        if counts[name]
     )
 
 
@@ -71,5 +73,5 @@ def volume_counts(host_ids: Collection[int]) -> dict[int, int]:
     return dict(placed.values_list("host_id").annotate(count=Count("pk")))
 
 
-def _is_new(line: HostLine) -> bool:
+def _is_new(line: HostSummaryRow) -> bool:
     return line.host.state in (HostState.PENDING, HostState.UNVERIFIED)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from panel.staff.audit.change_log import edits
 from panel.staff.hosts import fleet, host_list
 from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
-from panel.staff.hosts.refresh_progress import reading_of
+from panel.staff.hosts.refresh_progress import pending_refresh
 from panel.staff.hosts.stack_folding import DRAWN, fold
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import staff_view
@@ -68,7 +68,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
         ],
         "q": text,
         "state": state,
-        "choices": host_list.choices(found),
+        "filters": host_list.state_filters(found),
         "found_count": len(found),
         "is_empty": not every,
     }
@@ -95,7 +95,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
         "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
-        "reading": reading_of(request.GET.get("asked", ""), found.facts_at, now),
+        "reading": pending_refresh(request.GET.get("asked", ""), found.facts_at, now),
         "edits": edits(found),
     }
     if facts is not None:

@@ -11,7 +11,7 @@ PATIENCE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PendingRefresh:
     """No newer inventory has come since `asked` (seconds since 1970, as the address has it).
     `is_late` once waiting longer makes no sense."""
 
@@ -19,7 +19,7 @@ class Reading:
     is_late: bool
 
 
-def reading_of(asked: str, facts_at: datetime | None, now: datetime) -> Reading | None:
+def pending_refresh(asked: str, facts_at: datetime | None, now: datetime) -> PendingRefresh | None:
     """What the page still waits for; None where nobody asked or the inventory is there."""
     try:
         since = float(asked)
@@ -27,4 +27,4 @@ def reading_of(asked: str, facts_at: datetime | None, now: datetime) -> Reading 
         return None
     if not math.isfinite(since) or (facts_at is not None and facts_at.timestamp() >= since):
         return None
-    return Reading(f"{since:.3f}", now.timestamp() - since > PATIENCE_SECONDS)
+    return PendingRefresh(f"{since:.3f}", now.timestamp() - since > PATIENCE_SECONDS)

@@ -79,7 +79,7 @@ class Pillar:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class StackGroup:
     """A volume group: the tiers it lies on, and what lies on it."""
 
     vg: VolumeGroup
@@ -91,7 +91,7 @@ class Group:
 class Stack:
     """`loose` are devices that no volume group uses."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[StackGroup, ...]
     loose: tuple[Chain, ...]
 
 
@@ -133,7 +133,7 @@ def kind_of(lv: LogicalVolume) -> str:
     return f"{base}, has snapshots" if "origin" in lv.role and "thickorigin" in lv.role else base
 
 
-def _group(facts: HostFacts, vg: VolumeGroup) -> Group:
+def _group(facts: HostFacts, vg: VolumeGroup) -> StackGroup:
     tiers = []
     for name in TIERS:
         if pvs := facts.pvs_of(vg.uuid, name):
@@ -151,7 +151,7 @@ def _group(facts: HostFacts, vg: VolumeGroup) -> Group:
         for lv in facts.lvs
         if lv.vg_uuid == vg.uuid and lv.uuid not in drawn and _is_shown(lv)
     )
-    return Group(vg, tuple(tiers), pillars)
+    return StackGroup(vg, tuple(tiers), pillars)
 
 
 def _cset(facts: HostFacts, lv: LogicalVolume) -> CacheSet | None:

@@ -10,7 +10,7 @@ from jobs.transport.operation_reply import has_begun
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangesSoFar:
     """Steps by how far they came: `done`, `broken` (failed after a command had begun), `unknown`
     (sent, and not known to be over). `kept_group`: the volume group that a step of unknown outcome
     keeps for itself while a person decides; "" for none."""
@@ -22,7 +22,7 @@ class Changed:
     kept_group: str
 
 
-def changed(job: Job, steps: Sequence[Step]) -> Changed:
+def changes_so_far(job: Job, steps: Sequence[Step]) -> ChangesSoFar:
     """`steps` are all of the job, in their order."""
     done = tuple(step for step in steps if step.state == StepState.DONE)
     broken = tuple(
@@ -31,7 +31,7 @@ def changed(job: Job, steps: Sequence[Step]) -> Changed:
     unknown = tuple(step for step in steps if step.state == StepState.RUNNING)
     is_left = job.state == State.NEEDS_ATTENTION
     kept = [str(step.args.get("vg", "")) for step in unknown if step.holds_vg and is_left]
-    return Changed(
+    return ChangesSoFar(
         _sentence(job, len(done), len(broken), len(unknown)),
         done,
         broken,
@@ -40,15 +40,15 @@ def changed(job: Job, steps: Sequence[Step]) -> Changed:
     )
 
 
-def barred(job: Job, changed: Changed) -> str:
+def barred(job: Job, changes_so_far: ChangesSoFar) -> str:
     """What no other job may do while a person has to decide about this one."""
     what = "change this volume" if job.volume_id is not None else "add an SSD to this host"
     sentence = f"Until you decide, no other job may {what}."
-    if not changed.kept_group:
+    if not changes_so_far.kept_group:
         return sentence
     return (
-        f"{sentence} No job may change the volume group {changed.kept_group} either: "
-        f"“{changed.unknown[0].title}” may still be running there."
+        f"{sentence} No job may change the volume group {changes_so_far.kept_group} either: "
+        f"“{changes_so_far.unknown[0].title}” may still be running there."
     )
 
 

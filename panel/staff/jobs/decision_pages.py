@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST
 
 from jobs.engine import decisions
 from jobs.models import Job
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.staff.jobs.forms import ResolveForm
-from panel.staff.volumes.actions import CONFLICT, asker_of, show_refusal
+from panel.staff.volumes.actions import CONFLICT, requester_of, show_refusal
 from storage.access import Right, staff_view
 from storage.planner import Refused
 
@@ -42,18 +42,18 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
         refusal = Refused("invalid", said, "Go back and correct the form.")
         return show_refusal(request, refusal, found.volume)
 
-    def settle(job: Job, asker: Asker | None) -> None:
-        decisions.resolve(job, asker, form.cleaned_data["why"])
+    def settle(job: Job, requester: Requester | None) -> None:
+        decisions.resolve(job, requester, form.cleaned_data["why"])
 
     return _decide(request, key, settle)
 
 
 def _decide(
-    request: HttpRequest, key: str, decide: Callable[[Job, Asker | None], None]
+    request: HttpRequest, key: str, decide: Callable[[Job, Requester | None], None]
 ) -> HttpResponse:
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        decide(found, asker_of(request))
+        decide(found, requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused, found.volume, CONFLICT)
     return redirect("job", found.key)

@@ -14,7 +14,7 @@ REASON_LIMIT = 200
 """As long as the columns `Halt.reason` and `Host.maintenance_reason`."""
 
 
-class AcceptForm(forms.Form):
+class AcceptKeyForm(forms.Form):
     """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts.contact`
     decides."""
 

@@ -11,7 +11,7 @@ from jobs.models import Job, Kind, State
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class KindWords:
     """A verb with its object, for each time; `{}` is the volume, or the device."""
 
     doing: str
@@ -19,11 +19,11 @@ class Words:
     do: str
 
 
-def _words(doing: str, done: str, do: str, rest: str = "{}") -> Words:
-    return Words(f"{doing} {rest}", f"{done} {rest}", f"{do} {rest}")
+def _words(doing: str, done: str, do: str, rest: str = "{}") -> KindWords:
+    return KindWords(f"{doing} {rest}", f"{done} {rest}", f"{do} {rest}")
 
 
-WORDS: dict[str, Words] = {
+WORDS: dict[str, KindWords] = {
     Kind.CREATE_VOLUME: _words("Creating", "Created", "create"),
     Kind.TAG_VOLUME: _words("Putting", "Put", "put", "{} under management"),
     Kind.EXTEND_VOLUME: _words("Extending", "Extended", "extend"),

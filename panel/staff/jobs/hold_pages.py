@@ -69,8 +69,8 @@ def stop_all(request: HttpRequest) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def let_go_on(request: HttpRequest) -> HttpResponse:
+def resume_all(request: HttpRequest) -> HttpResponse:
     """The end of the global stop."""
-    holds.let_go_on()
+    holds.resume_all()
     messages.success(request, "All jobs resume.")
     return redirect("jobs")

@@ -22,7 +22,7 @@ NO_CONTENT = 204
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LogWindow:
     """Lines in their order. `before` and `after` are the counters to ask on from; `before` is 0
     where nothing is earlier."""
 
@@ -42,14 +42,14 @@ class Window:
         }
 
 
-def window(job: Job, line: int = 0) -> Window:
+def window(job: Job, line: int = 0) -> LogWindow:
     """The tail, or from a little before `line` on where that is earlier."""
     last = job.line_set.order_by("-n").values_list("n", flat=True).first() or 0
     start = max(0, last - PAGE_LINES)
     if line:
         start = min(start, max(0, line - 1 - CONTEXT_LINES))
     shown = list(job.lines_after(start).filter(n__lte=last))
-    return Window(shown, start + 1 if start else 0, last)
+    return LogWindow(shown, start + 1 if start else 0, last)
 
 
 @staff_view()
@@ -67,13 +67,15 @@ def lines(request: HttpRequest, key: str) -> HttpResponse:
     if not shown and not found.is_over:
         return HttpResponse(status=NO_CONTENT)
     more = len(shown) == PAGE_LINES or not found.is_over
-    tail = Window(shown, 0, shown[-1].n if shown else start)
+    tail = LogWindow(shown, 0, shown[-1].n if shown else start)
     return render(request, "staff/jobs/_lines.html", {"job": found, "more": more, **tail.context})
 
 
-def _earlier(job: Job, before: int) -> Window:
+def _earlier(job: Job, before: int) -> LogWindow:
     start = max(0, before - 1 - PAGE_LINES)
-    return Window(list(job.lines_after(start).filter(n__lt=before)), start + 1 if start else 0, 0)
+    return LogWindow(
+        list(job.lines_after(start).filter(n__lt=before)), start + 1 if start else 0, 0
+    )
 
 
 @staff_view()

@@ -14,12 +14,12 @@ from jobs.engine.decisions import WHY_LIMIT, no_way_back
 from jobs.models import Halt, Job, Kind, State, Step, StepState
 from jobs.queue.confirm import right_to
 from jobs.queue.cost_estimate import estimate_of
-from panel.staff.jobs.changes_so_far import barred, changed
+from panel.staff.jobs.changes_so_far import barred, changes_so_far
 from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from panel.staff.jobs.job_list import JobFilter, listed
 from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.time_left import remaining_seconds
-from panel.staff.jobs.waiting_reason import Wait, wait_of
+from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from storage.access import Right, staff_view
 from storage.inventory.stored import inventory_of
 from storage.models import Volume
@@ -92,7 +92,7 @@ def _status(job: Job) -> dict[str, object]:
     row = snapshots_of([job.volume])[0] if job.dry_run and job.volume is not None else None
     can_apply = job.dry_run and job.state == State.SUCCEEDED
     running = next((step for step in steps if step.state == StepState.RUNNING), None)
-    so_far, refusal = changed(job, steps), no_way_back(job)
+    so_far, refusal = changes_so_far(job, steps), no_way_back(job)
     return {
         "job": job,
         "headline": headline(job, begun=any(step.op_id for step in steps)),
@@ -116,12 +116,12 @@ def _status(job: Job) -> dict[str, object]:
     }
 
 
-def _wait(job: Job, running: Step | None) -> Wait | None:
+def _wait(job: Job, running: Step | None) -> WaitingReason | None:
     is_waiting = job.state == State.WAITING
-    return wait_of(
+    return waiting_reason(
         job,
         has_running_step=running is not None,
-        halt=Halt.objects.standing() if is_waiting else None,
+        halt=Halt.objects.active() if is_waiting else None,
         holder=_holder(job) if is_waiting and running is None else None,
         now=timezone.now(),
     )

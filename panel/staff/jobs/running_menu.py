@@ -27,7 +27,7 @@ UNDECIDED = Q(state=State.NEEDS_ATTENTION)
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
+class RunningJob:
     """A job and how far its step is (`Step.progress`); {} where none says."""
 
     job: Job
@@ -39,7 +39,7 @@ class Running:
     """`shown` are the first few, those that wait for a person before all others. `count` is the
     number of all, `undecided` of those that wait for a person."""
 
-    shown: tuple[AtWork, ...]
+    shown: tuple[RunningJob, ...]
     count: int
     undecided: int
 
@@ -50,7 +50,7 @@ def running_of(user: Person) -> Running:
     found = list(now.told().order_by(RANK, "-id")[: MOST + 1])
     steps = Step.objects.filter(job__in=[job.pk for job in found], state=StepState.RUNNING)
     progress = dict(steps.order_by().values_list("job_id", "progress"))
-    shown = tuple(AtWork(job, progress.get(job.pk, {})) for job in found[:MOST])
+    shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in found[:MOST])
     if len(found) <= MOST:
         return Running(shown, len(found), sum(map(_is_undecided, found)))
     counts = now.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))

@@ -16,25 +16,25 @@ PATIENCE = timedelta(seconds=30)
 SILENCE = timedelta(seconds=15)
 """A worker writes more often than that, unless a host is slow to answer it."""
 
-What = Literal[
+ReasonKind = Literal[
     "later", "word", "worker", "silent", "stop", "maintenance", "window", "host", "turn", "other"
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitingReason:
     """`sentence` says for what, and what would help; `until` when it is looked at again, where
     that is long enough to be told; `holder` the job whose turn it is (`turn`)."""
 
-    what: What
+    what: ReasonKind
     sentence: str
     until: datetime | None = None
     holder: Job | None = None
 
 
-def wait_of(
+def waiting_reason(
     job: Job, *, has_running_step: bool, halt: Halt | None, holder: Job | None, now: datetime
-) -> Wait | None:
+) -> WaitingReason | None:
     """None for a job that waits for nothing but its own work, or for a person's decision.
 
     `halt` is the global stop, `holder` the job that changes the same volume group now.
@@ -49,51 +49,51 @@ def wait_of(
         tried = "1 attempt" if job.attempts == 1 else f"{job.attempts} attempts"
         locked = " The volume stays locked." if has_running_step else ""
         sentence = f"Waiting for {job.host.name}: no answer to {tried}.{locked}"
-        return Wait("host", sentence, job.not_before)
+        return WaitingReason("host", sentence, job.not_before)
     if has_running_step:
         return None
     return _held(job, halt, now) or _other(job, holder)
 
 
-def _queued(job: Job, now: datetime) -> Wait:
+def _queued(job: Job, now: datetime) -> WaitingReason:
     if job.awaits:
-        return Wait(
+        return WaitingReason(
             "word", f"Waiting for {job.awaits}. The volume stays locked; no step has started."
         )
     if job.not_before is not None and job.not_before > now:
-        return Wait("later", "Scheduled; starts automatically.", job.not_before)
+        return WaitingReason("later", "Scheduled; starts automatically.", job.not_before)
     if now - (job.not_before or job.created_at) < PATIENCE:
-        return Wait("worker", "Waiting for a free worker.")
-    return Wait(
+        return WaitingReason("worker", "Waiting for a free worker.")
+    return WaitingReason(
         "worker",
         "No worker has taken this job yet: all workers are busy, or none is running. Run "
         "manage.py doctor on the panel's machine.",
     )
 
 
-def _silent(job: Job, now: datetime) -> Wait | None:
+def _silent(job: Job, now: datetime) -> WaitingReason | None:
     if job.lease_until is None or now - (job.lease_until - LEASE) < SILENCE:
         return None
     said = "The worker has not reported for a while. Commands already running on the host continue"
     if job.lease_until > now:
-        return Wait(
+        return WaitingReason(
             "silent", f"{said}. If it stays silent, another worker takes over.", job.lease_until
         )
-    return Wait("silent", f"{said}. The job continues as soon as another worker is free.")
+    return WaitingReason("silent", f"{said}. The job continues as soon as another worker is free.")
 
 
-def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
+def _held(job: Job, halt: Halt | None, now: datetime) -> WaitingReason | None:
     host = job.host
     if halt is not None:
         by = f" by {halt.actor}" if halt.actor is not None else ""
         why = f": {halt.reason}" if halt.reason else ""
-        return Wait(
+        return WaitingReason(
             "stop",
             f"All jobs are paused{by}{why}. This job continues when an admin resumes jobs.",
         )
     if host.maintenance_since is not None:
         why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
-        return Wait(
+        return WaitingReason(
             "maintenance",
             f"{host.name} is in maintenance{why}. This job continues when maintenance ends.",
         )
@@ -103,12 +103,14 @@ def _held(job: Job, halt: Halt | None, now: datetime) -> Wait | None:
     if opening is None:
         return None
     hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
-    return Wait("window", f"Waiting for the change window of {host.name}, {hours}.", opening)
+    return WaitingReason(
+        "window", f"Waiting for the change window of {host.name}, {hours}.", opening
+    )
 
 
-def _other(job: Job, holder: Job | None) -> Wait:
+def _other(job: Job, holder: Job | None) -> WaitingReason:
     if holder is not None:
         sentence = "Waiting for another job that is changing the volume group."
-        return Wait("turn", sentence, holder=holder)
+        return WaitingReason("turn", sentence, holder=holder)
     said = job.explanation.rstrip(".") or "Waiting for the next check"
-    return Wait("other", f"{said}. Tiercel retries automatically.")
+    return WaitingReason("other", f"{said}. Tiercel retries automatically.")

@@ -23,10 +23,10 @@ from jobs.models import Job, Kind
 from jobs.queue.confirm import PROVEN, confirm, right_to
 from jobs.queue.create_volume import create, discard
 from jobs.queue.submit import Busy, cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.http.client_address import address_of
 from panel.http.fragments import form_again, is_in_place, to_job
-from panel.staff.jobs.forms import AcceptForm, ConfirmForm
+from panel.staff.jobs.forms import AcceptKeyForm, ConfirmForm
 from storage.access import Right, may, require_proof, staff_view
 from storage.database_clock import database_now
 from storage.models import Customer, Host, Volume
@@ -108,7 +108,7 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
         if data["new_customer"]:
             customer = Customer.objects.create(name=data["new_customer"])
         volume = Volume(customer=customer, label=data["label"])
-        return create(volume, form.chosen, wish, asker_of(request), dry_run=True)
+        return create(volume, form.chosen, wish, requester_of(request), dry_run=True)
 
 
 @staff_view(Right.OPERATE)
@@ -143,7 +143,9 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
         return show_refusal(request, refusal, preview.volume)
     not_before = form.cleaned_data["not_before"]
     return _answer(
-        request, preview.volume, lambda: confirm(preview, asker_of(request), not_before=not_before)
+        request,
+        preview.volume,
+        lambda: confirm(preview, requester_of(request), not_before=not_before),
     )
 
 
@@ -153,7 +155,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     """Cancel a job, at once or before its next step; 409 once there is only the way forward."""
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        cancel(found, asker_of(request))
+        cancel(found, requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused, found.volume, CONFLICT)
     return to_job(request, found)
@@ -164,7 +166,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
 def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     """Accept the waiting fingerprint of a host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    form = AcceptForm(request.POST)
+    form = AcceptKeyForm(request.POST)
     given = form.cleaned_data["fingerprint"] if form.is_valid() else ""
     try:
         accept_fingerprint(host, given, _actor(request))
@@ -196,7 +198,7 @@ def _actor(request: HttpRequest) -> AbstractBaseUser | None:
 
 def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
     """Ask for a preview, and go there."""
-    asker = asker_of(request)
+    requester = requester_of(request)
     return _answer(
         request,
         volume,
@@ -204,16 +206,16 @@ def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> H
             kind=kind,
             volume=volume,
             wish=wish,
-            actor=asker.actor,
+            actor=requester.actor,
             dry_run=True,
-            address=asker.address,
+            address=requester.address,
         ),
     )
 
 
-def asker_of(request: HttpRequest) -> Asker:
+def requester_of(request: HttpRequest) -> Requester:
     """Whoever asks on a page."""
-    return Asker(_actor(request), address_of(request))
+    return Requester(_actor(request), address_of(request))
 
 
 def _answer(request: HttpRequest, volume: Volume | None, ask: Callable[[], Job]) -> HttpResponse:

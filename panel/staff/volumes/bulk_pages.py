@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from jobs.queue.bulk import busy_in, carry_out, held_in, seal, unseal
+from jobs.queue.bulk import carry_out, reserved_by_group, seal, unseal, volumes_with_jobs
 from panel.http.client_address import address_of
 from storage.access import Right, staff_view
 from storage.bulk_changes import MOST, Action, BulkForm, drafts
@@ -35,7 +35,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     found = []
     if form.is_valid():
         now = timezone.now()
-        found = drafts(rows, form.cleaned_data, held_in(rows), now, busy_in(rows))
+        found = drafts(
+            rows, form.cleaned_data, reserved_by_group(rows), now, volumes_with_jobs(rows)
+        )
     good = [each for each in found if each.refused is None]
     context = {
         "form": form,

@@ -7,10 +7,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.engine.flush_rate import quicken
+from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job, Kind
 from panel.http.fragments import form_again, is_in_place
-from panel.staff.volumes.actions import UNPROCESSABLE, asker_of, preview_of, row_of, show_refusal
+from panel.staff.volumes.actions import (
+    UNPROCESSABLE,
+    preview_of,
+    requester_of,
+    row_of,
+    show_refusal,
+)
 from storage.access import Right, staff_view
 from storage.planner import Refused
 from storage.planner.bcache import with_flush
@@ -52,11 +58,11 @@ def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.OPERATE)
 @require_POST
-def quicken_flush(request: HttpRequest, key: str) -> HttpResponse:
+def raise_flush_rate(request: HttpRequest, key: str) -> HttpResponse:
     """Let the flush of a job move more at once."""
     found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        quicken(found, asker_of(request))
+        raise_rate(found, requester_of(request))
     except Refused as refused:
         messages.warning(request, f"{refused.message} {refused.correction}")
     return redirect("job", found.key)

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job, Kind
-from panel.http.fragments import part_or_page
+from panel.http.fragments import fragment_or_page
 from panel.staff.volumes.actions import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
@@ -47,7 +47,7 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     volume there is nothing to say."""
     row = row_of(request, key)
     drift = None if _is_held(row.volume) else drift_of(row)
-    return part_or_page(
+    return fragment_or_page(
         request,
         "staff/volumes/_drift.html",
         {
@@ -101,7 +101,7 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
     facts = inventory_of(host)
     part, title = "staff/hosts/_host_checks.html", "Checks"
     if facts is None:
-        return part_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
+        return fragment_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
     held = set(jobs.values_list("volume_id", flat=True))
     rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
@@ -113,7 +113,7 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
         "before": before_restart(host.hello, facts, rows, len(held)),
         "after": after_restart(host.hello, facts, rows),
     }
-    return part_or_page(request, part, context, title=title, of=host, is_quiet=False)
+    return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)
 
 
 def _is_held(volume: Volume) -> bool:

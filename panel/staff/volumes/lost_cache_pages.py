@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Kind
-from panel.http.fragments import part_or_page
+from panel.http.fragments import fragment_or_page
 from panel.staff.volumes.actions import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.health.lost_cache import dropped, loss_of_row
@@ -19,7 +19,7 @@ def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
     """What a volume's page loads: nothing, unless its SSD is gone."""
     row = row_of(request, key)
     loss = loss_of_row(row)
-    return part_or_page(
+    return fragment_or_page(
         request,
         "staff/volumes/_lost.html",
         {"loss": loss, "volume": row.volume, "row": row},

@@ -60,7 +60,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CounterGroup:
     """Counters of one device or one source; `source` is where the kernel shows them."""
 
     title: str
@@ -68,7 +68,7 @@ class Group:
     counters: tuple[Counter, ...]
 
 
-def groups(stored: Any) -> tuple[Group, ...]:
+def groups(stored: Any) -> tuple[CounterGroup, ...]:
     """What `LatestSample.counters` holds; () where another version of the panel wrote it."""
     try:
         found = decode_volume(stored)
@@ -82,34 +82,36 @@ def groups(stored: Any) -> tuple[Group, ...]:
     if found.latency is not None:
         buckets = zip(_bounds(), found.latency.counts, strict=True)
         counters = tuple(Counter(bound, count, "I/Os") for bound, count in buckets)
-        shown.append(Group("Latency of reads and writes", "dmsetup message @stats_print", counters))
+        shown.append(
+            CounterGroup("Latency of reads and writes", "dmsetup message @stats_print", counters)
+        )
     return tuple(shown)
 
 
-def _disk(title: str, disk: DiskCounters) -> Group:
+def _disk(title: str, disk: DiskCounters) -> CounterGroup:
     counters = (Counter(name, value, _unit(name)) for name, value in disk._asdict().items())
-    return Group(title, "/proc/diskstats", tuple(counters))
+    return CounterGroup(title, "/proc/diskstats", tuple(counters))
 
 
 def _unit(name: str) -> str:
     return DISK_UNITS.get(name) or ("ms" if name.endswith("_ms") else "I/Os")
 
 
-def _dm_cache(cache: DmCacheCounters) -> list[Group]:
+def _dm_cache(cache: DmCacheCounters) -> list[CounterGroup]:
     counters = (Counter(name, getattr(cache, name), unit) for name, unit in DM_CACHE.items())
     legs = (("Slow device below (origin)", cache.origin), ("SSD below (cache data)", cache.cdata))
     return [
-        Group("dm-cache", "dmsetup status", tuple(counters)),
+        CounterGroup("dm-cache", "dmsetup status", tuple(counters)),
         *(_disk(title, leg) for title, leg in legs if leg is not None),
     ]
 
 
-def _bcache(found: BcacheCounters) -> list[Group]:
+def _bcache(found: BcacheCounters) -> list[CounterGroup]:
     known = ((name, getattr(found, name), unit) for name, unit in BCACHE.items())
     counters = tuple(Counter(*each) for each in known if each[1] is not None)
     return [
         _disk(f"What the guest sees, {found.device}", found.disk),
-        Group("bcache", f"/sys/block/{found.device}/bcache", counters),
+        CounterGroup("bcache", f"/sys/block/{found.device}/bcache", counters),
     ]
 
 

@@ -124,7 +124,7 @@ def _restored(workers: Workers) -> Played:
             if said != State.NEEDS_ATTENTION or stage.lv() is None:
                 problems.append(f"what was cancelled is {said}; the volume: {stage.lv()}")
             made = (
-                f"holds.let_go_on(); volume = Volume.objects.get(pk={spare.pk}); "
+                f"holds.resume_all(); volume = Volume.objects.get(pk={spare.pk}); "
                 "job = submit(kind=Kind.CREATE_VOLUME, volume=volume, "
                 f"wish=Wish.from_json({wish.to_json()!r}), actor=None); drive(job)"
             )

@@ -12,7 +12,7 @@ from django.test import Client
 from jobs.models import Job, Kind, State
 from jobs.queue.confirm import confirm
 from jobs.queue.submit import submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.accounts import api_tokens
 from storage.planner.wish import Wish
 from tests import make
@@ -22,7 +22,7 @@ from tests.faults.stage import Stage
 from tests.faults.sweep import finished
 from tests.faults.workers import Workers
 
-NOBODY = Asker(None, None)
+NOBODY = Requester(None, None)
 CHANGED = 412
 ACCEPTED = 202
 

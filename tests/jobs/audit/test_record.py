@@ -14,7 +14,7 @@ from jobs.audit import record as audit_record
 from jobs.engine import runner
 from jobs.engine.transitions import transition
 from jobs.hosts import contact
-from jobs.models import AuditEntry, Door, Job, Phase, State, StepState
+from jobs.models import AuditEntry, Job, Origin, Phase, State, StepState
 from jobs.queue.reaper import PREVIEW_LIFE, prune_previews
 from jobs.queue.submit import submit
 from tests import make
@@ -45,7 +45,7 @@ def test_an_operation_leaves_who_where_and_what_before_and_the_result_after(
     sshd: Make, agent: TaggingAgent
 ) -> None:
     actor = make.staff_user("ada@example.org")
-    there = start(sshd, agent, actor=actor, door=Door.API, token="tcl_abc", address="203.0.113.9")
+    there = start(sshd, agent, actor=actor, door=Origin.API, token="tcl_abc", address="203.0.113.9")
     run(there)
     intent, outcome = AuditEntry.objects.all()
     for entry in (intent, outcome):

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from jobs.engine import decisions
 from jobs.models import Job, State, StepState
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.planner import Refused
 from tests import make
 from tests.jobs.caching import agent as agent
@@ -70,7 +70,7 @@ def test_a_resolved_job_reads_the_host_and_ends_with_who_and_why(
     stuck: Job, agent: CachingAgent
 ) -> None:
     agent.pools.clear()
-    ops = Asker(make.staff_user("ops@example.org"), None)
+    ops = Requester(make.staff_user("ops@example.org"), None)
     decisions.resolve(stuck, ops, "removed the pool by hand")
     run(stuck)
     assert (stuck.state, agent.ran) == (State.CANCELLED, [])

@@ -13,7 +13,7 @@ from django.urls import reverse
 from jobs.engine import flush_rate, operation, rollback, runner
 from jobs.models import AuditEntry, Job, Kind, State, StepState
 from jobs.queue.submit import submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import GIB, LvmCache, Wish
@@ -26,7 +26,7 @@ from tests.jobs.sshd import Sshd
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
 
-NOBODY = Asker(None, None)
+NOBODY = Requester(None, None)
 POOL = "c-aaaaaaaaaaaaaaaa"
 THRESHOLD = 16384
 FLUSHED = Wish(8 * GIB, cache=LvmCache(POOL, 2 * GIB, mode="writeback"), flushed=True)
@@ -94,8 +94,8 @@ def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(
     job: Job, agent: FlushingAgent
 ) -> None:
     assert (job.state, agent.paces) == (State.WAITING, [None])
-    asker = Asker(make.staff_user("bob@example.org"), "198.51.100.2")
-    flush_rate.quicken(job, asker)
+    requester = Requester(make.staff_user("bob@example.org"), "198.51.100.2")
+    flush_rate.raise_rate(job, requester)
     run(job)
     assert agent.aborted == [str(job.step_set.get(n=1).op_id)]
     for _ in range(6):
@@ -122,7 +122,7 @@ def test_the_pace_has_a_top(job: Job) -> None:
     seen = []
     with pytest.raises(Refused) as caught:
         while len(seen) < 9:
-            flush_rate.quicken(job, NOBODY)
+            flush_rate.raise_rate(job, NOBODY)
             job.refresh_from_db()
             seen.append(Wish.from_json(job.wish).pace_sectors)
     assert caught.value.code == "top_pace"
@@ -132,7 +132,7 @@ def test_the_pace_has_a_top(job: Job) -> None:
 def test_without_a_flush_there_is_no_pace(job: Job) -> None:
     job.step_set.update(verb="cache.attach")
     with pytest.raises(Refused) as caught:
-        flush_rate.quicken(job, NOBODY)
+        flush_rate.raise_rate(job, NOBODY)
     assert caught.value.code == "no_flush"
     assert Wish.from_json(Job.objects.get(pk=job.pk).wish).pace_sectors is None
 
@@ -154,9 +154,9 @@ def test_an_operator_raises_the_pace_on_the_jobs_page(job: Job, client: Client) 
 
 
 def test_a_flush_that_has_ended_counts_however_dirty_the_cache_is_again(job: Job) -> None:
-    assert rollback.aim(job).flushed
+    assert rollback.current_wish(job).flushed
     job.step_set.update(state=StepState.DONE)
-    assert rollback.aim(job) == FLUSHED.lasting
+    assert rollback.current_wish(job) == FLUSHED.lasting
 
 
 def others(allowed_percent: int, **changes: int) -> dict[str, Any]:
@@ -173,13 +173,13 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
     page = client.get(reverse("job", args=[job.key])).content.decode()
     assert "18.2 ms, 14 % above the 16.0 ms without this. 20 % are allowed" in page
     assert "works 35 % of the time" in page and "may then rise by 50 %" in page
-    flush_rate.quicken(job, NOBODY)
+    flush_rate.raise_rate(job, NOBODY)
     step = job.step_set.get()
     for _ in range(2):
-        flush_rate.keep_pace(job, step)
+        flush_rate.apply_rate(job, step)
     assert agent.told == [{"op": str(step.op_id), "rise_percent": 50}] * 2
     step.progress = others(50)
-    flush_rate.keep_pace(job, step)
+    flush_rate.apply_rate(job, step)
     assert len(agent.told) == 2, "its host keeps the new budget"
     assert agent.aborted == []
 
@@ -187,7 +187,7 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
 def test_the_others_patience_has_an_end(job: Job) -> None:
     job.step_set.update(verb="volume.destroy", progress=others(500))
     with pytest.raises(Refused) as caught:
-        flush_rate.quicken(job, NOBODY)
+        flush_rate.raise_rate(job, NOBODY)
     assert caught.value.code == "top_pace"
 
 

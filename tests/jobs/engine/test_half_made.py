@@ -14,7 +14,7 @@ from jobs.engine import decisions
 from jobs.models import Job, Kind, State
 from jobs.queue.add_ssd import ask
 from jobs.queue.submit import cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from jobs.transport.errors import Unreachable
 from storage.models import Host, Volume
 from storage.planner.ssd_wish import Preparation
@@ -46,7 +46,7 @@ def ssd(enrolled: Host, fake_host: FakeHost) -> Job:
         machine.disks.append(Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64))
         vg = machine.vgs[0]
     wanted = Preparation("sde", "ssd2", vg.uuid, vg.name)
-    return ask(enrolled, wanted, Asker(None, None), dry_run=False)
+    return ask(enrolled, wanted, Requester(None, None), dry_run=False)
 
 
 def failing(host: FakeHost, program: str, times: int = TRIES) -> None:
@@ -151,7 +151,7 @@ def test_the_page_of_a_half_made_volume_says_so_and_finishes_it(
     client.post(reverse("volume-repair", args=[volume.key]))
     preview = Job.objects.get(dry_run=True)
     assert run(preview).state == State.SUCCEEDED
-    client.post(reverse("cache-apply", args=[preview.key]))
+    client.post(reverse("preview-apply", args=[preview.key]))
     finished = Job.objects.get(kind=Kind.REPAIR_VOLUME, dry_run=False)
     assert run(finished).state == State.SUCCEEDED
     volume.refresh_from_db()

@@ -88,7 +88,7 @@ def test_the_global_stop_holds_everything_and_names_who_stopped_it(
     run(job)
     assert (job.state, agent.runs) == (State.WAITING, 0)
     assert "All jobs are paused by admin@example.org: power work" in job.sentence
-    holds.let_go_on()
+    holds.resume_all()
     assert run(job).state == State.SUCCEEDED
 
 
@@ -124,7 +124,7 @@ def test_an_administrator_holds_a_host_back_and_lets_it_go(admin: Client) -> Non
     host.refresh_from_db()
     assert (host.maintenance_since is not None, host.maintenance_reason) == (True, "new disks")
     assert "new disks" in admin.get(reverse("host", args=[host.key])).content.decode()
-    admin.post(reverse("host-maintained", args=[host.key]))
+    admin.post(reverse("host-maintenance-end", args=[host.key]))
     host.refresh_from_db()
     assert (host.maintenance_since, host.maintenance_reason) == (None, "")
 
@@ -156,7 +156,7 @@ def test_the_stop_is_said_on_every_page_until_jobs_go_on(admin: Client) -> None:
             "All jobs are paused by admin@example.org: power work"
             in admin.get(reverse(name)).content.decode()
         )
-    admin.post(reverse("jobs-go-on"))
+    admin.post(reverse("jobs-resume"))
     assert not Halt.objects.exists()
     assert "All jobs are paused" not in admin.get(reverse("jobs")).content.decode()
 
@@ -189,7 +189,7 @@ def test_a_preview_is_confirmed_for_later_with_what_was_shown(admin: Client) -> 
     preview = ready_preview()
     later = (timezone.now() + timedelta(days=2)).replace(second=0, microsecond=0)
     data = {"not_before": later.strftime("%Y-%m-%dT%H:%M")}
-    admin.post(reverse("cache-apply", args=[preview.key]), data)
+    admin.post(reverse("preview-apply", args=[preview.key]), data)
     made = Job.objects.get(dry_run=False)
     assert (made.not_before, made.fingerprint) == (later, preview.fingerprint)
 
@@ -202,7 +202,7 @@ def test_a_web_machine_whose_clock_runs_ahead_begins_nothing_early(
     ahead = timezone.now() + timedelta(hours=12)
     monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
     data = {"not_before": tonight.strftime("%Y-%m-%dT%H:%M")}
-    admin.post(reverse("cache-apply", args=[preview.key]), data)
+    admin.post(reverse("preview-apply", args=[preview.key]), data)
     assert Job.objects.get(dry_run=False).not_before == tonight
 
 
@@ -218,6 +218,6 @@ def test_a_web_machine_whose_clock_runs_ahead_begins_nothing_early(
 def test_a_time_that_is_no_time_is_refused_and_one_that_is_past_means_now(
     admin: Client, given: str, code: int, made: int
 ) -> None:
-    url = reverse("cache-apply", args=[ready_preview().key])
+    url = reverse("preview-apply", args=[ready_preview().key])
     assert admin.post(url, {"not_before": given}).status_code == code
     assert Job.objects.filter(dry_run=False, not_before=None).count() == made

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jobs.engine.leftovers import residue_of, residue_of_preparation
+from jobs.engine.leftovers import leftovers_of, leftovers_of_add_ssd
 from storage.inventory.facts import LogicalVolume
 from storage.naming import new_key
 from storage.planner import Target
@@ -28,7 +28,7 @@ def tagged() -> tuple[Target, LogicalVolume]:
 
 def test_what_is_as_it_was_or_as_it_should_be_leaves_nothing() -> None:
     target, lv = tagged()
-    assert residue_of(make.facts(lv), target, CACHED, BARE) == []
+    assert leftovers_of(make.facts(lv), target, CACHED, BARE) == []
 
 
 def test_a_pool_that_nobody_uses_is_left_and_others_pools_are_not_ours() -> None:
@@ -36,33 +36,33 @@ def test_a_pool_that_nobody_uses_is_left_and_others_pools_are_not_ours() -> None
     ours = make.pool(POOL, tags=make.tags(target.volume_key, made="pool"))
     foreign = make.pool("c-bbbbbbbbbbbbbbbb", tags=make.tags(new_key()))
     facts = make.facts(lv, ours, foreign)
-    assert residue_of(facts, target, CACHED, BARE) == [f"vg0/{POOL} (2 GiB) exists."]
+    assert leftovers_of(facts, target, CACHED, BARE) == [f"vg0/{POOL} (2 GiB) exists."]
 
 
 def test_a_pool_in_use_is_not_left_over() -> None:
     target, lv = tagged()
     lv = dataclasses.replace(lv, cache=make.dm_cache(f"{POOL}_cpool"))
     hidden = make.pool(f"{POOL}_cpool", tags=make.tags(target.volume_key))
-    assert residue_of(make.facts(lv, hidden), target, CACHED, BARE) == []
+    assert leftovers_of(make.facts(lv, hidden), target, CACHED, BARE) == []
 
 
 def test_what_is_neither_says_both() -> None:
     target, lv = tagged()
     lv = dataclasses.replace(lv, cache=make.dm_cache(f"{POOL}_cpool", mode="writeback"))
-    left = residue_of(make.facts(lv), target, CACHED, BARE)
+    left = leftovers_of(make.facts(lv), target, CACHED, BARE)
     assert "Cache mode: writeback now, target writethrough, before -." in left
 
 
 def test_a_volume_that_grew_does_not_shrink_and_that_is_said() -> None:
     target, lv = tagged()
     lv = dataclasses.replace(lv, size_bytes=16 * GIB)
-    left = residue_of(make.facts(lv), target, BARE, BARE)
+    left = leftovers_of(make.facts(lv), target, BARE, BARE)
     assert left == ["Size: 16 GiB now, should be 8 GiB."]
 
 
 def test_a_volume_that_is_gone_is_said_to_be_gone() -> None:
     target, _ = tagged()
-    assert residue_of(make.facts(), target, CACHED, BARE) == ["vg0/web12 is not on the host."]
+    assert leftovers_of(make.facts(), target, CACHED, BARE) == ["vg0/web12 is not on the host."]
 
 
 @pytest.mark.parametrize(
@@ -77,29 +77,27 @@ def test_a_volume_that_is_half_made_is_left_with_its_state(
 ) -> None:
     target, lv = tagged()
     lv = dataclasses.replace(lv, tags=make.tags(target.volume_key, **tag))
-    left = residue_of(make.facts(lv), target, CACHED, None, made=True)
+    left = leftovers_of(make.facts(lv), target, CACHED, None, made=True)
     assert left == [f"vg0/web12 (8 GiB) exists{state}."]
 
 
 def test_a_volume_that_is_made_is_left_with_what_it_lacks() -> None:
     target, lv = tagged()
-    assert residue_of(make.facts(lv), target, BARE, None, made=True) == [
+    assert leftovers_of(make.facts(lv), target, BARE, None, made=True) == [
         "vg0/web12 (8 GiB) exists."
     ]
-    left = residue_of(make.facts(lv), target, CACHED, None, made=True)
+    left = leftovers_of(make.facts(lv), target, CACHED, None, made=True)
     assert "Cache: none now, should be lvmcache." in left
 
 
 def test_a_volume_that_was_never_made_leaves_nothing() -> None:
     target, _ = tagged()
-    assert residue_of(make.facts(), target, CACHED, None, made=True) == []
+    assert leftovers_of(make.facts(), target, CACHED, None, made=True) == []
 
 
 def test_an_ssd_is_left_while_it_is_marked_and_in_no_group() -> None:
     wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
     marked = make.facts(pvs=(make.pv("sdc"), make.pv("sde", vg_uuid="", vg_name="")))
-    assert residue_of_preparation(marked, wanted) == [
-        "sde is a physical volume of no volume group."
-    ]
+    assert leftovers_of_add_ssd(marked, wanted) == ["sde is a physical volume of no volume group."]
     for pvs in ((make.pv("sdc"),), (make.pv("sde"),)):
-        assert residue_of_preparation(make.facts(pvs=pvs), wanted) == []
+        assert leftovers_of_add_ssd(make.facts(pvs=pvs), wanted) == []

@@ -221,7 +221,7 @@ def test_an_operator_destroys_nothing_not_even_by_anothers_preview(client: Clien
     end(preview)
     shown = client.get(reverse("job", args=[preview.key])).content.decode()
     assert "Requires the admin role" in shown
-    assert client.post(reverse("cache-apply", args=[preview.key])).status_code == 403
+    assert client.post(reverse("preview-apply", args=[preview.key])).status_code == 403
     assert not Job.objects.filter(dry_run=False).exists()
 
 

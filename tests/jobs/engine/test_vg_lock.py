@@ -17,7 +17,7 @@ from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Kind, State, Step, StepState, VgFence
 from jobs.queue import add_ssd
 from jobs.queue.submit import cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from jobs.transport.operation_reply import Outcome
 from storage.models import Host
 from storage.planner import PlannedStep
@@ -35,7 +35,7 @@ from tests.jobs.sshd import Cut, Sshd
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
-NOBODY = Asker(None, None)
+NOBODY = Requester(None, None)
 ATTACH = PlannedStep("cache.attach", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Attach")
 FLUSH = PlannedStep(
     "cache.flush", {"vg": "vg0"}, {"vg_uuid": make.VG_UUID}, "Flush", polled=True, holds_vg=False
@@ -87,7 +87,7 @@ def test_a_job_that_adds_an_ssd_to_the_group_is_woken_too() -> None:
         state=State.WAITING, lease_owner="", not_before=Now() + timedelta(seconds=1)
     )
     Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
-    vg_lock.pass_on(make.VG_UUID)
+    vg_lock.wake_next(make.VG_UUID)
     assert claim(rests.pk, "me") is not None
 
 
@@ -97,7 +97,7 @@ def test_a_job_that_waits_for_something_else_is_left_alone(job: Job) -> None:
     assert run(job).state == State.WAITING
     Job.objects.filter(pk=job.pk).update(not_before=Now() + timedelta(minutes=5))
     Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
-    vg_lock.pass_on(make.VG_UUID)
+    vg_lock.wake_next(make.VG_UUID)
     assert claim(job.pk, "me") is None
 
 
@@ -112,7 +112,7 @@ def test_a_turn_given_back_before_the_wait_is_on_record_is_not_missed(
         Step.objects.filter(pk=step.pk).update(state=StepState.DONE)
         wait(*args)
 
-    monkeypatch.setattr(runner, "wait", meanwhile)
+    monkeypatch.setattr(runner, "pause_job", meanwhile)
     assert run(job).not_before is None
 
 
@@ -135,7 +135,7 @@ def test_every_step_gets_the_next_fence_of_its_group(job: Job, agent: CachingAge
 
 def test_a_refused_turn_leaves_the_fence_as_it_was() -> None:
     assert steps.intend(job_in(State.RUNNING), ATTACH) is not None
-    with pytest.raises(vg_lock.Taken):
+    with pytest.raises(vg_lock.VgLocked):
         steps.intend(job_in(State.RUNNING), ATTACH)
     assert VgFence.objects.get().fence == 1
 
@@ -147,7 +147,7 @@ def test_of_many_jobs_that_begin_at_once_one_gets_the_turn() -> None:
     def begin(n: int) -> Step | None:
         try:
             return steps.intend(jobs[n], ATTACH)
-        except vg_lock.Taken:
+        except vg_lock.VgLocked:
             return None
 
     assert sum(step is not None for step in at_once(8, begin)) == 1
@@ -160,7 +160,7 @@ def test_a_job_that_ends_gives_its_turn_back() -> None:
     assert step is not None
     Job.objects.filter(pk=lost.pk).update(state=State.NEEDS_ATTENTION, lease_owner="")
     lost.refresh_from_db()
-    with pytest.raises(vg_lock.Taken):
+    with pytest.raises(vg_lock.VgLocked):
         steps.intend(job_in(State.RUNNING), ATTACH)
     assert cancel(lost, None)
     step.refresh_from_db()

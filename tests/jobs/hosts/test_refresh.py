@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.hosts.refresh import _seen
+from jobs.hosts.refresh import _observed_problems
 from jobs.transport.replies import Reply
 from storage.agent import VERSION
 from storage.database_clock import database_now
@@ -22,7 +22,7 @@ def codes(*problems: str) -> list[str]:
         {"code": code, "severity": "error", "message": "", "correction": ""} for code in problems
     ]
     reply = Reply(data, {"wall_ns": int(now.timestamp() * 1e9)})
-    return [problem["code"] for problem in _seen(reply, now, now)]
+    return [problem["code"] for problem in _observed_problems(reply, now, now)]
 
 
 def test_a_broken_policy_is_not_called_observe_only() -> None:

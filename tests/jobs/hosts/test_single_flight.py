@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from jobs.hosts import single_flight
-from jobs.hosts.single_flight import Readings
-from jobs.transport.errors import NoAnswer
+from jobs.hosts.single_flight import SingleFlight
+from jobs.transport.errors import AnswerTimeout
 from storage.inventory.facts import HostFacts
 from tests import make
 
@@ -32,8 +32,8 @@ class Slow:
 
 
 @pytest.fixture
-def readings() -> Readings:
-    return Readings()
+def readings() -> SingleFlight:
+    return SingleFlight()
 
 
 @pytest.fixture
@@ -45,7 +45,9 @@ def name(facts: HostFacts) -> str:
     return facts.lvs[0].name
 
 
-def all_wait(readings: Readings, count: int, read: Callable[[], object]) -> list[Future[object]]:
+def all_wait(
+    readings: SingleFlight, count: int, read: Callable[[], object]
+) -> list[Future[object]]:
     """So many more who have asked, and are known to."""
     asked = threading.Semaphore(0)
 
@@ -72,7 +74,7 @@ def all_wait(readings: Readings, count: int, read: Callable[[], object]) -> list
 
 
 def test_those_who_wait_share_the_next_reading_and_not_the_one_under_way(
-    readings: Readings, host: Slow
+    readings: SingleFlight, host: Slow
 ) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
@@ -84,7 +86,7 @@ def test_those_who_wait_share_the_next_reading_and_not_the_one_under_way(
     assert host.count == 2
 
 
-def test_another_host_is_not_waited_for(readings: Readings, host: Slow) -> None:
+def test_another_host_is_not_waited_for(readings: SingleFlight, host: Slow) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
     assert name(readings.read(2, lambda: make.facts(make.lv("other")))) == "other"
@@ -92,30 +94,30 @@ def test_another_host_is_not_waited_for(readings: Readings, host: Slow) -> None:
     first.result(10)
 
 
-def test_one_after_the_other_each_reads_anew(readings: Readings, host: Slow) -> None:
+def test_one_after_the_other_each_reads_anew(readings: SingleFlight, host: Slow) -> None:
     host.go.release(2)
     assert [name(readings.read(1, host)) for _ in range(2)] == ["reading1", "reading2"]
 
 
 def test_a_host_that_does_not_answer_is_told_to_all_who_wait(
-    readings: Readings, host: Slow
+    readings: SingleFlight, host: Slow
 ) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
 
     def silent() -> HostFacts:
-        raise NoAnswer("node1", 30.0)
+        raise AnswerTimeout("node1", 30.0)
 
     others = all_wait(readings, 3, lambda: readings.read(1, silent))
     host.go.release()
     first.result(10)
     for each in others:
-        with pytest.raises(NoAnswer):
+        with pytest.raises(AnswerTimeout):
             each.result(10)
 
 
 def test_who_read_for_others_and_failed_himself_leaves_them_to_read(
-    readings: Readings, host: Slow
+    readings: SingleFlight, host: Slow
 ) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
@@ -140,7 +142,7 @@ def test_who_read_for_others_and_failed_himself_leaves_them_to_read(
 
 
 def test_nobody_waits_for_ever_for_a_reading_that_hangs(
-    readings: Readings, host: Slow, monkeypatch: pytest.MonkeyPatch
+    readings: SingleFlight, host: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(single_flight, "PATIENCE_SECONDS", 0.05)
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))

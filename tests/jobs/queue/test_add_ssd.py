@@ -11,7 +11,7 @@ from django.urls import reverse
 from jobs.models import AuditEntry, Job, Kind, Phase, State, StepState
 from jobs.queue.add_ssd import ask
 from jobs.queue.submit import Busy
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.models import Host
 from storage.planner.ssd_wish import Preparation
 from tests import make
@@ -25,7 +25,7 @@ from tests.scene import Scene, end, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
-NOBODY = Asker(None, None)
+NOBODY = Requester(None, None)
 SSD = make.disk("sde", rotational=False, serial="ssd2", size_bytes=4 * GIB)
 WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
 TYPED = {"device": "sde", "vg": "vg0", "serial": "ssd2"}
@@ -92,7 +92,7 @@ def test_an_operator_neither_sees_the_form_nor_confirms_a_preview(
     assert post(operator, there).status_code == 403
     preview = ask(there.host, WANTED, NOBODY, dry_run=True)
     end(preview)
-    assert operator.post(reverse("cache-apply", args=[preview.key])).status_code == 403
+    assert operator.post(reverse("preview-apply", args=[preview.key])).status_code == 403
 
 
 def test_an_admin_confirms_it_with_a_fresh_proof(client: Client, there: Scene) -> None:
@@ -101,7 +101,7 @@ def test_an_admin_confirms_it_with_a_fresh_proof(client: Client, there: Scene) -
     preview = ask(there.host, WANTED, NOBODY, dry_run=True)
     step(preview, verb="ssd.prepare", title="Make sde a physical volume of vg0")
     end(preview, fingerprint="f" * 64)
-    apply = reverse("cache-apply", args=[preview.key])
+    apply = reverse("preview-apply", args=[preview.key])
     assert "step-up" in client.post(apply)["Location"]
     prove(client, admin)
     assert client.post(apply).status_code == 302

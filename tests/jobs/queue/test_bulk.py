@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine.remaining_steps import left
 from jobs.models import Job, Kind
-from jobs.queue.bulk import Deal, Item, carry_out
+from jobs.queue.bulk import ConfirmedChange, ConfirmedVolume, carry_out
 from storage.bulk_changes import Action
 from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
@@ -116,9 +116,11 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
 def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() -> None:
     acme, gone, there = make.customer("Acme"), make.volume(label="gone"), make.volume(label="there")
     Volume.objects.filter(pk=gone.pk).delete()
-    items = tuple(Item(each.key, None, "", {}) for each in (gone, there))
+    items = tuple(ConfirmedVolume(each.key, None, "", {}) for each in (gone, there))
     volumes = {each.key: each for each in (gone, there)}
-    results = carry_out(Deal(Action.CUSTOMER, acme.key, items), volumes, acme, None, None)
+    results = carry_out(
+        ConfirmedChange(Action.CUSTOMER, acme.key, items), volumes, acme, None, None
+    )
     assert [(each.volume.label, each.is_done) for each in results] == [
         ("gone", False),
         ("there", True),

@@ -11,7 +11,7 @@ import pytest
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue import confirm as confirmation
 from jobs.queue.submit import submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from storage.models import Volume
 from storage.planner.wish import GIB, Wish
 from tests import make
@@ -36,7 +36,7 @@ def preview(volume: Volume) -> Job:
 
 
 def confirm(preview: Job) -> Job:
-    return confirmation.confirm(preview, Asker(None, None))
+    return confirmation.confirm(preview, Requester(None, None))
 
 
 def test_a_preview_keeps_the_fingerprint_of_its_steps(preview: Job) -> None:

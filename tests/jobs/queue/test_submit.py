@@ -19,7 +19,7 @@ from jobs.engine.transitions import claim
 from jobs.models import Job, Kind, State
 from jobs.queue.reaper import due, prune_previews, sweep
 from jobs.queue.submit import Busy, cancel, submit
-from jobs.requester import Asker
+from jobs.requester import Requester
 from jobs.worker_identity import worker_name
 from storage.models import Host, Volume
 from storage.planner import Refused
@@ -132,7 +132,7 @@ def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
 def test_a_job_that_nobody_began_is_cancelled_at_once() -> None:
     person = make.staff_user()
     job = ask(placed())
-    assert cancel(job, Asker(person, None))
+    assert cancel(job, Requester(person, None))
     assert job.state == State.CANCELLED
     assert str(person) in job.explanation
     ask(job.volume)

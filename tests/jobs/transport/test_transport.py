@@ -13,10 +13,10 @@ from jobs import transport
 from jobs.transport import Destination, event_loop
 from jobs.transport.errors import (
     AgentMissing,
+    AnswerTimeout,
     AuthRefused,
     BadReply,
     HostKeyChanged,
-    NoAnswer,
     SudoRefused,
     SudoTty,
     TotpDemanded,
@@ -159,7 +159,7 @@ def test_an_agent_that_stays_silent_costs_its_deadline_and_its_channel(sshd: Mak
     host = server.host()
     # To log in may take longer than the deadline that follows.
     transport.call(host, "sample")
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AnswerTimeout):
         transport.call(host, "sample", deadline_seconds=0.3)
     assert transport.call(host, "sample").data == {"n": 2}
     assert server.channels == 2
@@ -230,7 +230,7 @@ def test_a_changed_address_or_key_opens_another_connection(sshd: Make) -> None:
 def test_a_log_in_that_outlasts_a_deadline_serves_the_next_call(sshd: Make) -> None:
     server = sshd(echo, login_seconds=0.6)
     host = server.host()
-    with pytest.raises(NoAnswer):
+    with pytest.raises(AnswerTimeout):
         transport.call(host, "sample", deadline_seconds=0.2)
     assert transport.call(host, "sample").ok
     assert server.connections == 1

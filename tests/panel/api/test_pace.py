@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from jobs.models import Door, Job, Kind, State, StepState
+from jobs.models import Job, Kind, Origin, State, StepState
 from storage.planner.wish import GIB, MIGRATION_THRESHOLD_SECTORS, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
@@ -50,7 +50,7 @@ def test_a_program_raises_the_pace_once(asking: Program, made: Job) -> None:
     assert (again.status_code, again["Idempotency-Replayed"]) == (202, "true")
     assert pace_of(made) == 4 * MIGRATION_THRESHOLD_SECTORS
     made.refresh_from_db()
-    assert (made.last_actor, made.last_door) == (asking.user, Door.API)
+    assert (made.last_actor, made.last_door) == (asking.user, Origin.API)
     assert [line.text for line in made.lines_after(0)] == [f"Speed raised by {asking.user}."]
 
 

@@ -219,11 +219,11 @@ def test_no_volume_is_destroyed_and_no_lost_cache_given_up_without_one(
     preview = job(scene(), kind=kind, dry_run=True)
     step(preview, verb=verb)
     end(preview)
-    response: Any = client.post(reverse("cache-apply", args=[preview.key]))
+    response: Any = client.post(reverse("preview-apply", args=[preview.key]))
     asked = urlsplit(response["Location"])
     assert asked.path == reverse("step-up")
     assert parse_qs(asked.query)["next"] == [reverse("job", args=[preview.key])]
     assert not Job.objects.filter(dry_run=False).exists()
     prove(client, admin)
-    answer: Any = client.post(reverse("cache-apply", args=[preview.key]))
+    answer: Any = client.post(reverse("preview-apply", args=[preview.key]))
     assert not answer.get("Location", "").startswith(reverse("step-up"))

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs import notify_workers
-from jobs.models import Door, Job, Kind, State
+from jobs.models import Job, Kind, Origin, State
 from panel.models import (
     BillingCall,
     LoginLink,
@@ -258,7 +258,7 @@ def test_terminate_switches_volumes_off_by_jobs_and_bars_the_customer() -> None:
         {"job": retiring.key, "volume": there.volume.key, "state": State.QUEUED}
     ]
     assert said["undo_hours"] == there.there.host.undo_hours
-    assert (retiring.kind, retiring.door) == (Kind.RETIRE_VOLUME, Door.API)
+    assert (retiring.kind, retiring.door) == (Kind.RETIRE_VOLUME, Origin.API)
     assert retiring.token == "billing"
     assert Customer.objects.get().suspended_at is not None
     assert ok(call("terminate", ACME), 202)["jobs"] == said["jobs"]
@@ -300,7 +300,7 @@ def test_a_change_of_plan_is_an_order_that_asks_nobody(settings: Settings) -> No
     told = ok(call("change-plan", said, id="change1"), 202)
     order = Order.objects.get()
     assert (told["order"], told["job"]) == (order.key, Job.objects.get().key)
-    assert (order.state, order.to_plan, order.door) == (OrderState.RUNNING, fast, Door.API)
+    assert (order.state, order.to_plan, order.door) == (OrderState.RUNNING, fast, Origin.API)
     assert ok(call("change-plan", said, id="change1"), 202)["order"] == order.key
     problem(call("change-plan", said), 409, "order_running")
     assert Order.objects.count() == 1

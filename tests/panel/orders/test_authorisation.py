@@ -11,7 +11,7 @@ from pytest_django import Settings
 from jobs.engine.transitions import claim
 from jobs.models import Job, State
 from jobs.queue import submit as submission
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.models import Order, OrderState
 from panel.orders import authorisation, events, settle
 from panel.orders.refusal import OrderRefused
@@ -116,7 +116,7 @@ def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settin
 def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
     if is_pending:
         authorisation.hold(asked)
-    authorisation.cancel(asked, Asker(asked.actor, None))
+    authorisation.cancel(asked, Requester(asked.actor, None))
     assert asked.state == OrderState.CANCELLED
     assert job_of(asked).state == State.CANCELLED
     assert told == ["cancelled cancelled"]
@@ -126,7 +126,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
     running = buy(shop(), plan())
     for _ in range(2):
         with pytest.raises(OrderRefused) as refused:
-            authorisation.cancel(running, Asker(running.actor, None))
+            authorisation.cancel(running, Requester(running.actor, None))
         assert refused.value.code == "too_late"
         assert job_of(running).state in (State.QUEUED, State.SUCCEEDED)
         if running.is_open:

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job, Kind, State
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.models import Intent, Order, OrderState
 from panel.orders import authorisation, events, settle
 from panel.orders.pricing.quote import period
@@ -89,7 +89,7 @@ def test_looked_at_twice_it_begins_once(acme: Shop) -> None:
 
 def test_until_then_the_customer_may_cancel_it(acme: Shop) -> None:
     made = leave(acme)
-    authorisation.cancel(made, Asker(acme.owner, None))
+    authorisation.cancel(made, Requester(acme.owner, None))
     assert made.state == OrderState.CANCELLED
     assert come(made).job is None
 

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from jobs.models import Job, State
-from jobs.requester import Asker
+from jobs.requester import Requester
 from panel.models import Notice, Order, OrderState
 from panel.orders import authorisation
 from panel.orders.choices import choices
@@ -33,7 +33,7 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
         assert choices(snapshots_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
-        authorisation.cancel(asked, Asker(acme.owner, None))
+        authorisation.cancel(asked, Requester(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
     with row_security.inside(str(acme.owner.pk)):
         first = buy(acme, fast)

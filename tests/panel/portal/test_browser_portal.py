@@ -12,7 +12,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from jobs.models import Door, Job
+from jobs.models import Job, Origin
 from panel.orders.settle import sweep
 from storage.models import Volume
 from tests import make
@@ -89,7 +89,7 @@ def test_pages_fit_the_screen_and_obey_the_policy(chromium: Browser, served: str
     acme, first = shop(), plan(LONG[:64], description=LONG)
     Volume.objects.filter(pk=acme.volume.pk).update(label=LONG)
     agreed = {"cache_plan": first, "price_minor": 490, "currency": "EUR"}
-    done = job(acme.there, door=Door.PORTAL, actor=acme.owner, **agreed)
+    done = job(acme.there, door=Origin.PORTAL, actor=acme.owner, **agreed)
     end(done)
     empty = make.user()
     make.customer().members.create(user=empty, role="viewer")

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from jobs.models import Door, Job, State
+from jobs.models import Job, Origin, State
 from panel.orders.texts import progress
 from storage.models import Volume
 from tests import make
@@ -83,7 +83,7 @@ def test_the_page_of_a_volume_without_a_cache_tells_what_one_would_do() -> None:
 
 def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
     acme = shop()
-    running = job(acme.there, door=Door.PORTAL, cache_plan=plan(), kind="remove-cache")
+    running = job(acme.there, door=Origin.PORTAL, cache_plan=plan(), kind="remove-cache")
     told = {"label": "lvm flush", "done_bytes": 40, "total_bytes": 100, "left_s": 75}
     step(running, verb="cache.flush", state="running", op_id=OP_ID, progress=told)
     client = browser(acme.owner)
@@ -96,7 +96,7 @@ def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
 
 def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
     acme = shop()
-    end(job(acme.there, door=Door.PORTAL))
+    end(job(acme.there, door=Origin.PORTAL))
     path = reverse("my-running", args=[acme.volume.key])
     client = browser(acme.owner)
     assert client.get(path, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
@@ -108,13 +108,13 @@ def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
     [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
 )
 def test_progress_that_a_host_cannot_tell_is_not_invented(told: dict[str, Any]) -> None:
-    there = job(shop().there, door=Door.PORTAL)
+    there = job(shop().there, door=Origin.PORTAL)
     running = step(there, state="running", op_id=OP_ID, progress=told)
     assert progress(there, [running]) is None
 
 
 def test_a_change_that_is_over_has_no_progress() -> None:
-    there = job(shop().there, door=Door.PORTAL)
+    there = job(shop().there, door=Origin.PORTAL)
     running = step(
         there, state="running", op_id=OP_ID, progress={"done_bytes": 1, "total_bytes": 2}
     )
@@ -154,12 +154,12 @@ def test_the_number_of_queries_does_not_grow_with_volumes_and_changes() -> None:
         reverse("my-volumes"),
         *(reverse(name, args=[acme.volume.key]) for name in ("my-volume", "my-plan", "my-charts")),
     ]
-    end(job(acme.there, door=Door.PORTAL, cache_plan=offered))
+    end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
     few = [queries(client, path) for path in paths]
     for n in range(10):
         more = Volume.objects.create(label=f"disk {n}", size_bytes=1024**3, customer=acme.customer)
         make.placement(more, acme.there.host)
-        end(job(acme.there, door=Door.PORTAL, cache_plan=offered))
+        end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
         plan(f"Plan {n}")
     assert Job.objects.count() == 11
     assert [queries(client, path) for path in paths] == few

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Door, Job
+from jobs.models import Job, Origin
 from panel.portal.effect import Effect, effect
 from storage.metrics.rates import Sums, figures
 from storage.models import Volume
@@ -29,7 +29,7 @@ def changed(noon: datetime = NOON, **times: Any) -> tuple[Volume, Job]:
     """A volume whose reads took 10 ms before its plan changed at `CHANGE`, an hour after `noon`,
     and take 1 ms since."""
     acme, at = shop(), noon + (CHANGE - NOON)
-    done = job(acme.there, door=Door.PORTAL, cache_plan=plan())
+    done = job(acme.there, door=Origin.PORTAL, cache_plan=plan())
     end(done, **{"started_at": at, "ended_at": at + timedelta(seconds=30), **times})
     reads, spent = 0, 0
     for minute in range(0, 181, 10):

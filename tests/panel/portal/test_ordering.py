@@ -14,7 +14,7 @@ from pytest_django import Settings
 from jobs import notify_workers
 from jobs.engine import operation, runner
 from jobs.hosts.refresh import refresh
-from jobs.models import Door, Job, Kind, State
+from jobs.models import Job, Kind, Origin, State
 from panel.models import Order, OrderState
 from panel.orders.settle import sweep
 from storage.models import CachePlan, Volume
@@ -80,7 +80,7 @@ def test_the_confirmation_sent_back_makes_one_job_with_plan_price_and_door() -> 
     assert response.headers["Location"] == reverse("my-order", args=[placed.key])
     assert (placed.job, placed.price_minor) == (made, 490)
     assert placed.expected["kind"] == "unknown"
-    assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Door.PORTAL, acme.owner)
+    assert (made.kind, made.door, made.actor) == (Kind.ADD_CACHE, Origin.PORTAL, acme.owner)
     assert made.address == "127.0.0.1"
     assert (made.cache_plan, made.price_minor, made.currency) == (fast, 490, "EUR")
     cache = Wish.from_json(made.wish).cache
@@ -100,7 +100,7 @@ def test_a_double_click_makes_one_job_and_shows_it() -> None:
 def test_a_running_change_is_shown_and_bars_another() -> None:
     acme = shop()
     plan()
-    running = job(acme.there, door=Door.PORTAL)
+    running = job(acme.there, door=Origin.PORTAL)
     client = buyer(acme.owner)
     link = reverse("my-change", args=[running.key])
     for name in ("my-volumes", "my-volume", "my-plan"):

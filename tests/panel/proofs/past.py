@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobs.models import Door
+from jobs.models import Origin
 from panel.models import Intent, Order, OrderState
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.partitions import make_partition
@@ -90,7 +90,7 @@ def ordered(
     Volume.objects.filter(pk=volume.pk).update(created_at=NOON - timedelta(days=40))
     begun, done = NOON + timedelta(seconds=at), NOON + timedelta(seconds=at + took)
     bought = to_plan or fields.pop("bought", None) or plan(f"Fast {at}")
-    work = job(acme.there, door=Door.PORTAL, cache_plan=bought)
+    work = job(acme.there, door=Origin.PORTAL, cache_plan=bought)
     end(work, started_at=begun, ended_at=done)
     defaults: dict[str, Any] = {
         "customer": acme.customer,

@@ -74,7 +74,7 @@ def confirmed(client: Client, response: Any) -> tuple[list[str], Job]:
     shown = re.findall(r'<pre class="command[^>]*><code>(.*?)</code>', text, re.DOTALL)
     assert shown
     assert "Confirm and run" in text
-    return shown, worked(client.post(reverse("cache-apply", args=[preview.key])))
+    return shown, worked(client.post(reverse("preview-apply", args=[preview.key])))
 
 
 @pytest.mark.parametrize("layout", ["plain", "bcache"])

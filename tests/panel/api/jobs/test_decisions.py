@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.models import Door, Job, State
+from jobs.models import Job, Origin, State
 from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, staff
@@ -67,7 +67,7 @@ def test_a_job_past_the_point_of_no_return_is_not_cancelled(asking: Program) -> 
 def test_a_cancelled_job_that_goes_back_has_no_error(asking: Program) -> None:
     there, customer = scene(), make.customer()
     own(there, customer)
-    made = job(there, state=State.WAITING, door=Door.PORTAL, falls_back=True)
+    made = job(there, state=State.WAITING, door=Origin.PORTAL, falls_back=True)
     Job.objects.filter(pk=made.pk).update(actor=None, error={"after_step": 1})
     for program in (asking, member(customer)):
         for path in (f"/jobs/{made.key}", "/jobs/"):
@@ -81,5 +81,5 @@ def test_a_decision_is_that_of_the_token_it_came_by(asking: Program) -> None:
     asking.send("post", f"/jobs/{made.key}/resume", **{"Idempotency-Key": "on"})
     made.refresh_from_db()
     token = ApiToken.objects.get(user=asking.user).key
-    assert (made.last_actor, made.last_door, made.last_token) == (asking.user, Door.API, token)
+    assert (made.last_actor, made.last_door, made.last_token) == (asking.user, Origin.API, token)
     assert made.last_address == "127.0.0.1"

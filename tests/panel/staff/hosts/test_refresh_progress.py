@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from panel.staff.hosts.refresh_progress import reading_of
+from panel.staff.hosts.refresh_progress import pending_refresh
 
 ASKED = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -15,21 +15,21 @@ TEXT = f"{ASKED.timestamp():.3f}"
 
 @pytest.mark.parametrize("facts_at", [None, ASKED - SECOND])
 def test_a_page_waits_for_a_newer_inventory(facts_at: datetime | None) -> None:
-    reading = reading_of(TEXT, facts_at, ASKED + 2 * SECOND)
+    reading = pending_refresh(TEXT, facts_at, ASKED + 2 * SECOND)
     assert reading is not None
     assert (reading.asked, reading.is_late) == (TEXT, False)
 
 
 def test_a_newer_inventory_ends_the_waiting() -> None:
-    assert reading_of(TEXT, ASKED + SECOND, ASKED + 2 * SECOND) is None
+    assert pending_refresh(TEXT, ASKED + SECOND, ASKED + 2 * SECOND) is None
 
 
 def test_a_page_does_not_wait_for_ever() -> None:
-    reading = reading_of(TEXT, None, ASKED + 61 * SECOND)
+    reading = pending_refresh(TEXT, None, ASKED + 61 * SECOND)
     assert reading is not None
     assert reading.is_late
 
 
 @pytest.mark.parametrize("asked", ["", "soon", "nan", "inf", "-inf"])
 def test_a_page_that_nobody_asked_for_waits_for_nothing(asked: str) -> None:
-    assert reading_of(asked, None, ASKED) is None
+    assert pending_refresh(asked, None, ASKED) is None

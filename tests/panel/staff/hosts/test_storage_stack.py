@@ -7,7 +7,7 @@ import json
 import pytest
 from django.template.loader import render_to_string
 
-from panel.staff.hosts.storage_stack import Group, Pillar, kind_of, stack_of
+from panel.staff.hosts.storage_stack import Pillar, StackGroup, kind_of, stack_of
 from storage.agent.facts.inventory import inventory
 from storage.agent.state.policy import Policy
 from storage.discovery.ingest import guest_of
@@ -21,7 +21,7 @@ def names(chain: Chain) -> list[list[str]]:
     return [[box.name for box in stage] for stage in chain]
 
 
-def devices(group: Group) -> list[list[list[str]]]:
+def devices(group: StackGroup) -> list[list[list[str]]]:
     return [names(chain) for tier in group.tiers for chain in tier.devices]
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.models import Door, Job, State
+from jobs.models import Job, Origin, State
 from panel.models import User
 from storage.models import Customer
 from tests import make
@@ -64,7 +64,7 @@ def test_each_filter_finds_its_own_and_nothing_else(
 ) -> None:
     acme = Customer.objects.create(name="Acme Ltd")
     mine = job(place("alpha", acme), kind="flush-cache", actor=person, state=State.NEEDS_ATTENTION)
-    end(job(place("beta"), door=Door.API))
+    end(job(place("beta"), door=Origin.API))
     for query in (
         {"state": "needs_attention"},
         {"state": "active"},

@@ -9,15 +9,15 @@ import pytest
 
 from jobs.engine.transitions import LEASE
 from jobs.models import Halt, Job, Kind, State
-from panel.staff.jobs.waiting_reason import Wait, wait_of
+from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from storage.models import Host, Volume
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def wait(job: Job, **fields: Any) -> Wait | None:
+def wait(job: Job, **fields: Any) -> WaitingReason | None:
     plain = {"has_running_step": False, "halt": None, "holder": None, "now": NOW}
-    return wait_of(job, **{**plain, **fields})
+    return waiting_reason(job, **{**plain, **fields})
 
 
 def waiting(host: dict[str, Any] | None = None, **fields: Any) -> Job:

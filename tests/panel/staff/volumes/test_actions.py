@@ -46,7 +46,7 @@ def cached(**fields: Any) -> Scene:
     return scene(make.lv(cache=make.dm_cache(POOL, **fields)))
 
 
-@pytest.mark.parametrize("name", ["job-cancel", "cache-apply"])
+@pytest.mark.parametrize("name", ["job-cancel", "preview-apply"])
 def test_somebody_elses_job_cannot_be_changed(client: Client, name: str) -> None:
     there = job(scene(), dry_run=True)
     sign_in(client, make.user())
@@ -72,7 +72,7 @@ def test_somebody_elses_host_cannot_be_changed(client: Client, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["cache-remove", "volume-tag", "volume-discard", "host-accept", "cache-apply"]
+    "name", ["cache-remove", "volume-tag", "volume-discard", "host-accept", "preview-apply"]
 )
 def test_what_changes_something_is_never_a_get(staff: Client, name: str) -> None:
     assert staff.get(reverse(name, args=["aaaaaaaaaaaaaaaa"])).status_code == 405
@@ -94,7 +94,7 @@ def test_adding_a_cache_goes_from_form_to_preview_to_job(staff: Client) -> None:
     for shown in ("Exactly these commands", "the pool comes from step 1", "lvmcache", "2 GiB"):
         assert shown in text
 
-    made = preview_of(send(staff, "cache-apply", preview.key))
+    made = preview_of(send(staff, "preview-apply", preview.key))
     assert (made.dry_run, made.wish, made.kind) == (False, preview.wish, preview.kind)
     assert made.actor is not None
 
@@ -109,7 +109,7 @@ def test_a_bcache_ready_volume_gets_a_bcache_wish(staff: Client) -> None:
 
 def test_a_preview_that_has_not_ended_cannot_be_applied(staff: Client) -> None:
     preview = job(scene(), dry_run=True)
-    response = send(staff, "cache-apply", preview.key)
+    response = send(staff, "preview-apply", preview.key)
     assert response.status_code == 422
     assert not Job.objects.filter(dry_run=False).exists()
 
@@ -117,14 +117,14 @@ def test_a_preview_that_has_not_ended_cannot_be_applied(staff: Client) -> None:
 def test_a_real_job_cannot_be_applied_again(staff: Client) -> None:
     there = job(scene())
     end(there)
-    assert send(staff, "cache-apply", there.key).status_code == 404
+    assert send(staff, "preview-apply", there.key).status_code == 404
 
 
 def test_a_busy_volume_names_the_job_in_the_way(staff: Client) -> None:
     there = scene()
     holder, preview = job(there), job(there, dry_run=True)
     end(preview)
-    response = send(staff, "cache-apply", preview.key)
+    response = send(staff, "preview-apply", preview.key)
     assert response.status_code == 409
     assert reverse("job", args=[holder.key]) in response.content.decode()
 
@@ -257,7 +257,7 @@ def test_a_volume_that_exists_or_is_being_made_cannot_be_discarded(staff: Client
     there = scene()
     coming = preview_of(send(staff, "volume-new", **new_volume(there)))
     end(coming)
-    send(staff, "cache-apply", coming.key)
+    send(staff, "preview-apply", coming.key)
     for volume in (there.volume, coming.volume):
         assert send(staff, "volume-discard", volume.key).status_code == 422
         assert Volume.objects.filter(pk=volume.pk).exists()

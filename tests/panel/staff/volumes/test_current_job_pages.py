@@ -24,7 +24,9 @@ def staff(client: Client) -> Client:
 
 
 def work(client: Client, there: Scene, **query: str) -> HttpResponse:
-    response = client.get(reverse("volume-work", args=[there.volume.key]), query, headers=HTMX)
+    response = client.get(
+        reverse("volume-current-job", args=[there.volume.key]), query, headers=HTMX
+    )
     assert response.status_code == 200
     assert isinstance(response, HttpResponse)
     return response
@@ -61,7 +63,7 @@ def test_a_preview_shows_commands_changes_and_the_button(staff: Client) -> None:
     text = work(staff, there, job=preview.key).content.decode()
     assert "lvconvert -y --type cache vg0/web12" in text
     assert "16 GiB" in text
-    assert reverse("cache-apply", args=[preview.key]) in text
+    assert reverse("preview-apply", args=[preview.key]) in text
     assert "hx-trigger" not in text
 
 
@@ -88,13 +90,13 @@ def test_a_closed_job_leaves_the_url(staff: Client) -> None:
     job(there)
     page = reverse("volume", args=[there.volume.key])
     headers = {**HTMX, "HX-Current-URL": f"http://x{page}?range=6h&job=abc"}
-    url = reverse("volume-work", args=[there.volume.key])
+    url = reverse("volume-current-job", args=[there.volume.key])
     response = staff.get(url, {"job": "none", "asked": "1"}, headers=headers)
     assert response["HX-Replace-Url"] == f"{page}?range=6h"
 
 
 def test_a_job_of_another_volume_is_not_found(staff: Client) -> None:
-    url = reverse("volume-work", args=[scene().volume.key])
+    url = reverse("volume-current-job", args=[scene().volume.key])
     assert staff.get(url, {"job": job(scene()).key}).status_code == 404
 
 
@@ -104,7 +106,7 @@ def test_a_verb_asked_for_in_place_is_answered_in_place(staff: Client) -> None:
     data = {"size_bytes": str(2**30), "mode": "writethrough", "in_place": "1"}
     response = staff.post(url, data, headers=HTMX)
     made = Job.objects.get()
-    at = reverse("volume-work", args=[there.volume.key])
+    at = reverse("volume-current-job", args=[there.volume.key])
     assert response.headers["Location"] == f"{at}?job={made.key}&asked=1"
     assert staff.post(url, data).headers["Location"] == reverse(
         "job", args=[Job.objects.latest("id").key]
@@ -126,7 +128,7 @@ def test_what_is_in_the_way_is_said_in_place(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     holder, preview = job(there), job(there, dry_run=True)
     end(preview)
-    url = reverse("cache-apply", args=[preview.key])
+    url = reverse("preview-apply", args=[preview.key])
     response = staff.post(url, {"in_place": "1"}, headers=HTMX)
     assert response.status_code == 409
     text = response.content.decode()

@@ -132,7 +132,7 @@ def test_what_the_url_says_of_jobs_is_asked_of_their_parts(staff: Client) -> Non
     there = scene()
     url = reverse("volume", args=[there.volume.key])
     text = staff.get(url, {"job": "abc", "compare": "d&e", "other": "x"}).content.decode()
-    assert f'{reverse("volume-work", args=[there.volume.key])}?job=abc"' in text
+    assert f'{reverse("volume-current-job", args=[there.volume.key])}?job=abc"' in text
     assert f'{reverse("volume-comparison", args=[there.volume.key])}?compare=d%26e"' in text
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from panel.staff.volumes.raw_counters import Group, groups
+from panel.staff.volumes.raw_counters import CounterGroup, groups
 from storage.metrics.counters import decode_volume, encode
 from tests.storage import wire
 
 
-def shown(**fields: Any) -> dict[str, Group]:
+def shown(**fields: Any) -> dict[str, CounterGroup]:
     """As `LatestSample.counters` keeps them, by title."""
     stored = encode(decode_volume(wire.volume(**fields)))
     return {group.title: group for group in groups(stored)}
 
 
-def values(group: Group) -> dict[str, tuple[int, str]]:
+def values(group: CounterGroup) -> dict[str, tuple[int, str]]:
     return {counter.name: (counter.value, counter.unit) for counter in group.counters}
 
 
