@@ -349,7 +349,7 @@ def test_a_mistake_in_the_panel_fails_the_job_and_does_not_come_back(
     def broken(*args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(runner, "left", broken)
+    monkeypatch.setattr(runner, "remaining_steps", broken)
     job, _ = start(sshd, agent)
     run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "internal")

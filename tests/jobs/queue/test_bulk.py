@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.engine.remaining_steps import left
+from jobs.engine.remaining_steps import remaining_steps
 from jobs.models import Job, Kind
 from jobs.queue.bulk import ConfirmedChange, ConfirmedVolume, carry_out
 from storage.bulk_changes import Action
@@ -236,8 +236,8 @@ def test_each_cache_comes_on_the_ssd_that_was_promised_whichever_is_first(staff:
     facts = first.host.inventory
     assert facts is not None
     # Neither pool is there yet.
-    assert fingerprint(left(last, facts)) == last.fingerprint
-    assert fingerprint(left(first, facts)) == first.fingerprint
+    assert fingerprint(remaining_steps(last, facts)) == last.fingerprint
+    assert fingerprint(remaining_steps(first, facts)) == first.fingerprint
 
 
 def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Client) -> None:

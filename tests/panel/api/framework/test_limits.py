@@ -18,7 +18,7 @@ from panel.authentication import throttle
 from panel.configuration import redis_client
 from panel.gunicorn import threads
 from panel.http.client_address import network_of
-from panel.http.concurrency_limits import Places
+from panel.http.concurrency_limits import ConcurrencyLimit
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 
@@ -158,7 +158,7 @@ def test_what_somebody_wrote_into_redis_locks_nobody_out_for_longer_than_a_bucke
 def test_one_token_does_not_take_all_that_is_at_work_at_once(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "AT_ONCE", Places(most=9, most_of_one=3))
+    monkeypatch.setattr(limits, "AT_ONCE", ConcurrencyLimit(most=9, most_of_one=3))
     asking, other = staff(), staff()
     name = buckets_of(RequestFactory().get(f"{V1}/", headers=asking.headers()))[-1].name
     with ExitStack() as working:

@@ -12,7 +12,7 @@ import pytest
 
 from panel.api.framework import waiting
 from panel.gunicorn import threads
-from panel.http.concurrency_limits import Places
+from panel.http.concurrency_limits import ConcurrencyLimit
 from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff
@@ -23,14 +23,14 @@ MOST, MOST_OF_ONE = waiting.PLACES.most, waiting.PLACES.most_of_one
 
 
 @pytest.fixture(autouse=True)
-def places(monkeypatch: pytest.MonkeyPatch) -> Places:
-    made = Places(most=MOST, most_of_one=MOST_OF_ONE)
+def places(monkeypatch: pytest.MonkeyPatch) -> ConcurrencyLimit:
+    made = ConcurrencyLimit(most=MOST, most_of_one=MOST_OF_ONE)
     monkeypatch.setattr(waiting, "PLACES", made)
     return made
 
 
 @pytest.fixture
-def full(places: Places) -> Iterator[None]:
+def full(places: ConcurrencyLimit) -> Iterator[None]:
     """Everybody else waits already."""
     with ExitStack() as taken:
         for n in range(MOST):
@@ -45,7 +45,7 @@ def timed(asking: Program, path: str, method: str = "get", body: Any = None) -> 
     return time.monotonic() - began, answer
 
 
-def test_a_third_of_the_threads_wait_at_most_and_two_of_one_token(places: Places) -> None:
+def test_a_third_of_the_threads_wait_at_most_and_two_of_one_token(places: ConcurrencyLimit) -> None:
     assert threads >= 2 * MOST
     with ExitStack() as taken:
         ours = [taken.enter_context(places.one("a")) for _ in range(MOST_OF_ONE + 1)]
@@ -56,7 +56,7 @@ def test_a_third_of_the_threads_wait_at_most_and_two_of_one_token(places: Places
         assert has_place
 
 
-def test_a_place_is_free_again_after_an_error(places: Places) -> None:
+def test_a_place_is_free_again_after_an_error(places: ConcurrencyLimit) -> None:
     for _ in range(2 * MOST):
         with pytest.raises(ValueError, match="no"), places.one("a") as has_place:
             assert has_place
@@ -92,7 +92,7 @@ def test_so_is_whoever_asks_for_work(method: str, path: str, body: Any) -> None:
     assert took < 20 and answer["Location"]
 
 
-def test_whoever_has_a_place_waits(places: Places) -> None:
+def test_whoever_has_a_place_waits(places: ConcurrencyLimit) -> None:
     running, asking = job(scene()), staff()
     took, answer = timed(asking, f"/jobs/{running.key}?wait=1")
     assert took >= 1 and "Retry-After" not in answer

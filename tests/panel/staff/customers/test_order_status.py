@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from panel.models import Mandate, Order
-from panel.staff.audit.change_log import Change, edits
+from panel.staff.audit.change_log import FieldChange, edits
 from storage.access import StaffRole
 from storage.models import Customer
 from tests import make
@@ -100,7 +100,7 @@ def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
     )
     [raised, given] = edits(Mandate.objects.get())
     assert (raised.who, given.is_creation) == ("ada@example.org", True)
-    assert raised.changes == (Change("cap charge minor", "500", "90000"),)
+    assert raised.changes == (FieldChange("cap charge minor", "500", "90000"),)
     text = page(client, acme)
     assert ">History<" in text
     assert "cap charge minor: 500 → 90000" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from panel.staff.dashboard.attention import KINDS, Concern, Item, Subject, items
+from panel.staff.dashboard.attention import KINDS, AttentionRow, Concern, Subject, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
@@ -25,7 +25,7 @@ def concern(code: str = "silent", name: str = "alpha", **fields: Any) -> Concern
     return Concern(code=code, subject=host(name), **{**defaults, **fields})
 
 
-def rows(*concerns: Concern) -> tuple[Item, ...]:
+def rows(*concerns: Concern) -> tuple[AttentionRow, ...]:
     return items(concerns, LISTINGS)
 
 
