@@ -22,9 +22,10 @@ log = logging.getLogger(__name__)
 
 
 def check_machine(host: Host, machine_id: object) -> None:
-    """`machine_id` as the host said it just now. Raises `IdentityConflict` where another host has it, and
-    `MachineChanged` where it is not the one that was accepted for this host: its SSH key does not
-    tell machines apart that were made from one template. Who says none is not the accepted one."""
+    """`machine_id` as the host has just reported it. Raises `IdentityConflict` where another host
+    has the same id, and `MachineChanged` where this is not the id accepted for the host: machines
+    made from one template may share an SSH key. A host that reports no id is not the accepted
+    one."""
     said = machine_id if isinstance(machine_id, str) else ""
     if said == host.machine_id:
         return
@@ -38,9 +39,10 @@ def check_machine(host: Host, machine_id: object) -> None:
 
 
 def check_groups(host: Host, inventory: dict[str, Any]) -> None:
-    """`inventory` as the host said it just now, before it is recorded; raises `IdentityConflict` where another
-    host has volumes in one of its groups. Only groups that root lets the panel change count: what
-    else LVM finds there a guest may have written, and guests of one template are all alike."""
+    """`inventory` as the host has just reported it, before it is recorded. Raises
+    `IdentityConflict` where another host has volumes in one of its groups. Only groups that root
+    lets the panel change count: a guest may have written what else LVM finds there, and guests
+    made from one template are alike."""
     vgs = inventory.get("vgs")
     named = {
         vg["uuid"]: vg.get("name")
