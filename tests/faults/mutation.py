@@ -28,11 +28,11 @@ def mutate_worker(name: str) -> None:
         return
     from jobs.engine import runner
 
-    genuine: Callable[..., tuple[Any, ...]] = runner.left
+    genuine: Callable[..., tuple[Any, ...]] = runner.remaining_steps
     plans: list[tuple[Any, ...]] = []
 
     def left(*args: Any) -> tuple[Any, ...]:
         plans.append(genuine(*args) if not plans else plans[-1][1:])
         return plans[-1]
 
-    runner.left = left
+    runner.remaining_steps = left

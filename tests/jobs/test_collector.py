@@ -188,7 +188,7 @@ def test_a_host_that_may_only_be_looked_at_says_how_to_change_that(
 def test_an_agent_older_than_the_panel_is_a_problem(agent: object) -> None:
     now = database_now()
     stamp = {"wall_ns": int(now.timestamp() * 1e9)}
-    [problem] = refresh._seen(Reply(hello(agent=agent), stamp), now, now)
+    [problem] = refresh._observed_problems(Reply(hello(agent=agent), stamp), now, now)
     assert (problem["code"], problem["severity"]) == ("agent_old", "warning")
     assert "enrolment command" in problem["correction"]
 
@@ -197,12 +197,12 @@ def test_an_agent_older_than_the_panel_is_a_problem(agent: object) -> None:
 def test_an_agent_as_new_as_the_panel_is_none(agent: str) -> None:
     now = database_now()
     stamp = {"wall_ns": int(now.timestamp() * 1e9)}
-    assert refresh._seen(Reply(hello(agent=agent), stamp), now, now) == []
+    assert refresh._observed_problems(Reply(hello(agent=agent), stamp), now, now) == []
 
 
 @pytest.mark.parametrize(("offset_seconds", "says"), [(60, "ahead of"), (-3600, "behind")])
 def test_a_wrong_clock_is_a_problem(sshd: Make, offset_seconds: int, says: str) -> None:
-    problems = refresh._seen(
+    problems = refresh._observed_problems(
         Reply(
             hello(),
             {"wall_ns": int((database_now().timestamp() + offset_seconds) * 1e9)},
@@ -217,7 +217,7 @@ def test_a_wrong_clock_is_a_problem(sshd: Make, offset_seconds: int, says: str) 
 def test_a_right_clock_is_none(sshd: Make) -> None:
     before = database_now()
     stamp = {"wall_ns": int((database_now().timestamp() + 4) * 1e9)}
-    assert refresh._seen(Reply(hello(), stamp), before, database_now()) == []
+    assert refresh._observed_problems(Reply(hello(), stamp), before, database_now()) == []
 
 
 @pytest.mark.parametrize(

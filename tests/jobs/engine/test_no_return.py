@@ -108,10 +108,10 @@ def test_who_cancels_between_the_refusal_and_the_next_try_is_heard(
 
     def cancelled_first(waiting: Job, *args: Any, **fields: Any) -> None:
         heard.append(cancel(Job.objects.get(pk=waiting.pk), None))
-        finish.wait(waiting, *args, **fields)
+        finish.pause_job(waiting, *args, **fields)
 
     refusing(agent, Refuse("busy", "not now"))
-    monkeypatch.setattr("jobs.engine.operation.wait", cancelled_first)
+    monkeypatch.setattr("jobs.engine.operation.pause_job", cancelled_first)
     run(job)
     assert (heard, job.state, job.cancel_requested) == ([False], State.WAITING, True)
     run(job)

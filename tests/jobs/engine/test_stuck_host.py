@@ -24,7 +24,7 @@ def test_the_record_names_the_command_that_hangs(
     assert not refresh.refresh(host)
     host.refresh_from_db()
     assert host.error["code"] == "stuck"
-    assert collector.collect(0) == collector.Round(failed=1)
+    assert collector.collect(0) == collector.CollectionRound(failed=1)
     host.refresh_from_db()
     assert host.error["code"] == "stuck"
     assert "hangs" in host.error["message"] and "dmesg" in host.error["correction"]

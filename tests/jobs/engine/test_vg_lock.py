@@ -106,7 +106,7 @@ def test_a_turn_given_back_before_the_wait_is_on_record_is_not_missed(
 ) -> None:
     step = steps.intend(job_in(State.RUNNING), ATTACH)
     assert step is not None
-    wait = runner.wait
+    wait = runner.pause_job
 
     def meanwhile(*args: Any) -> None:
         Step.objects.filter(pk=step.pk).update(state=StepState.DONE)

@@ -106,7 +106,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
 
     def over(job: Job) -> None:
         job.step_set.update(state="done")
-        runner.end(job, State.SUCCEEDED)
+        runner.finish_job(job, State.SUCCEEDED)
 
     monkeypatch.setattr(runner, "advance", over)
     runner.run(dead.pk)
