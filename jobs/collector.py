@@ -22,7 +22,7 @@ from jobs.transport import Destination, ask, event_loop
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
 from storage.database_clock import database_now
-from storage.metrics.counters import BadSample
+from storage.host_data import BadHostData
 from storage.metrics.samples import record
 from storage.models import Host
 
@@ -90,7 +90,7 @@ def _store(host: Host, future: Future[Reply]) -> bool:
     except TransportError as error:
         contact.note_failure(host, error)
         return False
-    except BadSample as error:
+    except BadHostData as error:
         contact.note_failure(host, BadReply(host.name, str(error)))
         return False
     except Exception as error:

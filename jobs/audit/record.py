@@ -10,7 +10,7 @@ import pghistory
 
 from jobs.models import AuditEntry, Job, Phase, Step, StepState
 from jobs.requester import Requester, current_requester
-from jobs.transport.operation_reply import has_begun
+from jobs.transport.replies import has_begun
 
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own

@@ -17,8 +17,8 @@ from jobs.hosts import contact
 from jobs.hosts.read_inventory import read_facts
 from jobs.models import Job, State, Step
 from jobs.transport.errors import BadReply, TransportError
-from jobs.transport.operation_reply import decode_commands
-from jobs.transport.replies import BadLine, decode_error, text
+from jobs.transport.replies import decode_preview
+from storage.host_data import BadHostData
 from storage.planner import PlannedStep, Refused
 from storage.planner.fingerprint import disks_of, fingerprint
 
@@ -50,28 +50,10 @@ def _ask(job: Job, planned: tuple[PlannedStep, ...]) -> list[dict[str, Any]]:
     reply = contact.dry_run(job.host, requests)
     if reply.error is not None:
         raise Refused(reply.error.code, reply.error.message, reply.error.correction)
-    answers = reply.data.get("steps")
     try:
-        if not isinstance(answers, list) or len(answers) != len(planned):
-            raise BadLine("a preview has another number of steps than asked for")
-        return [_checked(answer) for answer in answers]
-    except BadLine as error:
+        return decode_preview(reply.data.get("steps"), len(planned))
+    except BadHostData as error:
         raise BadReply(job.host.name, str(error)) from None
-
-
-def _checked(answer: object) -> dict[str, Any]:
-    if not isinstance(answer, dict) or not isinstance(answer.get("deferred"), list):
-        raise BadLine("a step of the preview is not an object with deferred checks")
-    error = answer.get("error")
-    return {
-        "commands": decode_commands(answer.get("commands")),
-        "deferred": [
-            {"code": text(check, "code"), "message": text(check, "message")}
-            for check in answer["deferred"]
-            if isinstance(check, dict)
-        ],
-        "error": {} if error is None else decode_error(error).to_json(),
-    }
 
 
 @transaction.atomic

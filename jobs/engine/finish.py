@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from jobs.engine.transitions import LostLease, transition
 from jobs.models import Job, State, Step, StepState
 from jobs.transport.errors import AnswerTimeout, BadReply, TransportError, Unreachable
-from jobs.transport.operation_reply import has_begun
+from jobs.transport.replies import has_begun
 from storage.planner import Refused
 
 TRIES = 3

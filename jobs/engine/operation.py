@@ -24,9 +24,9 @@ from jobs.engine.transitions import renew_if_due
 from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Step, StepState
 from jobs.transport.errors import BadReply, TransportError
-from jobs.transport.operation_reply import decode_outcome, has_changed
-from jobs.transport.replies import BadLine
+from jobs.transport.replies import decode_operation, has_changed
 from storage.database_clock import database_now
+from storage.host_data import BadHostData
 
 POLL_SECONDS = (0.2, 1.0)
 
@@ -150,8 +150,8 @@ def poll(job: Job, step: Step) -> None:
         )
         return
     try:
-        outcome = decode_outcome(reply.data)
-    except BadLine as error:
+        outcome = decode_operation(reply.data)
+    except BadHostData as error:
         raise BadReply(job.host.name, str(error)) from None
     steps.follow(job, step, outcome)
     if outcome.state in ("failed", "interrupted"):

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import msgspec
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
@@ -19,7 +20,7 @@ from jobs.engine.finish import has_changed_host, is_irreversible, lasting_error
 from jobs.engine.transitions import renew
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
-from jobs.transport.operation_reply import Outcome
+from jobs.transport.replies import OperationState, to_json
 from storage.database_clock import database_now
 from storage.planner import PlannedStep
 
@@ -75,22 +76,22 @@ def is_cancelled(job: Job) -> bool:
 
 
 @durable("follow")
-def follow(job: Job, step: Step, outcome: Outcome) -> None:
+def follow(job: Job, step: Step, outcome: OperationState) -> None:
     """Store what a poll brought: new output, commands, progress, and the end where it came."""
     is_done = outcome.state == "done"
     renew(job, attempts=0, error=lasting_error(job), **({"claims": 0} if is_done else {}))
-    fresh = [(n, text) for n, text in outcome.lines if n > step.output_seen]
+    fresh = [line for line in outcome.lines if line.n > step.output_seen]
     if fresh:
-        step.output_seen = max(n for n, _ in fresh)
-        add_lines(job, [text for _, text in fresh])
-    told: dict[str, Any] = {
+        step.output_seen = max(line.n for line in fresh)
+        add_lines(job, [line.text for line in fresh])
+    changes: dict[str, Any] = {
         "output_seen": step.output_seen,
-        "commands": outcome.commands,
-        "progress": outcome.progress,
+        "commands": to_json(outcome.commands),
+        "progress": msgspec.to_builtins(outcome.progress) if outcome.progress else {},
     }
     if is_done:
-        told |= {"state": StepState.DONE, "error": {}, "ended_at": Now()}
-    Step.objects.filter(pk=step.pk).update(**told)
+        changes |= {"state": StepState.DONE, "error": {}, "ended_at": Now()}
+    Step.objects.filter(pk=step.pk).update(**changes)
     step.refresh_from_db()
     if is_done:
         audit_record.outcome(job, step)

@@ -19,7 +19,8 @@ from jobs.transport.errors import AgentFailed, BadReply
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts
 from storage.discovery.skip_unchanged import rows_digest, still
-from storage.inventory.facts import BadFacts, HostFacts
+from storage.host_data import BadHostData
+from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement
 from storage.planner import Target
 
@@ -56,7 +57,7 @@ def _read(host: Host) -> HostFacts:
         raise AgentFailed(host.name, reply.error)
     try:
         return _recorded(host, reply.data, at)
-    except BadFacts as error:
+    except BadHostData as error:
         raise BadReply(host.name, str(error)) from None
 
 

@@ -6,19 +6,42 @@ import re
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from jobs.hosts import contact, panel_identity
 from jobs.hosts.identity_conflicts import check_machine
 from jobs.hosts.read_inventory import read_facts
 from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
 from jobs.transport.errors import AGENT_PATH, AgentFailed, BadReply, TransportError
-from jobs.transport.replies import BadLine, Reply, text
+from jobs.transport.replies import TEXT_LIMIT, Reply, to_json
 from storage.agent import VERSION
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_hello
+from storage.host_data import BadHostData, decoded
 from storage.models import Host
 
 PROBLEMS_LIMIT = 50
 AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
+
+
+class ReportedProblem(msgspec.Struct, frozen=True):
+    code: str
+    severity: str
+    message: str
+    correction: str
+
+
+class ChangePolicy(msgspec.Struct, frozen=True):
+    """The volume groups that root on the host lets Tiercel change."""
+
+    vgs: tuple[str, ...]
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """What the panel reads of the agent's `hello`."""
+
+    problems: tuple[ReportedProblem, ...]
+    policy: ChangePolicy
 
 
 def refresh(host: Host) -> bool:
@@ -42,17 +65,11 @@ def refresh(host: Host) -> bool:
 
 def _reported_problems(host: Host, reply: Reply) -> list[dict[str, str]]:
     """The agent's own problems, checked as everything of hello that is read again."""
-    problems, policy = reply.data.get("problems"), reply.data.get("policy")
-    if not isinstance(problems, list):
-        raise BadReply(host.name, "hello has no list of problems")
-    vgs = policy.get("vgs") if isinstance(policy, dict) else None
-    if not isinstance(vgs, list) or not all(isinstance(vg, str) for vg in vgs):
-        raise BadReply(host.name, "hello has no policy with a list of volume groups")
-    keys = ("code", "severity", "message", "correction")
     try:
-        return [{key: text(problem, key) for key in keys} for problem in problems[:PROBLEMS_LIMIT]]
-    except (BadLine, AttributeError) as error:
-        raise BadReply(host.name, f"a problem in hello: {error}") from None
+        hello = decoded(reply.data, Hello, "hello", TEXT_LIMIT)
+    except BadHostData as error:
+        raise BadReply(host.name, str(error)) from None
+    return to_json(hello.problems[:PROBLEMS_LIMIT])
 
 
 def _observed_problems(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:

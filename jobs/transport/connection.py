@@ -24,7 +24,8 @@ from jobs.transport.errors import (
     refused_start,
 )
 from jobs.transport.key_encryption import unseal
-from jobs.transport.replies import BadLine, Reply, decode
+from jobs.transport.replies import Reply, decode
+from storage.host_data import BadHostData
 from storage.models import Host
 
 CONNECT_SECONDS = 10
@@ -94,7 +95,7 @@ class Connection:
     async def _on(self, channel: Channel, line: bytes, request_id: str) -> Reply:
         try:
             reply = decode(await channel.exchange(line), request_id)
-        except BadLine as error:
+        except BadHostData as error:
             channel.close()
             raise BadReply(self.destination.where, str(error)) from None
         except Ended:

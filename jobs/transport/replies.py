@@ -5,28 +5,32 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, NoReturn
 
-PROTOCOL = 1
-TEXT_LIMIT = 4096
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from storage.host_data import BadHostData, Count, cleaned, decoded
+
+PROTOCOL: Final = 1
+TEXT_LIMIT: Final = 4096
+ARGV_LIMIT: Final = 64
+NESTING_LIMIT: Final = 32
 UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-
-
-class BadLine(ValueError):
-    """Not a reply to this request; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentError:
     """Why the agent refused or failed."""
 
-    code: str
+    code: Annotated[str, Meta(max_length=32)]
     message: str
     correction: str
-    argv: tuple[str, ...] = ()
+    argv: tuple[str, ...] | None = None
     rc: int | None = None
-    stderr: str = ""
+    stderr: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As kept in `Step.error` and `Job.error`."""
@@ -34,9 +38,9 @@ class AgentError:
             "code": self.code,
             "message": self.message,
             "correction": self.correction,
-            "argv": list(self.argv),
+            "argv": list(self.argv or ())[:ARGV_LIMIT],
             "rc": self.rc,
-            "stderr": self.stderr,
+            "stderr": self.stderr or "",
         }
 
 
@@ -47,100 +51,158 @@ class Reply:
     data: dict[str, Any]
     stamp: dict[str, Any]
     error: AgentError | None = None
-    warnings: tuple[dict[str, Any], ...] = field(default=())
 
     @property
     def ok(self) -> bool:
         return self.error is None
 
 
+class Command(msgspec.Struct, frozen=True):
+    """A command of an operation or a preview. Some agents do not say when it started."""
+
+    argv: list[str]
+    shell: str
+    rc: int | None = None
+    started_ns: Count | UnsetType | None = UNSET
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of output and its number, by the operation's own counter."""
+
+    n: Annotated[int, Meta(ge=1, lt=2**31)]
+    text: str
+
+
+class OtherVolumes(msgspec.Struct, frozen=True):
+    """What the other volumes on the same disks feel of a flush."""
+
+    p95_us: Count
+    alone_p95_us: Count
+    allowed_percent: Count
+    share_percent: Count
+
+
+class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far an operation is, and its speed as far as the agent can tell."""
+
+    label: str
+    done_bytes: Count | None
+    total_bytes: Count | None
+    rate_bytes_s: Count | None = None
+    left_s: Count | None = None
+    stalled_s: Count | None = None
+    others: OtherVolumes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationState:
+    """What `op.get` says of an operation."""
+
+    state: Literal["running", "done", "failed", "interrupted"]
+    commands: Annotated[tuple[Command, ...], Meta(max_length=64)]
+    lines: tuple[Line, ...]
+    progress: Progress | None = None
+    error: AgentError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state != "running"
+
+
+class DeferredCheck(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedStep:
+    """A step of a dry run. What an earlier step will satisfy is a `deferred` check."""
+
+    commands: Annotated[tuple[Command, ...], Meta(max_length=64)]
+    deferred: tuple[DeferredCheck, ...]
+    error: AgentError | None = None
+
+
 def decode(line: bytes, request_id: str) -> Reply:
-    """One reply line to the request `request_id`; raises `BadLine`."""
+    """One reply line to the request `request_id`; raises `BadHostData`."""
     document = _load(line)
     if not isinstance(document, dict):
-        raise BadLine("not a JSON object")
+        raise BadHostData("not a JSON object")
     if document.get("v") != PROTOCOL:
-        raise BadLine(f"protocol version {document.get('v')!r:.20} instead of {PROTOCOL}")
+        raise BadHostData(f"protocol version {document.get('v')!r:.20} instead of {PROTOCOL}")
     if document.get("id") != request_id:
-        raise BadLine("it answers another request")
+        raise BadHostData("it answers another request")
     stamp = _object(document, "host")
     if document.get("ok") is True:
-        warnings = document.get("warnings", [])
-        if not isinstance(warnings, list) or not all(isinstance(w, dict) for w in warnings):
-            raise BadLine("warnings is not a list of objects")
-        return Reply(_object(document, "data"), stamp, warnings=tuple(warnings))
-    return Reply({}, stamp, error=decode_error(_object(document, "error")))
+        return Reply(_object(document, "data"), stamp)
+    return Reply({}, stamp, error=decoded(document.get("error"), AgentError, "error", TEXT_LIMIT))
 
 
-def decode_error(error: object) -> AgentError:
-    """An error object of a reply, of `op.get` or of a dry-run step; raises `BadLine`."""
-    if not isinstance(error, dict):
-        raise BadLine("error is not an object")
-    argv, rc = error.get("argv") or [], error.get("rc")
-    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
-        raise BadLine("error.argv is not a list of texts")
-    if rc is not None and not isinstance(rc, int):
-        raise BadLine("error.rc is not a number")
-    return AgentError(
-        code=text(error, "code")[:32],
-        message=text(error, "message"),
-        correction=text(error, "correction"),
-        argv=tuple(word[:TEXT_LIMIT] for word in argv[:64]),
-        rc=rc,
-        stderr=text({"stderr": error.get("stderr") or ""}, "stderr"),
+def decode_operation(data: object) -> OperationState:
+    """The data of an `op.get` reply; raises `BadHostData`."""
+    return decoded(data, OperationState, "op.get", TEXT_LIMIT)
+
+
+def decode_preview(steps: object, count: int) -> list[dict[str, Any]]:
+    """The `count` steps of a dry run as a job keeps them; raises `BadHostData`."""
+    previewed = decoded(steps, tuple[PreviewedStep, ...], "steps", TEXT_LIMIT)
+    if len(previewed) != count:
+        raise BadHostData("a preview has another number of steps than requested")
+    return [
+        {
+            "commands": to_json(step.commands),
+            "deferred": to_json(step.deferred),
+            "error": step.error.to_json() if step.error else {},
+        }
+        for step in previewed
+    ]
+
+
+def to_json(items: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
+    """Parts of a reply as a job keeps them."""
+    return [msgspec.to_builtins(item) for item in items]
+
+
+def has_begun(commands: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the host began one of an operation's commands. A command without `started_ns` counts
+    as begun."""
+    return any(_began(command) for command in commands)
+
+
+def has_changed(commands: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether one of the commands ended well, or began and nobody knows how it ended."""
+    return any(
+        command.get("rc") == 0 or (command.get("rc") is None and _began(command))
+        for command in commands
     )
 
 
-def text(document: dict[str, Any], key: str) -> str:
-    """A text field, cut, without what PostgreSQL cannot store; raises `BadLine`."""
-    value = document.get(key)
-    if not isinstance(value, str):
-        raise BadLine(f"{key} is not a text")
-    return clean(value)
-
-
-def clean(value: str) -> str:
-    """A text cut to a sane length, as PostgreSQL can store it."""
-    return _storable(value[:TEXT_LIMIT])
-
-
-def _storable(value: str) -> str:
-    """PostgreSQL refuses NUL, in text and in jsonb, and a lone surrogate cannot be encoded."""
-    return value.replace("\0", "\ufffd").encode(errors="replace").decode()
-
-
-def _scrubbed(value: Any) -> Any:
-    """The same document with every text cleaned; the length of texts stays."""
-    if isinstance(value, str):
-        return _storable(value)
-    if isinstance(value, list):
-        return [_scrubbed(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(key): _scrubbed(item) for key, item in value.items()}
-    return value
+def _began(command: Mapping[str, Any]) -> bool:
+    return command.get("rc") is not None or command.get("started_ns", 0) is not None
 
 
 def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
     value = document.get(key)
     if not isinstance(value, dict):
-        raise BadLine(f"{key} is not an object")
+        raise BadHostData(f"{key} is not an object")
     return value
 
 
 def _load(line: bytes) -> object:
+    # Not by msgspec: it takes the last of two equal keys without a word.
     def refuse_constant(name: str) -> NoReturn:
-        raise BadLine(f"{name} is not a number")
+        raise BadHostData(f"{name} is not a number")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         document = dict(pairs)
         if len(document) != len(pairs):
-            raise BadLine("a key is given twice")
+            raise BadHostData("a key is given twice")
         return document
 
     def finite(number: str) -> float:
         value = float(number)
         if not math.isfinite(value):
-            raise BadLine(f"{number[:20]} is too large")
+            raise BadHostData(f"{number[:20]} is too large")
         return value
 
     try:
@@ -150,10 +212,11 @@ def _load(line: bytes) -> object:
             parse_float=finite,
             object_pairs_hook=unique,
         )
-        return _scrubbed(document) if UNSTORABLE.search(line) else document
+        # The texts keep their length, each use cuts its own.
+        return cleaned(document, None, NESTING_LIMIT) if UNSTORABLE.search(line) else document
     except RecursionError:
-        raise BadLine("nested too deeply") from None
-    except BadLine:
+        raise BadHostData("nested too deeply") from None
+    except BadHostData:
         raise
     except ValueError:
-        raise BadLine("not JSON") from None
+        raise BadHostData("not JSON") from None

@@ -12,7 +12,8 @@ from django.db import transaction
 from storage.agent.commands.retirement import is_retired, retired
 from storage.discovery.host_summary import outline
 from storage.discovery.placement_cache import keep_caches, note_of
-from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode, storable
+from storage.host_data import storable
+from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
 
@@ -42,7 +43,7 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
 
     Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
     judge; a consistent inventory, read under LVM's locks, marks what it lacks (`missing_since`).
-    Raises `storage.inventory.facts.BadFacts` when the reply has the wrong shape; then nothing is
+    Raises `BadHostData` when the reply has the wrong shape; then nothing is
     stored.
     """
     facts = decode(data)

@@ -6,7 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from storage.inventory.facts import BadFacts, HostFacts, decode
+from storage.host_data import BadHostData
+from storage.inventory.facts import HostFacts, decode
 from storage.models import Host
 
 HOSTS_LIMIT = 16
@@ -27,7 +28,7 @@ def inventory_of(host: Host) -> HostFacts | None:
         return known[1]
     try:
         facts = decode(stored) if stored else None
-    except BadFacts:
+    except BadHostData:
         return None
     if facts is not None:
         with _guard:

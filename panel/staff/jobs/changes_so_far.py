@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.models import Job, State, Step, StepState
-from jobs.transport.operation_reply import has_begun
+from jobs.transport.replies import has_begun
 
 
 @dataclass(frozen=True, slots=True)

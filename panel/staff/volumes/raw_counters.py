@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
-    BadSample,
     BcacheCounters,
     DiskCounters,
     DmCacheCounters,
@@ -72,7 +72,7 @@ def groups(stored: Any) -> tuple[CounterGroup, ...]:
     """What `LatestSample.counters` holds; () where another version of the panel wrote it."""
     try:
         found = decode_volume(stored)
-    except BadSample:
+    except BadHostData:
         return ()
     shown = [_disk(f"Logical volume {found.kname}", found.disk)]
     if found.cache is not None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.host_data import Count
+
 
 @dataclass(frozen=True, slots=True)
 class Disk:
     name: str
     dev: str
-    size_bytes: int
+    size_bytes: Count
     rotational: bool
     model: str
     serial: str
     transport: str
-    logical_sector_bytes: int
+    logical_sector_bytes: Count
     read_only: bool
 
 
@@ -34,8 +36,8 @@ class Array:
     uuid: str
     level: str
     state: str
-    size_bytes: int
-    degraded_count: int
+    size_bytes: Count
+    degraded_count: Count
     sync_action: str
     members: tuple[ArrayMember, ...]
 
@@ -51,17 +53,17 @@ class PhysicalVolume:
     name: str
     vg_uuid: str
     vg_name: str
-    size_bytes: int
-    free_bytes: int
+    size_bytes: Count
+    free_bytes: Count
     missing: bool
     duplicate: bool
     tier: Literal["fast", "slow"]
     redundant: bool
     healthy: bool
-    logical_sector_bytes: int
+    logical_sector_bytes: Count
     allocatable: bool = True
     exported: bool = False
-    unusable_bytes: int = 0
+    unusable_bytes: Count = 0
 
     @property
     def is_usable(self) -> bool:

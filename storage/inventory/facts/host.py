@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
+from storage.host_data import INT_LIMIT, Count, decoded
 from storage.inventory.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
-UUID_LIMIT = 38
-"""LVM writes its uuids as 32 letters in 7 groups."""
-NAME_LIMIT = 127
+# LVM writes its uuids as 32 letters in 7 groups.
+Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
+LvmName = Annotated[str, Meta(min_length=1, max_length=127)]
+Size = Annotated[int, Meta(ge=1, le=INT_LIMIT)]
+"""Of what exists: never 0 bytes."""
 
 
-class BadFacts(ValueError):
-    """The host's inventory does not have the agreed shape."""
+def decode(data: object) -> HostFacts:
+    """The agent's `inventory` data (see the module `inventory` of the agent) as facts; raises
+    `BadHostData`."""
+    return decoded(data, HostFacts, "inventory")
+
+
+def encode(facts: HostFacts) -> dict[str, Any]:
+    """Facts as the JSON that is stored: what `decode` reads back."""
+    stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(facts))
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +43,12 @@ class VolumeGroup:
 
     uuid: str
     name: str
-    size_bytes: int
-    free_bytes: int
-    extent_bytes: int
-    seqno: int
+    size_bytes: Count
+    free_bytes: Count
+    extent_bytes: Size
+    seqno: Count
     tags: tuple[str, ...]
-    missing_pv_count: int
+    missing_pv_count: Count
     allowed: bool
     sharing: tuple[str, ...] | None = None
     alone: bool = False
@@ -43,20 +57,16 @@ class VolumeGroup:
     exported: bool = False
     clustered: bool = False
     partial: bool = False
-    metadata_bytes: int | None = None
-    metadata_free_bytes: int | None = None
+    metadata_bytes: Count | None = None
+    metadata_free_bytes: Count | None = None
     clears_freed: bool | None = None
-
-    def __post_init__(self) -> None:
-        if not self.extent_bytes:
-            raise BadFacts(f"not a volume group: {self.name!r:.60} has no extent size")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     type: str
-    start_bytes: int
-    size_bytes: int
+    start_bytes: Count
+    size_bytes: Count
     pvs: tuple[str, ...]
 
 
@@ -69,13 +79,13 @@ class DmCache:
     pool_uuid: str
     mode: str
     policy: str
-    chunk_bytes: int
-    size_bytes: int
-    used_bytes: int
-    dirty_bytes: int
+    chunk_bytes: Count
+    size_bytes: Count
+    used_bytes: Count
+    dirty_bytes: Count
     needs_check: bool
     failed: bool
-    migration_threshold_sectors: int
+    migration_threshold_sectors: Count
     pvs: tuple[str, ...]
     lvm_policy: str = ""
 
@@ -89,10 +99,10 @@ class BcacheBacking:
     cset_uuid: str | None
     state: str
     cache_mode: str
-    sequential_cutoff_bytes: int
-    writeback_percent: int
-    dirty_bytes: int
-    size_bytes: int
+    sequential_cutoff_bytes: Count
+    writeback_percent: Count
+    dirty_bytes: Count
+    size_bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class VolumeUser:
     kind: str
     name: str
     disk: str
-    pid: int | None
+    pid: Count | None
     format: str = ""
     domain: str = ""
     path: str = ""
@@ -119,8 +129,8 @@ class WriteCache:
     not mean that all is on the slow disk."""
 
     name: str
-    size_bytes: int
-    dirty_bytes: int
+    size_bytes: Count
+    dirty_bytes: Count
     dirty_known: bool
     pvs: tuple[str, ...]
 
@@ -133,7 +143,7 @@ class Work:
 
     kind: Literal["pvmove", "merge", "convert", "sync"]
     source: str
-    percent: int | None
+    percent: Count | None
     ours: bool
 
 
@@ -142,17 +152,17 @@ class LogicalVolume:
     """What has a default, an older agent does not say. `snapshots` are names of classic ones.
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing."""
 
-    uuid: str
-    name: str
-    vg_uuid: str
-    vg_name: str
-    size_bytes: int
+    uuid: Uuid
+    name: LvmName
+    vg_uuid: Uuid
+    vg_name: LvmName
+    size_bytes: Size
     layout: tuple[str, ...]
     role: tuple[str, ...]
     tags: tuple[str, ...]
     active: bool
     suspended: bool
-    open_count: int
+    open_count: Count
     dev: str | None
     kname: str | None
     health: str
@@ -164,13 +174,6 @@ class LogicalVolume:
     snapshots: tuple[str, ...] = ()
     host_use: str | None = None
     writecache: WriteCache | None = None
-
-    def __post_init__(self) -> None:
-        fit = all(0 < len(uuid) <= UUID_LIMIT for uuid in (self.uuid, self.vg_uuid)) and all(
-            0 < len(name) <= NAME_LIMIT for name in (self.name, self.vg_name)
-        )
-        if not self.size_bytes or not fit:
-            raise BadFacts(f"not a logical volume: {self.name!r:.60}")
 
     @property
     def hosts_own(self) -> str:
@@ -211,10 +214,10 @@ class CacheSet:
     uuid: str
     lv_uuid: str | None
     device: str
-    size_bytes: int
-    bucket_bytes: int
-    available_percent: int | None
-    backing_count: int
+    size_bytes: Count
+    bucket_bytes: Count
+    available_percent: Count | None
+    backing_count: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,7 @@ class BareBacking:
     cset_uuid: str | None
     mode: str
     state: str
-    dirty_bytes: int
+    dirty_bytes: Count
     users: tuple[VolumeUser, ...]
 
     @property
@@ -266,7 +269,7 @@ class HostFacts:
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
-            raise BadFacts("two logical volumes have one uuid")
+            raise ValueError("two logical volumes have one uuid")
 
     @cached_property
     def _lvs(self) -> dict[str, LogicalVolume]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
+
+from storage.host_data import U32, U64, Count, Percent, SomeText
 
 SECTOR_BYTES: Final = 512
 
 # Upper bounds of the dm-stats latency buckets, agreed with the agent; one more bucket is open.
 _BOUNDS_MS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LATENCY_BOUNDS_NS: Final = tuple(round(ms * 1_000_000) for ms in _BOUNDS_MS)
+BUCKETS: Final = len(LATENCY_BOUNDS_NS) + 1
 
 
 class DiskCounters(NamedTuple):
@@ -19,23 +24,23 @@ class DiskCounters(NamedTuple):
     32-bit numbers, the others as unsigned 64-bit ones; `in_flight` is a gauge.
     """
 
-    reads: int
-    reads_merged: int
-    read_sectors: int
-    read_ms: int
-    writes: int
-    writes_merged: int
-    write_sectors: int
-    write_ms: int
-    in_flight: int
-    busy_ms: int
-    weighted_ms: int
-    discards: int
-    discards_merged: int
-    discard_sectors: int
-    discard_ms: int
-    flushes: int
-    flush_ms: int
+    reads: U64
+    reads_merged: U64
+    read_sectors: U64
+    read_ms: U64
+    writes: U64
+    writes_merged: U64
+    write_sectors: U64
+    write_ms: U64
+    in_flight: U64
+    busy_ms: U64
+    weighted_ms: U64
+    discards: U64
+    discards_merged: U64
+    discard_sectors: U64
+    discard_ms: U64
+    flushes: U64
+    flush_ms: U64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +52,18 @@ class DmCacheCounters:
     `origin` and `cdata` are the slow and the fast leg below, where the kernel shows them.
     """
 
-    chunk_sectors: int
-    used: int
-    total: int
-    metadata_used: int
-    metadata_total: int
-    read_hits: int
-    read_misses: int
-    write_hits: int
-    write_misses: int
-    demotions: int
-    promotions: int
-    dirty: int
+    chunk_sectors: U32
+    used: U32
+    total: U32
+    metadata_used: U32
+    metadata_total: U32
+    read_hits: U32
+    read_misses: U32
+    write_hits: U32
+    write_misses: U32
+    demotions: U32
+    promotions: U32
+    dirty: U32
     mode: str
     policy: str
     read_only: bool
@@ -77,19 +82,19 @@ class BcacheCounters:
     figures.
     """
 
-    device: str
+    device: SomeText
     uuid: str
-    cset_uuid: str | None
-    state: str
+    cset_uuid: SomeText | None
+    state: SomeText
     cache_mode: str
-    dirty_bytes: int
+    dirty_bytes: Count
     disk: DiskCounters
-    hits: int
-    misses: int
-    bypass_hits: int
-    bypass_misses: int
-    available_percent: int | None
-    cset_size_bytes: int | None
+    hits: U64
+    misses: U64
+    bypass_hits: U64
+    bypass_misses: U64
+    available_percent: Percent | None
+    cset_size_bytes: Count | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,12 @@ class Latency:
     in `LATENCY_BOUNDS_NS` buckets and one open bucket.
     """
 
-    bounds_ns: tuple[int, ...]
-    counts: tuple[int, ...]
+    bounds_ns: tuple[U64, ...]
+    counts: Annotated[tuple[U64, ...], Meta(min_length=BUCKETS, max_length=BUCKETS)]
+
+    def __post_init__(self) -> None:
+        if self.bounds_ns != LATENCY_BOUNDS_NS:
+            raise ValueError("not the agreed buckets of latency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +117,8 @@ class VolumeCounters:
     device, else what the guest sees.
     """
 
-    lv_uuid: str
-    kname: str
+    lv_uuid: SomeText
+    kname: SomeText
     suspended: bool
     disk: DiskCounters
     cache: DmCacheCounters | None
@@ -121,5 +130,5 @@ class VolumeCounters:
 class Stamp:
     """When the counters were read: CLOCK_BOOTTIME of the host, meaningful within one boot."""
 
-    boot_id: str
-    boottime_ns: int
+    boot_id: SomeText
+    boottime_ns: Count

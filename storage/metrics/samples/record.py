@@ -10,7 +10,8 @@ from typing import Any, Final
 from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
-from storage.metrics.counters import BadSample, decode, decode_stamp, decode_volume, encode
+from storage.host_data import BadHostData
+from storage.metrics.counters import decode, decode_stamp, decode_volume, encode
 from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import host_load
@@ -65,7 +66,7 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
 
     `data` and `stamp` are the `data` and the `host` block of the agent's `sample` reply, `at` the
     panel's time of the round. The same round again, or one that comes late, changes nothing: its
-    time is part of the interval that a later round has stored. Raises `BadSample`.
+    time is part of the interval that a later round has stored. Raises `BadHostData`.
     """
     volumes, read_at = decode(data), decode_stamp(stamp)
     with connection.cursor() as cursor:
@@ -108,7 +109,7 @@ def _reading(row: LatestSample | None) -> CounterReading | None:
         return None
     try:
         counters = decode_volume(row.counters)
-    except BadSample:
+    except BadHostData:
         return None
     return CounterReading(row.host_id, row.boot_id, row.boottime_ns, counters)
 

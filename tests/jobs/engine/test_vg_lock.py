@@ -18,7 +18,7 @@ from jobs.models import Job, Kind, State, Step, StepState, VgFence
 from jobs.queue import add_ssd
 from jobs.queue.submit import cancel, submit
 from jobs.requester import Requester
-from jobs.transport.operation_reply import Outcome
+from jobs.transport.replies import OperationState
 from storage.models import Host
 from storage.planner import PlannedStep
 from storage.planner.ssd_wish import Preparation
@@ -70,7 +70,7 @@ def test_the_next_job_is_woken_when_the_volume_group_is_free(
     monkeypatch.setattr(notify_workers, "send", lambda *told: sent.append(told))
     with django_capture_on_commit_callbacks(execute=True):
         if is_done:
-            steps.follow(first, step, Outcome("done", [], (), {}, None))
+            steps.follow(first, step, OperationState("done", (), ()))
         else:
             steps.fail(first, step, {"code": "cmd_failed"})
     assert sent == [("jobs.tasks.run_job", job.pk)]

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.discovery.ingest import apply_facts, apply_hello
-from storage.inventory.facts import BadFacts, HostFacts
+from storage.host_data import BadHostData
+from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.planner.wish import GIB, MIB
 from tests import make
@@ -181,7 +182,7 @@ def test_bad_facts_store_nothing() -> None:
     host = make.host()
     data = make.inventory(make.facts(make.lv(), make.lv("data")))
     data["lvs"][1]["size_bytes"] = "8"
-    with pytest.raises(BadFacts):
+    with pytest.raises(BadHostData):
         apply_facts(host, data, NOW)
     host.refresh_from_db()
     assert host.facts == {} and host.facts_at is None
@@ -202,7 +203,7 @@ def test_whatever_decodes_can_be_stored(changes: list[tuple[str, Any]], junk: st
     host = make.host()
     try:
         facts = apply_facts(host, data, NOW)
-    except BadFacts:
+    except BadHostData:
         return
     assert Host.objects.get(pk=host.pk).inventory == facts
 

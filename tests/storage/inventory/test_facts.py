@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.inventory.facts import BadFacts, HostFacts, Orphan, decode, encode
+from storage.host_data import BadHostData
+from storage.inventory.facts import HostFacts, Orphan, decode, encode
 from storage.naming import MANAGED_TAG
 from tests import make
 
@@ -105,7 +106,7 @@ def test_what_an_older_agent_does_not_say_is_none() -> None:
 
 @given(hostile)
 def test_arbitrary_json_is_no_inventory(data: Any) -> None:
-    with pytest.raises(BadFacts):
+    with pytest.raises(BadHostData):
         decode(data)
 
 
@@ -118,7 +119,7 @@ def test_a_hostile_field_gives_facts_or_bad_facts(data: st.DataObject) -> None:
     container[key] = data.draw(hostile)
     try:
         facts = decode(document)
-    except BadFacts as error:
+    except BadHostData as error:
         assert str(error)
         return
     text = json.dumps(make.inventory(facts), allow_nan=False, ensure_ascii=False)
@@ -142,7 +143,7 @@ def test_a_missing_field_is_named() -> None:
         document = copy.deepcopy(FULL)
         container, key = list(places(document))[number]
         del container[key]
-        with pytest.raises(BadFacts, match=f"{key} is missing"):
+        with pytest.raises(BadHostData, match=f"missing required field `{key}`"):
             decode(document)
 
 
@@ -150,7 +151,7 @@ def test_a_missing_field_is_named() -> None:
 def test_sizes_are_whole_numbers_that_a_database_can_hold(value: Any) -> None:
     document = copy.deepcopy(FULL)
     document["lvs"][0]["size_bytes"] = value
-    with pytest.raises(BadFacts, match=r"lvs\[0\].size_bytes"):
+    with pytest.raises(BadHostData, match=r"lvs\[0\].size_bytes"):
         decode(document)
 
 
@@ -158,7 +159,7 @@ def test_sizes_are_whole_numbers_that_a_database_can_hold(value: Any) -> None:
 def test_a_tier_is_fast_or_slow(value: Any) -> None:
     document = copy.deepcopy(FULL)
     document["pvs"][0]["tier"] = value
-    with pytest.raises(BadFacts, match="tier is none of fast, slow"):
+    with pytest.raises(BadHostData, match=r"inventory.pvs\[0\].tier: "):
         decode(document)
 
 
@@ -179,21 +180,21 @@ def test_a_tier_is_fast_or_slow(value: Any) -> None:
 def test_an_lv_that_no_row_could_hold_is_refused(field: str, value: Any) -> None:
     document = copy.deepcopy(FULL)
     document["lvs"][0][field] = value
-    with pytest.raises(BadFacts, match="not a logical volume"):
+    with pytest.raises(BadHostData, match=rf"inventory.lvs\[0\].{field}: Expected"):
         decode(document)
 
 
 def test_two_lvs_with_one_uuid_are_refused() -> None:
     document = copy.deepcopy(FULL)
     document["lvs"][1]["uuid"] = document["lvs"][0]["uuid"]
-    with pytest.raises(BadFacts, match="one uuid"):
+    with pytest.raises(BadHostData, match="one uuid"):
         decode(document)
 
 
 def test_a_group_without_an_extent_size_is_refused() -> None:
     document = copy.deepcopy(FULL)
     document["vgs"][0]["extent_bytes"] = 0
-    with pytest.raises(BadFacts, match="extent"):
+    with pytest.raises(BadHostData, match="extent"):
         decode(document)
 
 
@@ -212,7 +213,7 @@ def test_deep_nesting_in_a_field_is_bad_facts() -> None:
     for field in ("tier", "name", "size_bytes", "healthy"):
         document = copy.deepcopy(FULL)
         document["pvs"][0][field] = deep
-        with pytest.raises(BadFacts):
+        with pytest.raises(BadHostData):
             decode(document)
 
 

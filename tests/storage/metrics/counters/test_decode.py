@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.agent.kernel.stats import BOUNDS_NS
+from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
-    BadSample,
     DiskCounters,
     decode,
     decode_stamp,
@@ -66,7 +66,7 @@ def test_the_largest_counters_of_the_kernel_are_kept_whole() -> None:
 
 
 def test_one_logical_volume_twice_is_refused() -> None:
-    with pytest.raises(BadSample, match="twice"):
+    with pytest.raises(BadHostData, match="twice"):
         decode(wire.sample(full(), full()))
 
 
@@ -85,7 +85,7 @@ def test_a_boot_time_is_read_with_its_boot() -> None:
 
 @pytest.mark.parametrize("host", [None, [], {}, {"boot_id": "", "boottime_ns": 1}])
 def test_a_reply_without_a_boot_is_refused(host: object) -> None:
-    with pytest.raises(BadSample):
+    with pytest.raises(BadHostData):
         decode_stamp(host)
 
 
@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_refused(path: tuple[str | int, ...], value: object
         parent[path[-1]] = value
     else:
         data = value
-    with pytest.raises(BadSample):
+    with pytest.raises(BadHostData):
         decode(data)
 
 
@@ -137,7 +137,7 @@ def test_every_missing_field_is_named(part: str) -> None:
     for key in keys:
         data = copy.deepcopy(whole)
         del (data if part == "volume" else data[part])[key]
-        with pytest.raises(BadSample, match=rf"{key} is missing"):
+        with pytest.raises(BadHostData, match=f"missing required field `{key}`"):
             decode_volume(data)
 
 
@@ -154,6 +154,6 @@ def test_junk_never_does_anything_but_decode_or_be_refused(junk: Any, at: str) -
     data = wire.sample({**full(), at: junk}) if at else junk
     try:
         decode(data)
-    except BadSample:
+    except BadHostData:
         return
     assert at in ("lv_uuid", "cache", "bcache", "latency")

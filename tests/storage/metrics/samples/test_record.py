@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from django.db import connection
 
-from storage.metrics.counters import BadSample
+from storage.host_data import BadHostData
 from storage.metrics.samples import record
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.samples.record import COLUMNS
@@ -132,7 +132,7 @@ def test_a_volume_that_moved_starts_with_a_gap(host: Host) -> None:
 
 def test_a_bad_sample_stores_nothing(host: Host) -> None:
     _volume, lv = placed(host)
-    with pytest.raises(BadSample):
+    with pytest.raises(BadHostData):
         take(host, 0, reading(lv, 1), {"lv_uuid": "broken"})
     assert not LatestSample.objects.exists()
 

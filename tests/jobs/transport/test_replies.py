@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from jobs.transport.operation_reply import decode_outcome, has_begun, has_changed
-from jobs.transport.replies import BadLine
+from jobs.transport.replies import decode_operation, has_begun, has_changed, to_json
+from storage.host_data import BadHostData
 
 BARE = {"label": "flushed", "done_bytes": 1, "total_bytes": 4}
 
 
-def said(progress: Any) -> dict[str, Any]:
-    return {"state": "running", "commands": [], "lines": [], "progress": progress, "error": None}
+def kept(progress: dict[str, Any]) -> object:
+    """The progress that a step keeps."""
+    reply = {"state": "running", "commands": [], "lines": [], "progress": progress, "error": None}
+    return msgspec.to_builtins(decode_operation(reply).progress)
 
 
 @pytest.mark.parametrize(
@@ -22,30 +25,32 @@ def said(progress: Any) -> dict[str, Any]:
 )
 def test_the_pace_of_a_flush_is_kept_as_far_as_it_is_said(pace: dict[str, int]) -> None:
     unknown = {"left_s": None} if "left_s" not in pace else {}
-    assert decode_outcome(said(BARE | pace | unknown)).progress == BARE | pace
+    assert kept(BARE | pace | unknown) == BARE | pace
 
 
 @pytest.mark.parametrize("value", [-1, "8", 1.5, True, 2**63, [1]])
 @pytest.mark.parametrize("name", ["rate_bytes_s", "left_s", "stalled_s"])
 def test_a_pace_that_is_no_amount_is_no_reply(name: str, value: object) -> None:
-    with pytest.raises(BadLine):
-        decode_outcome(said({**BARE, name: value}))
+    with pytest.raises(BadHostData):
+        kept({**BARE, name: value})
 
 
 def test_what_else_a_host_says_of_progress_is_left_out() -> None:
-    assert decode_outcome(said(BARE | {"html": "<b>"})).progress == BARE
+    assert kept(BARE | {"html": "<b>"}) == BARE
 
 
-def commands(*told: dict[str, Any]) -> list[dict[str, Any]]:
-    said = {"state": "failed", "commands": [{"argv": ["a"], "shell": "a"} | each for each in told]}
-    return decode_outcome({**said, "lines": [], "progress": None, "error": None}).commands
+def commands(*fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The commands that a step keeps."""
+    sent = [{"argv": ["a"], "shell": "a"} | more for more in fields]
+    reply = {"state": "failed", "commands": sent, "lines": [], "progress": None, "error": None}
+    return to_json(decode_operation(reply).commands)
 
 
 PLANNED = {"rc": None, "started_ns": None}
 
 
 @pytest.mark.parametrize(
-    ("told", "begun", "changed"),
+    ("sent", "begun", "changed"),
     [
         ([], False, False),
         ([PLANNED, PLANNED], False, False),
@@ -59,13 +64,13 @@ PLANNED = {"rc": None, "started_ns": None}
     ],
 )
 def test_a_command_that_was_only_planned_has_done_nothing(
-    told: list[dict[str, Any]], begun: bool, changed: bool
+    sent: list[dict[str, Any]], begun: bool, changed: bool
 ) -> None:
-    found = commands(*told)
-    assert (has_begun(found), has_changed(found)) == (begun, changed)
+    stored = commands(*sent)
+    assert (has_begun(stored), has_changed(stored)) == (begun, changed)
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, -1, True])
 def test_a_start_that_is_no_time_is_no_reply(value: object) -> None:
-    with pytest.raises(BadLine):
+    with pytest.raises(BadHostData):
         commands({"started_ns": value})
