@@ -15,7 +15,7 @@ from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
 from panel.http.client_address import address_of
 from panel.staff.adoption.forms import unseal
 from panel.staff.adoption.pages import WORDS
-from panel.staff.volumes.actions import requester_of
+from panel.staff.job_requests import requester_of
 from storage.access import Right, staff_view
 from storage.adoption import last_batch
 from storage.models import Volume

@@ -6,23 +6,19 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
-from jobs.models import Job
-from jobs.queue.reservations import reserved
 from panel.staff.hosts.enrol_form import HostForm
 from panel.staff.hosts.enrolment_progress import arrival
 from panel.staff.hosts.storage_stack import stack_of
-from panel.staff.volumes.actions import UNPROCESSABLE
+from panel.staff.job_requests import UNPROCESSABLE
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.volumes.cache import cache_of
-
-LAST_JOBS = 6
 
 
 @staff_view(Right.ADMINISTER)
@@ -78,21 +74,3 @@ def _found(facts: HostFacts | None) -> dict[str, object]:
         "cached_count": sum(cache_of(facts, lv) is not None for lv in volumes),
         "used_count": sum(bool(lv.users) for lv in volumes),
     }
-
-
-@staff_view()
-@require_safe
-def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
-    """The jobs of a host that have not ended, the last ones that have, and the SSD space that
-    accepted ones will take: the fragment its page loads."""
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    found = Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
-    unfinished = list(found.unfinished()[: LAST_JOBS * 2])
-    facts = inventory_of(host) if unfinished else None
-    held = reserved(host, facts) if facts is not None else {}
-    context = {
-        "host": host,
-        "jobs": [*unfinished, *found.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS]],
-        "reserved_bytes": sum(held.values()),
-    }
-    return render(request, "staff/hosts/_host_jobs.html", context)

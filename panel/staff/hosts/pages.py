@@ -1,4 +1,5 @@
-"""Pages that show hosts. They read; what changes a host is offered by URL name."""
+"""Pages that show hosts and the fragments these load. They only read; what changes a host is in
+`panel.staff.hosts.host_actions`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from jobs.models import Job
+from jobs.queue.reservations import reserved
+from panel.http.fragments import fragment_or_page
 from panel.staff.audit.change_log import edits
 from panel.staff.hosts import fleet, host_list
 from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
@@ -18,6 +22,8 @@ from panel.staff.hosts.refresh_progress import pending_refresh
 from panel.staff.hosts.stack_folding import DRAWN, fold
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import staff_view
+from storage.analysis.advice import Outlook, outlook
+from storage.health.drift import differences_of, drift_of
 from storage.health.host_problems import (
     ORDER,
     HostProblem,
@@ -28,6 +34,7 @@ from storage.health.host_problems import (
 )
 from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
 from storage.health.missing_volumes import missing_volumes_of
+from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
 from storage.inventory.stored import inventory_of
@@ -36,8 +43,12 @@ from storage.models import Host, HostOutline, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 PAGE_ROWS = 50
-LISTED = 12
-"""So many volumes stand on the host's page itself; the list of volumes has them all."""
+VOLUMES_SHOWN = 12
+"""Volumes on the host's page itself; the list of volumes has them all."""
+DRIFTS_SHOWN = 12
+"""Volumes that differ from their records, on the host's page."""
+ADVICE_SHOWN = 20
+LAST_JOBS = 6
 
 READ = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
@@ -152,7 +163,9 @@ def _listed(
     host: Host, facts: HostFacts, residents: tuple[Resident, ...]
 ) -> list[tuple[VolumeSnapshot, float | None]]:
     """The volumes whose I/O waits longest, with how long it does."""
-    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[:LISTED]
+    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[
+        :VOLUMES_SHOWN
+    ]
     found = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
     rows = snapshots_of(found.select_related("customer"), {host.pk: facts})
     by_id = {row.volume.pk: row for row in rows}
@@ -177,3 +190,79 @@ def host_now(request: HttpRequest, key: str) -> HttpResponse:
         "stale": figures.is_stale(now),
     }
     return render(request, "staff/hosts/_host_now.html", context)
+
+
+@staff_view()
+@require_safe
+def host_checks(request: HttpRequest, key: str) -> HttpResponse:
+    """What a host's page loads: volumes that differ from their records, and the checks before and
+    after a restart."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = inventory_of(host)
+    part, title = "staff/hosts/_host_checks.html", "Checks"
+    if facts is None:
+        return fragment_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
+    jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
+    held = set(jobs.values_list("volume_id", flat=True))
+    rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
+    drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
+    context: dict[str, object] = {
+        "host": host,
+        "drifts": [(row.volume, drift_of(row)) for row in drifted[:DRIFTS_SHOWN]],
+        "drift_count": len(drifted),
+        "before": before_restart(host.hello, facts, rows, len(held)),
+        "after": after_restart(host.hello, facts, rows),
+    }
+    return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)
+
+
+@staff_view()
+@require_safe
+def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
+    """The jobs of a host that have not ended, the last ones that have, and the SSD space that
+    accepted ones will take: the fragment its page loads."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    found = Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
+    unfinished = list(found.unfinished()[: LAST_JOBS * 2])
+    facts = inventory_of(host) if unfinished else None
+    held = reserved(host, facts) if facts is not None else {}
+    context = {
+        "host": host,
+        "jobs": [*unfinished, *found.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS]],
+        "reserved_bytes": sum(held.values()),
+    }
+    return render(request, "staff/hosts/_host_jobs.html", context)
+
+
+@staff_view()
+@require_safe
+def advice_card(request: HttpRequest, key: str) -> HttpResponse:
+    """The short form: the fragment that the host's page loads."""
+    host, found = _outlook(request, key)
+    return render(request, "staff/hosts/_host_advice.html", {"host": host, "outlook": found})
+
+
+@staff_view()
+@require_safe
+def advice(request: HttpRequest, key: str) -> HttpResponse:
+    """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
+    host, found = _outlook(request, key)
+    top = next((each for each in found.suggestions if each.commands is not None), None)
+    context = {
+        "host": host,
+        "outlook": found,
+        "recent": found.recent[:ADVICE_SHOWN],
+        "uses": found.uses[:ADVICE_SHOWN],
+        "guests": found.guests[:ADVICE_SHOWN],
+        "suggestions": found.suggestions[:ADVICE_SHOWN],
+        "top": top,
+    }
+    return render(request, "staff/hosts/advice.html", context)
+
+
+def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = inventory_of(host)
+    volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
+    rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
+    return host, outlook(host, facts, rows, timezone.now())

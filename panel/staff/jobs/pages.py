@@ -1,4 +1,4 @@
-"""Pages that show jobs. What starts, applies or cancels one is in `panel.staff.volumes.actions`."""
+"""Pages that show jobs. What a person does to a job is in `panel.staff.jobs.job_actions`."""
 
 from __future__ import annotations
 

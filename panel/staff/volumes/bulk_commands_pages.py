@@ -16,7 +16,7 @@ from jobs.queue.bulk import KINDS, unseal
 from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import submit
 from panel.http.client_address import address_of
-from panel.staff.volumes.actions import show_refusal
+from panel.staff.job_requests import show_refusal
 from storage.access import Right, staff_view
 from storage.models import Volume
 from storage.planner import Refused

@@ -1,26 +1,51 @@
-"""What a person does to the cache of a volume beside adding and removing it: each a preview."""
+"""Changes of a volume's cache: each is a form or a button, then a preview."""
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.engine.flush_rate import raise_rate
-from jobs.models import Job, Kind
-from panel.http.fragments import form_again, is_in_place
-from panel.staff.volumes.actions import (
+from jobs.models import Kind
+from panel.http.fragments import form_again, fragment_or_page, is_in_place
+from panel.staff.job_requests import (
     UNPROCESSABLE,
     preview_of,
-    requester_of,
     row_of,
     show_refusal,
 )
 from storage.access import Right, staff_view
+from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.bcache import with_flush
+from storage.planner.growth import uncached
+from storage.volumes.cache_settings_form import TunedForm
+from storage.volumes.forms import CacheForm
 from storage.volumes.replace_cache_form import ResizeForm
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def cache_form(request: HttpRequest, key: str) -> HttpResponse:
+    """A new cache, or another mode and settings for the one that is there: form, then preview."""
+    row = row_of(request, key)
+    form_class = TunedForm if row.cache is not None else CacheForm
+    form = form_class(row, request.POST or None)
+    refusal = row.refusal(row.wish)
+    if refusal is None and isinstance(form, CacheForm) and not form.has_room:
+        refusal = form.no_room()
+    if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
+        kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
+        return preview_of(request, kind, row.volume, form.wish)
+    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
+    if refusal is None and is_in_place(request):
+        return form_again(
+            request, "staff/volumes/_cache_form.html", context, "#cache-form", UNPROCESSABLE
+        )
+    if refusal is not None and is_in_place(request):
+        return show_refusal(request, refusal, row.volume)
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "staff/volumes/cache_form.html", context, status=code)
 
 
 @staff_view(Right.OPERATE)
@@ -46,6 +71,18 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.OPERATE)
 @require_POST
+def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview the removal of a cache."""
+    row = row_of(request, key)
+    now = row.wish
+    if (refusal := row.refusal(now)) or now is None:
+        return show_refusal(request, refusal, row.volume)
+    wish = uncached(row.facts, row.lv, now)
+    return preview_of(request, Kind.REMOVE_CACHE, row.volume, wish)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
 def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview writing dirty data back to the slow disk."""
     row = row_of(request, key)
@@ -56,19 +93,35 @@ def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
     return preview_of(request, Kind.FLUSH_CACHE, row.volume, with_flush(row.facts, now))
 
 
-@staff_view(Right.OPERATE)
-@require_POST
-def raise_flush_rate(request: HttpRequest, key: str) -> HttpResponse:
-    """Let the flush of a job move more at once."""
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-    try:
-        raise_rate(found, requester_of(request))
-    except Refused as refused:
-        messages.warning(request, f"{refused.message} {refused.correction}")
-    return redirect("job", found.key)
-
-
 def _without_cache(has_cache: bool) -> Refused | None:
     if has_cache:
         return None
     return Refused("not_found", "The volume has no cache.", "Add a cache first.")
+
+
+@staff_view()
+@require_safe
+def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
+    """What a volume's page loads: nothing, unless its SSD is gone."""
+    row = row_of(request, key)
+    loss = loss_of_row(row)
+    return fragment_or_page(
+        request,
+        "staff/volumes/_lost.html",
+        {"loss": loss, "volume": row.volume, "row": row},
+        title="A lost cache",
+        of=row.volume,
+        is_quiet=loss is None,
+    )
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview giving up a lost cache that held nothing but copies."""
+    row = row_of(request, key)
+    try:
+        wish = dropped(row, loss_of_row(row))
+    except Refused as refused:
+        return show_refusal(request, refused, row.volume)
+    return preview_of(request, Kind.DROP_CACHE, row.volume, wish)

@@ -1,4 +1,4 @@
-"""Where hosts and records differ, and a person's word on it: accept, repair, gone for good."""
+"""Where a volume differs from its record, and a person's decision: accept or repair."""
 
 from __future__ import annotations
 
@@ -10,34 +10,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job, Kind
 from panel.http.fragments import fragment_or_page
-from panel.staff.volumes.actions import preview_of, row_of, show_refusal
+from panel.staff.job_requests import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.database_clock import database_now
 from storage.health.accept_drift import accept_refusal
-from storage.health.drift import differences_of, drift_of, repair_refusal, repaired
-from storage.health.missing_volumes import settle
-from storage.health.restart_checks import after_restart, before_restart
-from storage.inventory.stored import inventory_of
-from storage.models import Host, Volume
+from storage.health.drift import drift_of, repair_refusal, repaired
+from storage.models import Volume
 from storage.planner import Refused
 from storage.row_locks import hold
-from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
-
-LISTED = 12
-"""So many volumes that differ from their records stand on the host's page."""
-
-
-@staff_view(Right.OPERATE)
-@require_POST
-def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
-    """The missing volumes of a host are gone for good, but for those that a job still holds."""
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    unfinished = Job.objects.unfinished().filter(host=host)
-    count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
-    messages.success(
-        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
-    )
-    return redirect("host", host.key)
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @staff_view()
@@ -90,30 +70,6 @@ def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is not None or wish is None:
         return show_refusal(request, refusal, row.volume)
     return preview_of(request, Kind.REPAIR_VOLUME, row.volume, wish)
-
-
-@staff_view()
-@require_safe
-def host_checks(request: HttpRequest, key: str) -> HttpResponse:
-    """What a host's page loads: volumes that differ from their records, and the checks before and
-    after a restart."""
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    facts = inventory_of(host)
-    part, title = "staff/hosts/_host_checks.html", "Checks"
-    if facts is None:
-        return fragment_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
-    jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
-    held = set(jobs.values_list("volume_id", flat=True))
-    rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
-    drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
-    context: dict[str, object] = {
-        "host": host,
-        "drifts": [(row.volume, drift_of(row)) for row in drifted[:LISTED]],
-        "drift_count": len(drifted),
-        "before": before_restart(host.hello, facts, rows, len(held)),
-        "after": after_restart(host.hello, facts, rows),
-    }
-    return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)
 
 
 def _is_held(volume: Volume) -> bool:

@@ -1,16 +1,78 @@
-"""The end of a volume: retire it, restore it, destroy it. Each makes a preview first."""
+"""The life of a volume: create it or take over one that exists, retire, restore, destroy it. Each
+change makes a preview first."""
 
 from __future__ import annotations
 
+from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.models import Kind
-from panel.staff.volumes.actions import UNPROCESSABLE, preview_of, row_of, show_refusal
+from jobs.models import Job, Kind
+from jobs.queue.create_volume import create, discard
+from panel.staff.job_requests import (
+    UNPROCESSABLE,
+    preview_of,
+    requester_of,
+    row_of,
+    show_refusal,
+)
 from storage.access import Right, staff_view
+from storage.models import Customer, Volume
+from storage.planner import Refused
+from storage.planner.wish import Wish
+from storage.volumes.forms import VolumeForm
 from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_volume(request: HttpRequest) -> HttpResponse:
+    """A new volume: form, then preview. The record exists from the preview on."""
+    form = VolumeForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid() and form.wish is not None:
+        try:
+            return redirect("job", _create(request, form, form.wish).key)
+        except Refused as refused:
+            form.add_error(None, f"{refused.message} {refused.correction}")
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "staff/volumes/volume_new.html", {"form": form}, status=code)
+
+
+def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
+    data = form.cleaned_data
+    with transaction.atomic():
+        customer = data["customer"]
+        if data["new_customer"]:
+            customer = Customer.objects.create(name=data["new_customer"])
+        volume = Volume(customer=customer, label=data["label"])
+        return create(volume, form.chosen, wish, requester_of(request), dry_run=True)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Forget a volume that was only ever previewed."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    try:
+        discard(volume)
+    except Refused as refused:
+        return show_refusal(request, refused, volume)
+    messages.success(request, f"{volume.label} is discarded. Nothing was changed on the host.")
+    return redirect("volumes")
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
+    row = row_of(request, key)
+    now = row.wish
+    if (refusal := row.refusal(now)) or now is None:
+        return show_refusal(request, refusal, row.volume)
+    return preview_of(request, Kind.TAG_VOLUME, row.volume, now)
 
 
 @staff_view(Right.OPERATE)

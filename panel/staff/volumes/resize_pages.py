@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
-from panel.staff.volumes.actions import UNPROCESSABLE, preview_of, row_of, show_refusal
+from panel.staff.job_requests import UNPROCESSABLE, preview_of, row_of, show_refusal
 from panel.staff.volumes.resize_form import (
     ExtendForm,
     extend_refusal,

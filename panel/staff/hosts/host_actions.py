@@ -1,0 +1,138 @@
+"""What a person does to a host: trust it, refresh it, hold its jobs back, add an SSD."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jobs import notify_workers
+from jobs.engine import holds
+from jobs.hosts.contact import accept_fingerprint
+from jobs.models import Job
+from jobs.queue.add_ssd import ask
+from jobs.requester import Requester
+from panel.http.client_address import address_of
+from panel.staff.job_requests import UNPROCESSABLE, actor_of, show_refusal
+from panel.staff.jobs.forms import (
+    REASON_LIMIT,
+    AcceptKeyForm,
+    MaintenanceForm,
+    WindowForm,
+)
+from storage.access import Right, staff_view
+from storage.database_clock import database_now
+from storage.health.missing_volumes import settle
+from storage.inventory.stored import inventory_of
+from storage.models import Host
+from storage.planner import Refused
+from storage.volumes.add_ssd_form import PreparationForm
+
+UNREAD = Refused(
+    "not_read",
+    "The host has not been read yet.",
+    ("Refresh the host, and come back when its disks are known."),
+)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def accept_host(request: HttpRequest, key: str) -> HttpResponse:
+    """Accept the waiting fingerprint of a host."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = AcceptKeyForm(request.POST)
+    given = form.cleaned_data["fingerprint"] if form.is_valid() else ""
+    try:
+        accept_fingerprint(host, given, actor_of(request))
+    except Refused as refused:
+        return show_refusal(request, refused)
+    messages.success(request, f"The key of {host.name} is accepted. Tiercel is reading the host.")
+    return redirect("host-enrol" if "arriving" in request.POST else "host", host.key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
+    """Ask for a fresh inventory; the host's page renews itself until it is there."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    asked = database_now().timestamp()
+    notify_workers.host(host.pk)
+    return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
+    """From now on no step begins on the host."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = MaintenanceForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"A reason can have at most {REASON_LIMIT} characters.")
+    else:
+        holds.begin_maintenance(host, form.cleaned_data["reason"])
+        messages.success(request, f"{host.name} is in maintenance. Its jobs are on hold.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def end_maintenance(request: HttpRequest, key: str) -> HttpResponse:
+    """The host's jobs go on."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    holds.end_maintenance(host)
+    messages.success(request, f"Maintenance of {host.name} has ended. Its jobs resume.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def set_window(request: HttpRequest, key: str) -> HttpResponse:
+    """When steps may begin on the host, every day."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = WindowForm(request.POST)
+    if not form.is_valid():
+        for errors in form.errors.values():
+            messages.error(request, " ".join(str(error) for error in errors))
+        return redirect("host", host.key)
+    start, end = form.cleaned_data["window_start"], form.cleaned_data["window_end"]
+    holds.set_window(host, start, end)
+    when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
+    messages.success(request, f"Jobs on {host.name} may start {when}.")
+    return redirect("host", host.key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
+    """The missing volumes of a host are gone for good, but for those that a job still holds."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    unfinished = Job.objects.unfinished().filter(host=host)
+    count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
+    messages.success(
+        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
+    )
+    return redirect("host", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
+    """Which one, to which group, and its serial number typed: nobody takes the wrong drive."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = inventory_of(host)
+    form = PreparationForm(facts, request.POST or None) if facts is not None else None
+    refusal = form.refusal if form is not None else UNREAD
+    if form is not None and refusal is None and request.method == "POST" and form.is_valid():
+        actor = request.user if isinstance(request.user, AbstractBaseUser) else None
+        try:
+            if form.wanted is not None:
+                requester = Requester(actor, address_of(request))
+                return redirect("job", ask(host, form.wanted, requester, dry_run=True).key)
+        except Refused as refused:
+            refusal = refused
+    context = {"host": host, "form": form, "refusal": refusal}
+    code = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "staff/hosts/ssd.html", context, status=code)

@@ -1,0 +1,88 @@
+"""How a page asks for a job, and how it answers.
+
+Every answer to a POST is a redirect to the page that shows the job, or the form again with its
+errors (422), or what prevents the job (409 another job, 422 refused).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from jobs.models import Job
+from jobs.queue.submit import Busy, submit
+from jobs.requester import Requester
+from panel.http.client_address import address_of
+from panel.http.fragments import is_in_place, to_job
+from storage.models import Volume
+from storage.planner import Refused
+from storage.planner.wish import Wish
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+
+UNPROCESSABLE, CONFLICT = 422, 409
+
+
+def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
+    """The volume with that key as pages show it; 404 for a stranger's."""
+    found = Volume.objects.visible_to(request.user).select_related("customer")
+    return snapshots_of([get_object_or_404(found, key=key)])[0]
+
+
+def requester_of(request: HttpRequest) -> Requester:
+    """Whoever asks on a page."""
+    return Requester(actor_of(request), address_of(request))
+
+
+def actor_of(request: HttpRequest) -> AbstractBaseUser | None:
+    return request.user if isinstance(request.user, AbstractBaseUser) else None
+
+
+def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
+    """Ask for a preview, and go there."""
+    requester = requester_of(request)
+    return answer_with_job(
+        request,
+        volume,
+        lambda: submit(
+            kind=kind,
+            volume=volume,
+            wish=wish,
+            actor=requester.actor,
+            dry_run=True,
+            address=requester.address,
+        ),
+    )
+
+
+def answer_with_job(
+    request: HttpRequest, volume: Volume | None, ask: Callable[[], Job]
+) -> HttpResponse:
+    """Go to the job that was asked for, or say what is in its way."""
+    try:
+        job = ask()
+    except Refused as refused:
+        return show_refusal(request, refused, volume)
+    except Busy as busy:
+        context = {"volume": volume, "holder": busy.job}
+        name = (
+            "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
+        )
+        return render(request, name, context, status=CONFLICT)
+    return to_job(request, job)
+
+
+def show_refusal(
+    request: HttpRequest,
+    refusal: Refused | None,
+    volume: Volume | None = None,
+    status: int = UNPROCESSABLE,
+) -> HttpResponse:
+    """The page that says why not."""
+    context = {"refusal": refusal, "volume": volume}
+    name = (
+        "staff/volumes/_work_refused.html" if is_in_place(request) else "staff/volumes/refused.html"
+    )
+    return render(request, name, context, status=status)
