@@ -7,8 +7,9 @@ from django.urls import include, path
 from panel.accounts import invitation_pages, session_pages, token_pages
 from panel.authentication import login_link_pages, step_up_pages
 from panel.notices import pages as notice_pages
+from panel.operations import health_check
 from panel.search import pages as search_pages
-from panel.staff.audit import security_log_pages as watch_pages
+from panel.staff.audit import pages as audit_pages
 from panel.staff.customers import plan_pages
 from panel.staff.dashboard import pages as dashboard_pages
 from panel.staff.jobs import running_menu
@@ -18,7 +19,7 @@ handler500 = "panel.middleware.outage.broken"
 urlpatterns = [
     path("", dashboard_pages.home, name="home"),
     path("overview", dashboard_pages.fleet, name="overview"),
-    path("health", dashboard_pages.health, name="health"),
+    path("health", health_check.health, name="health"),
     path("search", search_pages.search, name="search"),
     path("search/found", search_pages.found, name="search-found"),
     path("running", running_menu.running, name="running-jobs"),
@@ -48,7 +49,7 @@ urlpatterns = [
     path("plans/<str:key>/delete", plan_pages.delete_plan, name="cache-plan-delete"),
     path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
-    path("audit/security", watch_pages.security_log, name="security-log"),
+    path("audit/security", audit_pages.security_log, name="security-log"),
     path("tokens/", token_pages.token_list, name="tokens"),
     path("tokens/<str:key>/revoke", token_pages.token_revoke, name="token-revoke"),
     path("", include("panel.staff.urls")),

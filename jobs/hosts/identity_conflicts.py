@@ -7,18 +7,16 @@ one only a person can tell. So both are quarantined, and nothing of what they sa
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
+from jobs.hosts.trust import quarantine
 from jobs.transport.errors import IdentityConflict, MachineChanged
 from storage.agent.calls.names import quoted
 from storage.models import Host, Placement
 from storage.models.host import HostState
-
-log = logging.getLogger(__name__)
 
 
 def check_machine(host: Host, machine_id: object) -> None:
@@ -35,7 +33,10 @@ def check_machine(host: Host, machine_id: object) -> None:
     # An enrolment command may have told the panel meanwhile.
     accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
     if accepted and said != accepted:
-        raise _quarantined(host, MachineChanged(host.name, accepted, quoted(f"{said:.40}")))
+        # A person accepts the right machine by its key, or the new id by an enrolment command.
+        changed = MachineChanged(host.name, accepted, quoted(f"{said:.40}"))
+        quarantine(Host.objects.filter(pk=host.pk), changed)
+        raise changed
 
 
 def check_groups(host: Host, inventory: dict[str, Any]) -> None:
@@ -59,27 +60,14 @@ def check_groups(host: Host, inventory: dict[str, Any]) -> None:
         _quarantine_both(host, Host.objects.filter(pk__in=found), what)
 
 
-def _quarantined(host: Host, error: MachineChanged) -> MachineChanged:
-    """A person lets the right machine in again by its key, or the new id by an enrolment
-    command."""
-    Host.objects.active().filter(pk=host.pk).update(
-        state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=error.to_json()
-    )
-    log.warning("host %s is quarantined: %s", host.name, error)
-    return error
-
-
 def _quarantine_both(host: Host, others: QuerySet[Host], what: str) -> None:
     """Quarantine both sides; a person lets each in again by its fingerprint."""
     with transaction.atomic():
         names = list(others.order_by("name").values_list("name", flat=True))
         if not names:
             return
-        error = IdentityConflict(host.name, ", ".join(names), what)
-        for name in (host.name, *names):
-            told = error if name == host.name else IdentityConflict(name, host.name, what)
-            Host.objects.active().filter(name=name).update(
-                state=HostState.QUARANTINED, host_key_seen=F("host_key"), error=told.to_json()
-            )
-        log.warning("hosts %s and %s are quarantined: both claim %s", host.name, names, what)
-    raise error
+        conflict = IdentityConflict(host.name, ", ".join(names), what)
+        quarantine(Host.objects.filter(pk=host.pk), conflict)
+        for name in names:
+            quarantine(Host.objects.filter(name=name), IdentityConflict(name, host.name, what))
+    raise conflict

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobs.models import Job, Kind, State
-from jobs.queue.add_ssd import ask
-from jobs.queue.submit import submit
+from jobs.queue.submit import submit, submit_add_ssd
 from jobs.requester import Requester
 from storage.access import Right
 from storage.planner import Refused
@@ -32,7 +31,7 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
             "stale", "This preview failed, or has not ended yet.", "Create a new preview."
         )
     if preview.volume is None:
-        return ask(
+        return submit_add_ssd(
             preview.host,
             Preparation.from_json(preview.wish),
             requester,

@@ -1,4 +1,4 @@
-"""Accepting and withdrawing jobs. The Job table is the queue."""
+"""Accept and withdraw jobs, for a volume or for an SSD to be added. The Job table is the queue."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.planner import Disks, Refused, Target, plan
+from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
@@ -261,3 +262,32 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
             "Choose a smaller size or free SSD space first. If you have just freed space, refresh "
             "the host.",
         ) from None
+
+
+@transaction.atomic
+def submit_add_ssd(
+    host: Host,
+    preparation: Preparation,
+    requester: Requester,
+    *,
+    dry_run: bool,
+    fingerprint: str = "",
+    not_before: datetime | None = None,
+) -> Job:
+    """Accept a job, and tell a worker after commit. Raises `Refused` for a host that is not in use,
+    and `Busy` where another job adds an SSD to it."""
+    check_contactable(host)
+    return enqueue(
+        {
+            "kind": Kind.PREPARE_SSD,
+            "host": host,
+            "wish": preparation.to_json(),
+            "dry_run": dry_run,
+            "actor": requester.actor,
+            "door": requester.door,
+            "token": requester.token,
+            "address": requester.address,
+            "fingerprint": fingerprint,
+            "not_before": not_before,
+        }
+    )

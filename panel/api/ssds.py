@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue.add_ssd import ask
+from jobs.queue.submit import submit_add_ssd
 from panel.api import bodies
 from panel.api.framework import described, idempotency, waiting
 from panel.api.framework.resource import Resource, truth
@@ -60,7 +60,9 @@ class HostSsds(Resource):
         dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
 
         def act() -> Response:
-            return waiting.accepted(ask(host, wanted, self.requester, dry_run=dry_run), self.user)
+            return waiting.accepted(
+                submit_add_ssd(host, wanted, self.requester, dry_run=dry_run), self.user
+            )
 
         answer = act() if dry_run else idempotency.once(request, self.user, act)
         return waiting.out(answer, self, within)

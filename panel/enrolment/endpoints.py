@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.hosts import enrolment
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from storage.agent_zipapp import build
 from storage.planner import Refused
 

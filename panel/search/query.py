@@ -13,14 +13,12 @@ from django.urls import reverse
 
 from jobs.models import Job
 from panel.portal.rows import volumes_of
-from panel.search.words import every_word
 from storage.access import Person, is_staff
 from storage.formatting import size
 from storage.models import Customer, Host, Placement, Volume
 from storage.templatetags.units import age
 
 Row = TypeVar("Row", bound=Model)
-
 MOST_CHARACTERS = 100
 HOST_FIELDS = ("name", "address", "key")
 VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
@@ -136,3 +134,15 @@ def _job(job: Job) -> Hit:
 
 def _own_volume(volume: Volume) -> Hit:
     return Hit(volume.label, size(volume.size_bytes), reverse("my-volume", args=[volume.key]))
+
+
+def every_word(words: Iterable[str], fields: Iterable[str]) -> Q:
+    """Rows in which each word is part of some field, in any case; all rows for no words."""
+    fields = tuple(fields)
+    every = Q()
+    for word in words:
+        some = Q()
+        for field in fields:
+            some |= Q(**{f"{field}__icontains": word})
+        every &= some
+    return every

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.charts import job_marks
 from panel.charts import pages as chart_pages
-from panel.staff.adoption import apply_pages as adoption_apply_pages
 from panel.staff.adoption import pages as adoption_pages
 from panel.staff.audit import pages as audit_pages
 from panel.staff.hosts import enrol_pages, host_actions
@@ -14,11 +12,9 @@ from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, log_pages
 from panel.staff.jobs import pages as job_pages
 from panel.staff.volumes import (
-    bulk_commands_pages,
     bulk_pages,
     cache_pages,
     comparison_pages,
-    current_job_pages,
     drift_pages,
     lifecycle_pages,
     list_pages,
@@ -42,30 +38,30 @@ urlpatterns = [
     path("jobs/<str:key>/rollback", job_actions.roll_back_job, name="job-rollback"),
     path("jobs/<str:key>/resolve", job_actions.resolve_job, name="job-resolve"),
     path("jobs/<str:key>/apply", job_actions.apply_preview, name="preview-apply"),
-    path("adopt/confirm", adoption_apply_pages.confirm, name="adopt-confirm"),
-    path("adopt/undo", adoption_apply_pages.undo_adoption, name="adopt-undo"),
-    path("adopt/tag", adoption_apply_pages.tag_adopted, name="adopt-tag"),
+    path("adopt/confirm", adoption_pages.confirm, name="adopt-confirm"),
+    path("adopt/undo", adoption_pages.undo_adoption, name="adopt-undo"),
+    path("adopt/tag", adoption_pages.tag_adopted, name="adopt-tag"),
     path("volumes/bulk", bulk_pages.bulk, name="volumes-bulk"),
     path("volumes/bulk/confirm", bulk_pages.bulk_confirm, name="volumes-bulk-confirm"),
     path(
         "volumes/bulk/<str:key>/commands",
-        bulk_commands_pages.bulk_commands,
+        bulk_pages.bulk_commands,
         name="volumes-bulk-commands",
     ),
     path(
         "volumes/bulk/answers/<str:key>",
-        bulk_commands_pages.bulk_answer,
+        bulk_pages.bulk_answer,
         name="volumes-bulk-answer",
     ),
     path("volumes/new", lifecycle_pages.new_volume, name="volume-new"),
     path("volumes/<str:key>/jobs", job_pages.volume_jobs, name="volume-jobs"),
-    path("volumes/<str:key>/work", current_job_pages.volume_work, name="volume-current-job"),
+    path("volumes/<str:key>/work", volume_pages.current_job, name="volume-current-job"),
     path(
         "volumes/<str:key>/comparison",
         comparison_pages.volume_comparison,
         name="volume-comparison",
     ),
-    path("volumes/<str:key>/marks", job_marks.volume_marks, name="volume-marks"),
+    path("volumes/<str:key>/marks", chart_pages.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", cache_pages.cache_form, name="cache-form"),
     path("volumes/<str:key>/cache/remove", cache_pages.remove_cache, name="cache-remove"),
     path("volumes/<str:key>/cache/size", cache_pages.replace_cache, name="cache-replace"),

@@ -169,7 +169,7 @@ def _order_past(past: list[Kept], record: Host) -> None:
 
 
 def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int) -> Host:
-    from jobs.hosts.contact import fingerprint
+    from jobs.hosts.trust import fingerprint
     from storage.models import Host
     from tests.demo.recipes import LOAD_SECONDS
 

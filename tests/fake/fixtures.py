@@ -8,7 +8,7 @@ import asyncssh
 import pytest
 
 from jobs.hosts import enrolment
-from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, fingerprint
 from storage.models import Host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from tests.contract.fake_world import FakeWorld
 from tests.fake.host import FakeHost, Pause
 from tests.fake.parts import EXTENT, GIB, Disk

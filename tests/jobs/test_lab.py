@@ -16,8 +16,8 @@ from jobs import transport
 from jobs.collector import collect
 from jobs.engine import runner
 from jobs.hosts import contact
-from jobs.hosts.contact import accept_fingerprint
 from jobs.hosts.refresh import refresh
+from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
 from jobs.transport.errors import SudoTty, TotpDemanded

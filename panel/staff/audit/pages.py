@@ -1,4 +1,4 @@
-"""The audit trail: a page to look things up, and the whole of it as a file."""
+"""The audit trail as a page and as a file; and the page of the security log, for admins."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.audit.query import FILTERS, BadSince, audited_operations, csv_lines, filtered, json_lines
+from jobs.audit.query import (
+    FILTERS,
+    BadSince,
+    audited_operations,
+    csv_lines,
+    filtered,
+    json_lines,
+    moment,
+)
 from jobs.models import AuditEntry, AuditQuerySet, Phase
-from storage.access import staff_view
+from panel.models import SecurityEntry, SecurityKind
+from storage.access import Right, staff_view
 
 PAGE_ROWS = 50
 CHUNK_ROWS = 500
 BAD_REQUEST = 400
 FORMATS = {"csv": (csv_lines, "text/csv; charset=utf-8"), "json": (json_lines, "application/json")}
+SECURITY_FILTERS = ("who", "kind", "since")
+GRAVE = frozenset({SecurityKind.FAILED, SecurityKind.LOCKED_OUT, SecurityKind.FACTOR_REMOVED})
 
 
 @staff_view()
@@ -62,3 +73,28 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 def _rows(request: HttpRequest) -> AuditQuerySet:
     return filtered(AuditEntry.objects.all().visible_to(request.user), request.GET)
+
+
+@staff_view(Right.ADMINISTER)
+@require_safe
+def security_log(request: HttpRequest) -> HttpResponse:
+    """One line for each event, newest first."""
+    filters = {name: request.GET.get(name, "").strip() for name in SECURITY_FILTERS}
+    found, error = SecurityEntry.objects.visible_to(request.user), ""
+    try:
+        since = moment(filters["since"])
+    except BadSince as bad:
+        found, error = found.none(), str(bad)
+    else:
+        found = found.about(who=filters["who"], kind=filters["kind"], since=since)
+    context = {
+        "page": Paginator(found, PAGE_ROWS).get_page(request.GET.get("page")),
+        "filters": filters,
+        "kinds": SecurityKind.choices,
+        "grave": GRAVE,
+        "is_filtered": any(filters.values()),
+        "error": error,
+    }
+    return render(
+        request, "staff/audit/security.html", context, status=BAD_REQUEST if error else 200
+    )

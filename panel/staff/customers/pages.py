@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
@@ -12,7 +13,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from panel.models import Mandate, Order
 from panel.staff.audit.change_log import LAST, Edit, edits
-from panel.staff.customers.customer_form import CustomerForm
 from storage.access import Right, staff_view
 from storage.models import Customer, Member, Volume
 from storage.volumes.snapshot import snapshots_of
@@ -103,3 +103,12 @@ def _counted(found: QuerySet[Customer]) -> QuerySet[Customer]:
         volume_bytes=Coalesce(Subquery(volumes.annotate(n=Sum("size_bytes")).values("n")), 0),
         member_count=Coalesce(Subquery(members.annotate(n=Count("pk")).values("n")), 0),
     )
+
+
+class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Name and external id; an external id belongs to one customer."""
+
+    class Meta:
+        model = Customer
+        fields = ("name", "external_id")
+        help_texts = {"external_id": ("The customer's id in your billing system. Optional.")}  # noqa: RUF012

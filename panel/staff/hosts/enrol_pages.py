@@ -1,7 +1,11 @@
-"""Adding a host, and the jobs of one: what the pages of hosts take from here."""
+"""Adding a host: the form, the command to paste, and how far the host has come."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -9,8 +13,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
-from panel.staff.hosts.enrol_form import HostForm
-from panel.staff.hosts.enrolment_progress import arrival
 from panel.staff.hosts.storage_stack import stack_of
 from panel.staff.job_requests import UNPROCESSABLE
 from storage.access import Right, is_proven, staff_view
@@ -18,7 +20,10 @@ from storage.health.host_problems import HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
+from storage.models.host import HostState
 from storage.volumes.cache import cache_of
+
+Progress = Literal["done", "now", "later", "trouble"]
 
 
 @staff_view(Right.ADMINISTER)
@@ -74,3 +79,86 @@ def _found(facts: HostFacts | None) -> dict[str, object]:
         "cached_count": sum(cache_of(facts, lv) is not None for lv in volumes),
         "used_count": sum(bool(lv.users) for lv in volumes),
     }
+
+
+class HostForm(forms.Form):
+    """Where a new host is reached. A name that is in use is refused, unless its host never came."""
+
+    name = forms.CharField(
+        max_length=64,
+        help_text=("Name shown in the panel: a-z, 0-9, dots and dashes, for example node7."),
+    )
+    address = forms.CharField(
+        max_length=255,
+        help_text="Host name or IP address of the host's SSH server, as seen from the panel.",
+    )
+    port = forms.IntegerField(
+        required=False,
+        label="SSH port",
+        help_text="Leave empty to use 22 or the port that the host reports.",
+    )
+    account = forms.CharField(
+        required=False,
+        max_length=32,
+        help_text=(
+            "System account that the enrolment command creates on the host. Leave empty for "
+            "tiercel."
+        ),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Each objection at its field."""
+        data = self.cleaned_data
+        data["account"] = data.get("account") or None
+        whole = {"name": "unknown", "address": "unknown", "port": None, **data}
+        for field, refused in enrolment.objections(**whole):
+            self.add_error(field, f"{refused.message} {refused.correction}")
+        taken = Host.objects.filter(name=data.get("name", "")).exclude(state=HostState.PENDING)
+        if taken.exists():
+            self.add_error(
+                "name",
+                "A host with this name is already enrolled. Open its page to create a new "
+                "enrolment command.",
+            )
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """`line`: the host ran what was pasted. `trust`: a person accepted its key. `answer`: it
+    answered over SSH and was checked. `inventory`: its disks and volumes are known."""
+
+    line: Progress
+    trust: Progress
+    answer: Progress
+    inventory: Progress
+
+    @property
+    def is_over(self) -> bool:
+        """True once nothing more comes by itself."""
+        return {self.line, self.trust, self.answer, self.inventory} == {"done"}
+
+
+def arrival(host: Host, *, has_line: bool) -> Arrival:
+    """`has_line`: a line waits to be pasted, for a first time or to upgrade what is there."""
+    is_new = host.state == HostState.PENDING
+    line: Progress = "now" if has_line else "trouble" if is_new else "done"
+    trust: Progress = "done"
+    if is_new:
+        trust = "later"
+    elif host.state == HostState.UNVERIFIED:
+        trust = "now"
+    elif host.state == HostState.QUARANTINED:
+        trust = "trouble"
+    is_active = host.state == HostState.ACTIVE
+    answer = _later(is_active, host.hello_at is not None, bool(host.error))
+    inventory = _later(answer == "done", host.facts_at is not None, bool(host.error))
+    return Arrival(line, trust, answer, inventory)
+
+
+def _later(is_due: bool, is_done: bool, has_failed: bool) -> Progress:
+    if not is_due:
+        return "later"
+    if is_done:
+        return "done"
+    return "trouble" if has_failed else "now"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -11,12 +10,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs import notify_workers
 from jobs.engine import holds
-from jobs.hosts.contact import accept_fingerprint
+from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
-from jobs.queue.add_ssd import ask
-from jobs.requester import Requester
-from panel.http.client_address import address_of
-from panel.staff.job_requests import UNPROCESSABLE, actor_of, show_refusal
+from jobs.queue.submit import submit_add_ssd
+from panel.staff.job_requests import UNPROCESSABLE, actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     REASON_LIMIT,
     AcceptKeyForm,
@@ -126,11 +123,10 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
     form = PreparationForm(facts, request.POST or None) if facts is not None else None
     refusal = form.refusal if form is not None else UNREAD
     if form is not None and refusal is None and request.method == "POST" and form.is_valid():
-        actor = request.user if isinstance(request.user, AbstractBaseUser) else None
         try:
             if form.wanted is not None:
-                requester = Requester(actor, address_of(request))
-                return redirect("job", ask(host, form.wanted, requester, dry_run=True).key)
+                job = submit_add_ssd(host, form.wanted, requester_of(request), dry_run=True)
+                return redirect("job", job.key)
         except Refused as refused:
             refusal = refused
     context = {"host": host, "form": form, "refusal": refusal}

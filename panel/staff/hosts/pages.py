@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -18,9 +21,7 @@ from panel.http.fragments import fragment_or_page
 from panel.staff.audit.change_log import edits
 from panel.staff.hosts import fleet, host_list
 from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
-from panel.staff.hosts.refresh_progress import pending_refresh
-from panel.staff.hosts.stack_folding import DRAWN, fold
-from panel.staff.hosts.storage_stack import stack_of
+from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
 from storage.access import staff_view
 from storage.analysis.advice import Outlook, outlook
 from storage.health.drift import differences_of, drift_of
@@ -49,9 +50,9 @@ DRIFTS_SHOWN = 12
 """Volumes that differ from their records, on the host's page."""
 ADVICE_SHOWN = 20
 LAST_JOBS = 6
-
 READ = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
+PATIENCE_SECONDS: Final = 60
 
 
 @staff_view()
@@ -266,3 +267,23 @@ def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
     volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
     rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
     return host, outlook(host, facts, rows, timezone.now())
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRefresh:
+    """No newer inventory has come since `asked` (seconds since 1970, as the address has it).
+    `is_late` once waiting longer makes no sense."""
+
+    asked: str
+    is_late: bool
+
+
+def pending_refresh(asked: str, facts_at: datetime | None, now: datetime) -> PendingRefresh | None:
+    """What the page still waits for; None where nobody asked or the inventory is there."""
+    try:
+        since = float(asked)
+    except ValueError:
+        return None
+    if not math.isfinite(since) or (facts_at is not None and facts_at.timestamp() >= since):
+        return None
+    return PendingRefresh(f"{since:.3f}", now.timestamp() - since > PATIENCE_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -18,11 +19,11 @@ from panel.staff.jobs.changes_so_far import barred, changes_so_far
 from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from panel.staff.jobs.job_list import JobFilter, listed
 from panel.staff.jobs.log_pages import counter, window
-from panel.staff.jobs.time_left import remaining_seconds
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from storage.access import Right, staff_view
 from storage.inventory.stored import inventory_of
 from storage.models import Volume
+from storage.planner.fingerprint import FLUSHES
 from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
@@ -33,6 +34,8 @@ LAST_JOBS = 5
 BAD_REQUEST = 400
 POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
 """How often a page asks anew. The job that needs a person changes by a person only."""
+SOON_SECONDS = 3
+"""Before that, a rate is a guess."""
 
 
 @staff_view()
@@ -150,3 +153,22 @@ def _changes(job: Job, row: VolumeSnapshot | None) -> Sequence[WishChange]:
     if job.fallback is not None:
         return changes(Wish.from_json(job.fallback), wish)
     return changes(None, wish) if job.kind == Kind.CREATE_VOLUME else ()
+
+
+def remaining_seconds(step: Step, now: datetime) -> int | None:
+    """What the agent says of a flush, from how fast it falls; of what only grows (zeroing, moving
+    extents) the average so far, carried on. None where nothing is known."""
+    progress = step.progress
+    if step.state != StepState.RUNNING or not progress:
+        return None
+    if (said := progress.get("left_s")) is not None:
+        return int(said)
+    done, total = progress.get("done_bytes"), progress.get("total_bytes")
+    # New dirty data comes while a flush runs: its past average says nothing of its end.
+    if step.verb in FLUSHES or not done or not total or step.started_at is None:
+        return None
+    passed = (now - step.started_at).total_seconds()
+    if passed < SOON_SECONDS:
+        return None
+    left_seconds: float = passed * (total - done) / done
+    return max(0, round(left_seconds))

@@ -1,9 +1,12 @@
-"""The page of one volume, and the parts of it that renew themselves. They read; what changes a host
-is offered by URL name."""
+"""The page of one volume, and the fragments of it that renew themselves. They only read; forms and
+buttons on it name the URLs of what changes a host."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -11,23 +14,28 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from jobs.models import Job, State
+from jobs.queue.cost_estimate import estimate
 from panel.charts.pages import chart_context
+from panel.http.fragments import page_url
 from panel.staff.audit.change_log import edits
+from panel.staff.job_requests import row_of
 from panel.staff.volumes import raw_counters
-from panel.staff.volumes.guest_config import guest_lines, stable_path
-from panel.staff.volumes.resize_form import growth_offers
-from panel.staff.volumes.volume_list import Chip, chips_of
+from panel.staff.volumes.list_pages import Chip, chips_of
+from panel.staff.volumes.resize_pages import growth_offers
 from storage.access import Right, may, staff_view
 from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.planner import Refused
+from storage.planner.wish import Wish
 from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import CacheForm, ModeForm
 from storage.volumes.lifecycle_forms import life_offers
 from storage.volumes.replace_cache_form import ResizeForm
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+from storage.volumes.wish_diff import changes
 
 READ_ONLY = Refused(
     "not_allowed",
@@ -37,6 +45,9 @@ READ_ONLY = Refused(
 LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
 # What the page's URL may say beside the time of the charts, and which part of the page is asked.
 WORK, COMPARISON = ("job",), ("compare", "length", "after")
+CHANGED = json.dumps({"volumechanged": {"target": "body"}})
+"""The event that makes the parts of the page that show the volume ask for themselves anew."""
+FOLDER: Final = "/dev/tiercel"
 
 
 @staff_view()
@@ -44,7 +55,7 @@ WORK, COMPARISON = ("job",), ("compare", "length", "after")
 def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: figures, charts, users, its cache and what can be done, with the reason where
     not."""
-    row = _row(request, key)
+    row = row_of(request, key)
     context = _context(request, row)
     context |= chart_context(row.volume, request)
     context |= {
@@ -65,7 +76,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def cache(request: HttpRequest, key: str) -> HttpResponse:
     """The card of the cache alone: it is asked for anew when a job has changed the volume."""
-    row = _row(request, key)
+    row = row_of(request, key)
     return render(request, "staff/volumes/_cache.html", _context(request, row))
 
 
@@ -73,7 +84,7 @@ def cache(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def cache_state(request: HttpRequest, key: str) -> HttpResponse:
     """How the cache stands now: the element of its card that renews itself."""
-    row = _row(request, key)
+    row = row_of(request, key)
     return render(request, "staff/volumes/_cache_state.html", _state(row))
 
 
@@ -82,7 +93,7 @@ def cache_state(request: HttpRequest, key: str) -> HttpResponse:
 def figures(request: HttpRequest, key: str) -> HttpResponse:
     """The latest figures: the element of the volume's page that renews itself, and with it the
     chips of the page's head."""
-    row = _row(request, key)
+    row = row_of(request, key)
     context = {"row": row, "chips": _chips(row), "is_renewed": True}
     return render(request, "staff/volumes/_figures.html", context)
 
@@ -138,6 +149,81 @@ def _asked(request: HttpRequest, names: tuple[str, ...]) -> str:
     return urlencode({name: request.GET[name] for name in names if name in request.GET})
 
 
-def _row(request: HttpRequest, key: str) -> VolumeSnapshot:
-    found = Volume.objects.visible_to(request.user).select_related("customer")
-    return snapshots_of([get_object_or_404(found, key=key)])[0]
+@staff_view()
+@require_safe
+def current_job(request: HttpRequest, key: str) -> HttpResponse:
+    """The job or preview named by `job` ("none": nothing), else the unfinished job of the volume.
+    `running` says that it was unfinished when last seen: at its end the page is told."""
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    found = Job.objects.visible_to(request.user).filter(volume=volume).with_names()
+    asked = request.GET.get("job", "")
+    if asked == "none":
+        job: Job | None = None
+    elif asked:
+        job = get_object_or_404(found, key=asked)
+    else:
+        job = found.filter(dry_run=False).unfinished().first()
+    response = render(request, "staff/volumes/_work.html", {"volume": volume, **_shown(job)})
+    if job is not None and job.is_over and "running" in request.GET and not job.dry_run:
+        response["HX-Trigger"] = CHANGED
+    if "asked" in request.GET:
+        response["HX-Replace-Url"] = page_url(request, key, job=job.key if job else "")
+    return response
+
+
+def _shown(job: Job | None) -> dict[str, object]:
+    if job is None:
+        return {"job": None}
+    steps = list(job.step_set.all())
+    done = sum(step.state == "done" for step in steps)
+    context: dict[str, object] = {"job": job, "steps": steps, "done_count": done}
+    if job.dry_run and job.state == State.SUCCEEDED:
+        row = snapshots_of([job.its_volume])[0]
+        context["changes"] = changes(row.wish, Wish.from_json(job.wish))
+        context["cost"] = estimate(row, steps)
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class GuestLine:
+    """`key` is fit for an id; `note` says where the line belongs and what to put in."""
+
+    key: str
+    title: str
+    text: str
+    note: str
+
+
+def stable_path(volume_key: str) -> str:
+    """The path that leads to the volume whatever its number is, cached or not."""
+    return f"{FOLDER}/{volume_key}"
+
+
+def guest_lines(volume_key: str) -> tuple[GuestLine, ...]:
+    """For Xen, libvirt and Proxmox. The host's page cache stays out of the way everywhere: it would
+    hide the SSD's gain and keep writes that the guest takes for safe."""
+    path = stable_path(volume_key)
+    return (
+        GuestLine(
+            "xl",
+            "Xen (xl)",
+            f"disk = [ 'format=raw, vdev=xvdb, access=rw, target={path}' ]",
+            "Add to the guest's configuration file. Choose a free vdev.",
+        ),
+        GuestLine(
+            "libvirt",
+            "libvirt",
+            "<disk type='block' device='disk'>\n"
+            "  <driver name='qemu' type='raw' cache='none' io='native' discard='unmap'/>\n"
+            f"  <source dev='{path}'/>\n"
+            "  <target dev='vdb' bus='virtio'/>\n"
+            "</disk>",
+            "Add to <devices> with virsh edit. Choose a free target.",
+        ),
+        GuestLine(
+            "proxmox",
+            "Proxmox VE",
+            f"qm set VMID --scsi1 {path},cache=none,aio=native,discard=on",
+            "Replace VMID with the guest's number. Choose a free scsi number.",
+        ),
+    )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
 from panel.staff.job_requests import UNPROCESSABLE, preview_of, row_of, show_refusal
-from panel.staff.volumes.resize_form import (
-    ExtendForm,
-    extend_refusal,
-    growth_offers,
-    move_refusal,
-    on_tier,
-)
 from storage.access import Right, staff_view
+from storage.formatting import size
 from storage.planner import Refused
-from storage.planner.wish import Tier
+from storage.planner.growth import TIERS
+from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
+from storage.volumes.cache import free_bytes
+from storage.volumes.snapshot import VolumeSnapshot
+
+UNITS = {"GiB": GIB, "MiB": MIB}
 
 
 @staff_view(Right.OPERATE)
@@ -53,3 +55,98 @@ def move_volume(request: HttpRequest, key: str) -> HttpResponse:
     if (found := move_refusal(row, chosen)) or wish is None:
         return show_refusal(request, found, row.volume)
     return preview_of(request, Kind.MOVE_VOLUME, row.volume, wish)
+
+
+class ExtendForm(forms.Form):
+    """The whole new size of a volume. `row` must have a wish (`VolumeSnapshot.wish`)."""
+
+    size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size")
+    unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS], initial="GiB")
+
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.row = row
+        self.wish: Wish | None = None
+        whole = row.volume.size_bytes % GIB == 0
+        self.fields["unit"].initial = "GiB" if whole else "MiB"
+        self.fields["size"].initial = row.volume.size_bytes // (GIB if whole else MIB)
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            data = self.cleaned_data
+            try:
+                self.wish = larger(self.row, data["size"] * UNITS[data["unit"]])
+            except BadWish as error:
+                raise ValidationError(str(error), code="too_small") from error
+        return self.cleaned_data
+
+
+def larger(row: VolumeSnapshot, size_bytes: int) -> Wish:
+    """The volume as it is, with `size_bytes`; raises `BadWish` where that is not more than now."""
+    now = row.wish
+    if now is None:
+        raise BadWish("The current state of the volume is unknown.")
+    if size_bytes <= now.size_bytes:
+        raise BadWish(f"The volume already has {size(now.size_bytes)}. Volumes cannot be shrunk.")
+    return replace(now, size_bytes=size_bytes, flushed=False)
+
+
+def on_tier(row: VolumeSnapshot, tier: Tier) -> Wish | None:
+    """The volume as it is, on `tier`. On SSD it has no cache: it would gain nothing from one."""
+    now = row.wish
+    if now is None:
+        return None
+    cache = None if tier == "ssd" else now.cache
+    return replace(now, tier=tier, cache=cache, flushed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthOffers:
+    """`extend` and `move` say why not, None where it can be done. `tier` is the one it would move
+    to, `room_bytes` and `tier_room_bytes` what is free where it lies and there."""
+
+    form: ExtendForm | None
+    extend: Refused | None
+    move: Refused | None
+    tier: Tier
+    room_bytes: int
+    tier_room_bytes: int
+
+
+def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
+    """What can be done as far as the last inventory tells; the host looks again."""
+    now = row.wish
+    here: Tier = now.tier if now is not None else "hdd"
+    there: Tier = "ssd" if here == "hdd" else "hdd"
+    refusal = extend_refusal(row)
+    return GrowthOffers(
+        form=ExtendForm(row) if refusal is None else None,
+        extend=refusal,
+        move=move_refusal(row, there),
+        tier=there,
+        room_bytes=_free(row, here),
+        tier_room_bytes=_free(row, there),
+    )
+
+
+def extend_refusal(row: VolumeSnapshot) -> Refused | None:
+    """Why the volume cannot have one extent more."""
+    now = row.wish
+    if now is None or row.vg is None:
+        return row.refusal(now)
+    return row.refusal(larger(row, now.size_bytes + row.vg.extent_bytes))
+
+
+def move_refusal(row: VolumeSnapshot, tier: Tier) -> Refused | None:
+    """Why the volume cannot go to `tier`."""
+    now = row.wish
+    if now is not None and now.tier == tier:
+        where = "SSD" if tier == "ssd" else "HDD"
+        return Refused("already_so", f"The volume lies on {where}.", "No move is needed.")
+    return row.refusal(on_tier(row, tier))
+
+
+def _free(row: VolumeSnapshot, tier: Tier) -> int:
+    if row.facts is None or row.placement is None:
+        return 0
+    return free_bytes(row.facts, row.placement.vg_uuid, TIERS[tier])

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.hosts import enrolment
-from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.hosts.refresh import refresh
+from jobs.hosts.trust import accept_fingerprint, fingerprint
 from storage.agent.operations import ops
 from storage.inventory.facts import HostFacts, decode
 from storage.models import Host

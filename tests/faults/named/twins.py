@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from jobs.hosts.contact import accept_fingerprint, fingerprint
 from jobs.hosts.refresh import refresh
+from jobs.hosts.trust import accept_fingerprint, fingerprint
 from jobs.models import State
 from storage.models import Host, Placement
 from storage.models.host import HostState

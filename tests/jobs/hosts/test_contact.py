@@ -11,7 +11,7 @@ import pytest
 
 from jobs import notify_workers, transport
 from jobs.hosts import contact
-from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, fingerprint
 from jobs.transport.errors import HostKeyChanged, NotActive, Unreachable
 from storage.models import Host
 from storage.models.host import HostState

@@ -18,7 +18,7 @@ from django.test import Client
 
 from jobs import transport
 from jobs.hosts import enrolment
-from jobs.hosts.contact import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, fingerprint
 from jobs.transport.key_encryption import unseal
 from storage.agent_zipapp import build
 from storage.models import Host

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job, Origin, State
-from panel.charts.job_marks import MOST
+from panel.charts.pages import MOST_MARKS
 from storage.models import CachePlan, Member
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -81,12 +81,12 @@ def test_previews_and_jobs_of_other_volumes_leave_no_mark(staff: Client) -> None
 
 def test_a_busy_volume_shows_its_newest_marks(staff: Client) -> None:
     there = scene()
-    for _ in range(MOST + 1):
+    for _ in range(MOST_MARKS + 1):
         end(job(there))
     first = Job.objects.order_by("id")[0]
     began(first, 0.9)
     found = marks(staff, there)
-    assert len(found) == MOST
+    assert len(found) == MOST_MARKS
     assert reverse("job", args=[first.key]) not in [mark["url"] for mark in found]
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import operation, runner
 from jobs.hosts import enrolment
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from jobs.models import State
 from jobs.queue.submit import submit
 from panel.staff.audit.change_log import edits

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts import enrolment
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from jobs.models import State
 from storage.inventory.facts import VolumeUser
 from storage.models import Host

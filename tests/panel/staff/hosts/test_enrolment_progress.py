@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from panel.staff.hosts.enrolment_progress import arrival
+from panel.staff.hosts.enrol_pages import arrival
 from storage.models import Host
 
 NOW = timezone.now()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from panel.staff.hosts.refresh_progress import pending_refresh
+from panel.staff.hosts.pages import pending_refresh
 
 ASKED = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

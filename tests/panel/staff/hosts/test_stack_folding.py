@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from panel.staff.hosts.stack_folding import Folded, Rest, fold
-from panel.staff.hosts.storage_stack import stack_of
+from panel.staff.hosts.storage_stack import Folded, Rest, fold, stack_of
 from storage.inventory.facts import LogicalVolume, VolumeUser
 from storage.planner.wish import GIB
 from tests import make

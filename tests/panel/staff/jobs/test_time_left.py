@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Step, StepState
-from panel.staff.jobs.time_left import remaining_seconds
+from panel.staff.jobs.pages import remaining_seconds
 from storage.planner.wish import GIB
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from jobs.models import Job, State
 from storage.models import Customer, Volume
 from storage.planner.wish import GIB, Bcache, LvmCache, Wish

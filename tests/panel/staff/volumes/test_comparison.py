@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from panel.staff.volumes.comparison import ends_of
+from panel.staff.volumes.comparison_pages import ends_of
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire

@@ -18,7 +18,7 @@ from panel.search.query import find
 from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
-from panel.staff.volumes.volume_list import listed
+from panel.staff.volumes.list_pages import listed
 from storage.adoption.record import taken_ids
 from storage.discovery.ingest import apply_facts
 from storage.models import Customer, Host, LatestSample, Placement, Volume

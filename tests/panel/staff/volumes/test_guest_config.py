@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from panel.staff.volumes.guest_config import guest_lines, stable_path
+from panel.staff.volumes.pages import guest_lines, stable_path
 
 KEY = "ockkefwri4rnnfgs"
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.hosts.contact import fingerprint
+from jobs.hosts.trust import fingerprint
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import VolumeUser
 from storage.metrics.rates import CachedBy, GapReason
