@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from jobs.engine import steps
 from jobs.engine.finish import fail_job, finish_job, has_changed_host
-from jobs.engine.leftovers import leftovers_of, leftovers_of_add_ssd
+from jobs.engine.job_leftovers import leftovers_of, leftovers_of_add_ssd
 from jobs.engine.transitions import renew
 from jobs.hosts.read_inventory import placement_of, read_facts, target_of
 from jobs.models import Job, State, StepState

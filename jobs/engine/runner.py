@@ -15,7 +15,7 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
-from jobs.audit import record as audit_record
+from jobs.audit import audit_record
 from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from jobs.audit import record as audit_record
+from jobs.audit import audit_record
 from jobs.engine import holds, vg_lock
 from jobs.engine.finish import has_changed_host, is_irreversible, lasting_error
 from jobs.engine.transitions import renew

@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
-from jobs.audit import record as audit_record
+from jobs.audit import audit_record
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
 from storage import state_machine

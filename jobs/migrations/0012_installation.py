@@ -1,7 +1,7 @@
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-import jobs.models.turn
+import jobs.models.locks
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
             name="Installation",
             fields=[
                 ("id", models.BooleanField(default=True, primary_key=True, serialize=False)),
-                ("panel", models.UUIDField(default=jobs.models.turn.new_panel)),
+                ("panel", models.UUIDField(default=jobs.models.locks.new_panel)),
                 ("ancestors", models.JSONField(blank=True, default=list)),
                 (
                     "since",

@@ -2,8 +2,8 @@
 
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
+from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.step import Line, Step, StepState
-from jobs.models.turn import Halt, Installation, VgFence
 
 __all__ = [
     "OVER",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.accounts import invitation_pages, people_pages
-from panel.staff.customers import order_status
+from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
 
 urlpatterns = [
@@ -23,7 +23,7 @@ urlpatterns = [
     path("customers/new", customer_pages.new_customer, name="customer-new"),
     path("customers/<str:key>/", customer_pages.customer, name="customer"),
     path("customers/<str:key>/edit", customer_pages.edit_customer, name="customer-edit"),
-    path("customers/<str:key>/mandate", order_status.mandate, name="customer-mandate"),
-    path("customers/<str:key>/suspend", order_status.suspend, name="customer-suspend"),
-    path("customers/<str:key>/unsuspend", order_status.unsuspend, name="customer-unsuspend"),
+    path("customers/<str:key>/mandate", mandate_pages.mandate, name="customer-mandate"),
+    path("customers/<str:key>/suspend", mandate_pages.suspend, name="customer-suspend"),
+    path("customers/<str:key>/unsuspend", mandate_pages.unsuspend, name="customer-unsuspend"),
 ]

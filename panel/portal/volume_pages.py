@@ -30,7 +30,7 @@ from panel.portal.rows import (
 )
 from panel.portal.volume_notices import standing
 from panel.proofs.texts import brief
-from panel.search.query import cleaned
+from panel.search.name_search import cleaned
 from storage.database_clock import database_now
 from storage.models import Volume
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from panel.search.query import cleaned, find
+from panel.search.name_search import cleaned, find
 
 MOST_ON_PAGE, MOST_IN_BAR = 25, 4
 

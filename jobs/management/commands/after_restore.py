@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from jobs.engine import after_restore
+from jobs.engine import restore_check
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report."""
         differs = 0
-        for line in (*after_restore.stop(), *after_restore.reconcile()):
+        for line in (*restore_check.stop(), *restore_check.reconcile()):
             differs += not line.is_well
             self.stdout.write(f"{line.host}: {line.text}" if line.host else line.text)
         if differs:

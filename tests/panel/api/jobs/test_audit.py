@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.audit import record as audit_record
+from jobs.audit import audit_record
 from jobs.models import Job
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import job, scene, step

@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs.audit import record as audit_record
+from jobs.audit import audit_record
 from jobs.engine import runner
 from jobs.engine.transitions import transition
 from jobs.hosts import contact
