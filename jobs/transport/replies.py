@@ -57,7 +57,7 @@ class Reply:
         return self.error is None
 
 
-class Command(msgspec.Struct, frozen=True):
+class AgentCommand(msgspec.Struct, frozen=True):
     """A command of an operation or a preview. Some agents do not say when it started."""
 
     argv: list[str]
@@ -66,7 +66,7 @@ class Command(msgspec.Struct, frozen=True):
     started_ns: Count | UnsetType | None = UNSET
 
 
-class Line(msgspec.Struct, frozen=True):
+class OutputLine(msgspec.Struct, frozen=True):
     """A line of output and its number, by the operation's own counter."""
 
     n: Annotated[int, Meta(ge=1, lt=2**31)]
@@ -82,7 +82,7 @@ class OtherVolumes(msgspec.Struct, frozen=True):
     share_percent: Count
 
 
-class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
+class OperationProgress(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far an operation is, and its speed as far as the agent can tell."""
 
     label: str
@@ -99,9 +99,9 @@ class OperationState:
     """What `op.get` says of an operation."""
 
     state: Literal["running", "done", "failed", "interrupted"]
-    commands: Annotated[tuple[Command, ...], Meta(max_length=64)]
-    lines: tuple[Line, ...]
-    progress: Progress | None = None
+    commands: Annotated[tuple[AgentCommand, ...], Meta(max_length=64)]
+    lines: tuple[OutputLine, ...]
+    progress: OperationProgress | None = None
     error: AgentError | None = None
 
     @property
@@ -118,7 +118,7 @@ class DeferredCheck(msgspec.Struct, frozen=True):
 class PreviewedStep:
     """A step of a dry run. What an earlier step will satisfy is a `deferred` check."""
 
-    commands: Annotated[tuple[Command, ...], Meta(max_length=64)]
+    commands: Annotated[tuple[AgentCommand, ...], Meta(max_length=64)]
     deferred: tuple[DeferredCheck, ...]
     error: AgentError | None = None
 

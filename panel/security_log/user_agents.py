@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-# The first that is found counts: most browsers also name the ones they descend from.
-BROWSERS = (
-    ("Edg", "Edge"),
-    ("OPR/", "Opera"),
-    ("SamsungBrowser/", "Samsung Internet"),
-    ("Firefox/", "Firefox"),
-    ("FxiOS/", "Firefox"),
-    ("Chrome/", "Chrome"),
-    ("CriOS/", "Chrome"),
-    ("Safari/", "Safari"),
-)
-SYSTEMS = (
-    ("Android", "Android"),
-    ("iPhone", "an iPhone"),
-    ("iPad", "an iPad"),
-    ("Windows", "Windows"),
-    ("Macintosh", "a Mac"),
-    ("CrOS", "ChromeOS"),
-    ("Linux", "Linux"),
-)
+from ua_parser import parse
+
 LONGEST = 60
+READ_LIMIT = 512
+DEVICES = {"iPhone": "an iPhone", "iPad": "an iPad", "Mac": "a Mac"}
 
 
 def described(user_agent: str) -> str:
     """Such as "Firefox on Windows"; a program that is no known browser is named as it names
     itself, cut to `LONGEST` characters."""
-    browser = _first(BROWSERS, user_agent)
-    if not browser:
+    is_browser = user_agent.startswith("Mozilla/")
+    known = parse(user_agent[:READ_LIMIT]) if is_browser else None
+    if known is None or known.user_agent is None:
         return user_agent[:LONGEST] or "A program without a name"
-    system = _first(SYSTEMS, user_agent)
+    # "Mobile Safari", "Chrome Mobile iOS": the system follows.
+    words = known.user_agent.family.split()
+    browser = " ".join(word for word in words if word not in ("Mobile", "iOS"))
+    device = DEVICES.get(known.device.family, "") if known.device else ""
+    system = device or (known.os.family if known.os else "")
     return f"{browser} on {system}" if system else browser
-
-
-def _first(known: tuple[tuple[str, str], ...], text: str) -> str:
-    return next((words for mark, words in known if mark in text), "")

@@ -25,7 +25,10 @@ pytestmark = pytest.mark.django_db
 
 PASSWORD = "correct horse 9"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Firefox/145.0"
-PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) Version/18.6 Safari/604.1"
+PHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 "
+    "(KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1"
+)
 
 
 @pytest.fixture(autouse=True)

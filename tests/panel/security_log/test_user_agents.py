@@ -7,6 +7,7 @@ import pytest
 from panel.security_log.user_agents import LONGEST, described
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,30 @@ KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
             "Chrome on Android",
         ),
         (
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) Version/18.6 Safari/604.1",
+            f"{IPHONE} AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 "
+            "Safari/604.1",
             "Safari on an iPhone",
+        ),
+        (
+            f"{IPHONE} AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/142.0.7444.46 Mobile/15E148 "
+            "Safari/604.1",
+            "Chrome on an iPhone",
         ),
         (
             "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26 Safari/605.1",
             "Safari on a Mac",
         ),
+        (
+            f"Mozilla/5.0 (Linux; Android 14; SM-S911B) {KHTML} SamsungBrowser/28.0 Chrome/130.0 "
+            "Mobile Safari/537.36",
+            "Samsung Internet on Android",
+        ),
+        (
+            f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {KHTML} Chrome/142.0.0.0 Safari/537.36 "
+            "OPR/124.0.0.0",
+            "Opera on Windows",
+        ),
+        ("Mozilla/5.0 (unknown)", "Mozilla/5.0 (unknown)"),
         ("Mozilla/5.0 (Plan9) Firefox/1.0", "Firefox"),
         ("curl/8.14.1", "curl/8.14.1"),
         ("x" * 200, "x" * LONGEST),
