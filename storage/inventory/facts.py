@@ -1,4 +1,8 @@
-"""The nouns of an inventory: disks, arrays, groups, volumes, caches, and who uses what."""
+"""What a host says now: frozen dataclasses decoded from the agent's `inventory` reply.
+
+A reply that does not fit raises `BadHostData`, so that no half-read inventory is used. Names, tags,
+models and serials are other people's text: show them escaped, never build with them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
 from storage.host_data import INT_LIMIT, Count, decoded
-from storage.inventory.facts.device import Array, Disk, PhysicalVolume
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -21,16 +24,68 @@ Size = Annotated[int, Meta(ge=1, le=INT_LIMIT)]
 """Of what exists: never 0 bytes."""
 
 
-def decode(data: object) -> HostFacts:
-    """The agent's `inventory` data (see the module `inventory` of the agent) as facts; raises
-    `BadHostData`."""
-    return decoded(data, HostFacts, "inventory")
+@dataclass(frozen=True, slots=True)
+class Disk:
+    name: str
+    dev: str
+    size_bytes: Count
+    rotational: bool
+    model: str
+    serial: str
+    transport: str
+    logical_sector_bytes: Count
+    read_only: bool
 
 
-def encode(facts: HostFacts) -> dict[str, Any]:
-    """Facts as the JSON that is stored: what `decode` reads back."""
-    stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(facts))
-    return stored
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An md array; `degraded_count` members are missing or failed."""
+
+    name: str
+    dev: str
+    uuid: str
+    level: str
+    state: str
+    size_bytes: Count
+    degraded_count: Count
+    sync_action: str
+    members: tuple[ArrayMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalVolume:
+    """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
+    `redundant` means one device below may die without losing data, `healthy` that none has. Of
+    one that is not `allocatable` (pvchange -xn), or exported, `free_bytes` is 0, and what is free
+    all the same is `unusable_bytes`. What has a default, an older agent does not say."""
+
+    uuid: str
+    name: str
+    vg_uuid: str
+    vg_name: str
+    size_bytes: Count
+    free_bytes: Count
+    missing: bool
+    duplicate: bool
+    tier: Literal["fast", "slow"]
+    redundant: bool
+    healthy: bool
+    logical_sector_bytes: Count
+    allocatable: bool = True
+    exported: bool = False
+    unusable_bytes: Count = 0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether LVM would put anything on it."""
+        gone = self.missing or self.duplicate or self.exported
+        return self.allocatable and not gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +368,15 @@ class HostFacts:
             and not lv.name.startswith(PVMOVE_PREFIX)
             and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
         )
+
+
+def decode(data: object) -> HostFacts:
+    """The agent's `inventory` data (see the module `inventory` of the agent) as facts; raises
+    `BadHostData`."""
+    return decoded(data, HostFacts, "inventory")
+
+
+def encode(facts: HostFacts) -> dict[str, Any]:
+    """Facts as the JSON that is stored: what `decode` reads back."""
+    stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(facts))
+    return stored

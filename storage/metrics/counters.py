@@ -1,15 +1,23 @@
-"""Shapes of the counters, named as on the wire."""
+"""Kernel counters of a host's volumes: the agent's `sample` reply as frozen dataclasses.
+
+A value of another type or out of range raises `BadHostData`, and no part of that reply is used.
+Counters stay as the kernel printed them; `storage.metrics.rates` subtracts. Field names are those
+of the wire. `encode` gives data that decodes again: so the counters of the last sample are kept for
+the next difference.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+import msgspec
 from msgspec import Meta
 
-from storage.host_data import U32, U64, Count, Percent, SomeText
+from storage.host_data import U32, U64, Count, Percent, SomeText, decoded
 
 SECTOR_BYTES: Final = 512
+TEXT_LIMIT: Final = 255
 
 # Upper bounds of the dm-stats latency buckets, agreed with the agent; one more bucket is open.
 _BOUNDS_MS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -132,3 +140,33 @@ class Stamp:
 
     boot_id: SomeText
     boottime_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    volumes: tuple[VolumeCounters, ...]
+
+    def __post_init__(self) -> None:
+        if len({volume.lv_uuid for volume in self.volumes}) != len(self.volumes):
+            raise ValueError("one logical volume appears twice")
+
+
+def decode(data: object) -> tuple[VolumeCounters, ...]:
+    """The `data` of a `sample` reply; raises `BadHostData`."""
+    return decoded(data, _Sample, "sample", TEXT_LIMIT).volumes
+
+
+def decode_stamp(host: object) -> Stamp:
+    """The `host` block of a reply; raises `BadHostData`."""
+    return decoded(host, Stamp, "host", TEXT_LIMIT)
+
+
+def decode_volume(data: object) -> VolumeCounters:
+    """The counters that `encode` kept of a volume; raises `BadHostData`."""
+    return decoded(data, VolumeCounters, "volume", TEXT_LIMIT)
+
+
+def encode(volume: VolumeCounters) -> dict[str, Any]:
+    """Plain data that decodes to the same counters."""
+    plain: dict[str, Any] = msgspec.to_builtins(volume)
+    return plain
