@@ -10,7 +10,7 @@ from jobs.models import Job, Kind
 from storage.naming import GROWN_TAG
 from storage.planner.wish import GIB, Wish
 from tests import make
-from tests.panel.staff.volumes.test_actions import page, preview_of, send, staff
+from tests.panel.staff.test_job_requests import page, preview_of, send, staff
 from tests.scene import end, job, scene
 
 __all__ = ["staff"]
