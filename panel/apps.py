@@ -14,12 +14,12 @@ class PanelConfig(AppConfig):
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
         from panel.accounts import session_expiry
         from panel.billing import order_events
-        from panel.notices import record
+        from panel.notices import notice_record
         from panel.operations import system_checks  # noqa: F401
         from panel.security_log import listeners
 
         order_events.connect()
-        record.listen()
+        notice_record.listen()
         listeners.connect()
         session_expiry.connect()
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from panel.api.framework.settings import REST_FRAMEWORK as REST_FRAMEWORK
-from panel.api.framework.settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from panel.api.framework.drf_settings import REST_FRAMEWORK as REST_FRAMEWORK
+from panel.api.framework.drf_settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from panel.configuration.beat_schedule import timetable
 from panel.configuration.connection_urls import broker, database
 from panel.configuration.environment import Environment
@@ -124,7 +124,7 @@ MIDDLEWARE = [
     "panel.middleware.security_headers.HeaderMiddleware",
     "panel.middleware.host_names.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "panel.api.framework.limits.LimitMiddleware",
+    "panel.api.framework.rate_limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "panel.middleware.outage.MaintenanceMiddleware",

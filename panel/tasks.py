@@ -6,22 +6,22 @@ from __future__ import annotations
 from celery import shared_task
 
 from panel.accounts import sessions
-from panel.billing import call_log, outbox, usage
-from panel.billing import delivery as billing_delivery
-from panel.notices import delivery
-from panel.orders import settle
-from panel.proofs import sweep as proof_sweep
+from panel.billing import call_log, outbox, usage_lines
+from panel.billing import message_delivery as billing_delivery
+from panel.notices import notice_delivery
+from panel.orders import due_orders
+from panel.proofs import measure
 from storage.database_clock import database_now
 
 
 @shared_task
 def sweep_orders() -> None:
-    settle.sweep()
+    due_orders.sweep()
 
 
 @shared_task
 def sweep_proofs() -> None:
-    proof_sweep.sweep()
+    measure.sweep()
 
 
 @shared_task
@@ -31,7 +31,7 @@ def send_messages() -> None:
 
 @shared_task
 def write_usage() -> None:
-    usage.write_months(database_now())
+    usage_lines.write_months(database_now())
 
 
 @shared_task
@@ -39,7 +39,7 @@ def prune_told() -> None:
     now = database_now()
     outbox.prune(now)
     call_log.prune(now)
-    delivery.prune(now)
+    notice_delivery.prune(now)
 
 
 @shared_task
@@ -49,4 +49,4 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
-    delivery.sweep()
+    notice_delivery.sweep()

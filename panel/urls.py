@@ -6,11 +6,12 @@ from django.urls import include, path
 
 from panel.accounts import invitation_pages, session_pages, token_pages
 from panel.authentication import login_link_pages, step_up_pages
-from panel.notices import pages as notice_pages
+from panel.notices import notice_pages
 from panel.operations import health_check
+from panel.portal import report
 from panel.search import pages as search_pages
 from panel.staff.audit import pages as audit_pages
-from panel.staff.customers import plan_pages
+from panel.staff.customers import delivery_pages, ledger_pages, plan_pages
 from panel.staff.dashboard import pages as dashboard_pages
 from panel.staff.jobs import running_menu
 
@@ -40,8 +41,13 @@ urlpatterns = [
     path("enter/<str:token>", login_link_pages.login_link, name="login-link"),
     path("enrol/", include("panel.enrolment.urls")),
     path("my/", include("panel.portal.urls")),
-    path("", include("panel.proofs.urls")),
-    path("", include("panel.billing.urls")),
+    path("ledger/", ledger_pages.ledger, name="ledger"),
+    path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),
+    path("ledger/<str:key>/", report.report, name="report"),
+    path("billing/", delivery_pages.deliveries, name="billing"),
+    path("billing/test", delivery_pages.deliver_test, name="billing-test"),
+    path("billing/enable", delivery_pages.enable, name="billing-enable"),
+    path("billing/<str:name>/again", delivery_pages.deliver_again, name="billing-again"),
     path("plans/", plan_pages.plans, name="cache-plans"),
     path("plans/new", plan_pages.new_plan, name="cache-plan-new"),
     path("plans/<str:key>/", plan_pages.plan, name="cache-plan"),

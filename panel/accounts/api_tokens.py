@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from panel.models import ApiToken, Scope, SecurityKind, User
-from panel.models.token import KEY_LENGTH
-from panel.security_log import record
+from panel.models.api_token import KEY_LENGTH
+from panel.security_log import security_entries
 from storage.access import ORDERING_ROLES, Right, is_staff, may
 from storage.database_clock import database_now
 from storage.models import Member
@@ -46,7 +46,9 @@ def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple
         scopes=sorted(set(scopes)),
         expires_at=database_now() + timedelta(days=days),
     )
-    record.note(SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}")
+    security_entries.note(
+        SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}"
+    )
     return token, f"tcl_{key}.{secret}"
 
 
@@ -74,7 +76,7 @@ def note_use(token: ApiToken, ip: str | None) -> None:
 def revoke(token: ApiToken) -> None:
     """From now on the token opens nothing; the first revocation stays."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now()):
-        record.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
+        security_entries.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
 
 
 def revoke_all(user: User) -> int:

@@ -21,7 +21,7 @@ from django.urls import reverse
 
 from panel.accounts import api_tokens, people
 from panel.models import Invitation, SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 from storage.planner import Refused
@@ -93,7 +93,7 @@ def accept(token: str, name: str, password: str) -> User:
         person.save()
         revoked = api_tokens.revoke_all(person)
         done = f"{invitation.what}; {revoked} API tokens revoked"
-        record.note(SecurityKind.PASSWORD, person, done)
+        security_entries.note(SecurityKind.PASSWORD, person, done)
     else:
         person = people.add(
             email=_new(invitation.email),
@@ -105,7 +105,7 @@ def accept(token: str, name: str, password: str) -> User:
             Member.objects.create(
                 customer=invitation.customer, user=person, role=invitation.member_role
             )
-    record.note(SecurityKind.LINK_USED, person, invitation.what)
+    security_entries.note(SecurityKind.LINK_USED, person, invitation.what)
     return person
 
 
@@ -138,7 +138,7 @@ def _begin(email: str, lifetime: timedelta, **fields: object) -> tuple[Invitatio
         email=email, digest=_digest(token), expires_at=Now() + lifetime, **fields
     )
     made.refresh_from_db()
-    record.note(SecurityKind.LINK_MADE, made.user or email, made.what, by=made.created_by)
+    security_entries.note(SecurityKind.LINK_MADE, made.user or email, made.what, by=made.created_by)
     return made, token
 
 

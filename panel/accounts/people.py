@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from panel.models import SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 from storage.access import StaffRole
 from storage.planner import Refused
 
@@ -31,7 +31,7 @@ def give_role(person: User, role: StaffRole, by: User) -> None:
     if role != StaffRole.ADMIN:
         _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(staff_role=role)
-    record.note(SecurityKind.ROLE, person, f"staff, {role.label}", by=by)
+    security_entries.note(SecurityKind.ROLE, person, f"staff, {role.label}", by=by)
 
 
 @transaction.atomic
@@ -39,14 +39,14 @@ def deactivate(person: User, by: User) -> None:
     """From the next request on they are nobody; raises `Refused` for the last active admin."""
     _keep_an_admin(person)
     User.objects.filter(pk=person.pk).update(is_active=False)
-    record.note(SecurityKind.DEACTIVATED, person, by=by)
+    security_entries.note(SecurityKind.DEACTIVATED, person, by=by)
 
 
 def reactivate(person: User, by: User) -> None:
     """Let them sign in again, with the password and role they had."""
     User.objects.filter(pk=person.pk).update(is_active=True)
     person.is_active = True
-    record.note(SecurityKind.REACTIVATED, person, by=by)
+    security_entries.note(SecurityKind.REACTIVATED, person, by=by)
 
 
 def is_last_admin(person: User) -> bool:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
 from panel.models import Invitation, SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
 from storage.planner import Refused
@@ -138,7 +138,7 @@ def add_member(request: HttpRequest, pk: int) -> HttpResponse:
     if found.is_staff or not form.is_valid():
         return _page(request, found, member_form=form, code=UNPROCESSABLE)
     made = form.save()
-    record.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
+    security_entries.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
     messages.success(request, f"{found} is now {made.role} of {made.customer}.")
     return redirect("person", found.pk)
 
@@ -150,14 +150,14 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
     if "remove" in request.POST:
         found.delete()
-        record.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
+        security_entries.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
         messages.success(request, f"{found.user} no longer belongs to {found.customer}.")
         return redirect("person", found.user.pk)
     form = MemberRoleForm(request.POST, instance=found)
     if not form.is_valid():
         return _page(request, found.user, code=UNPROCESSABLE)
     form.save()
-    record.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
+    security_entries.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
     messages.success(request, f"{found.user} is now {found.role} of {found.customer}.")
     return redirect("person", found.user.pk)
 

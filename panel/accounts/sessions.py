@@ -17,7 +17,7 @@ from django.utils.crypto import constant_time_compare
 
 from panel.accounts import session_expiry
 from panel.models import SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 
 
 def live(user: User) -> list[UserSession]:
@@ -45,7 +45,7 @@ def end(sessions: Iterable[UserSession]) -> None:
     Session.objects.filter(session_key__in=[each.session_key for each in ended]).delete()
     UserSession.objects.filter(pk__in=[each.pk for each in ended]).delete()
     for each in ended:
-        record.note(SecurityKind.SESSION_ENDED, each.user, f"from {each.ip}")
+        security_entries.note(SecurityKind.SESSION_ENDED, each.user, f"from {each.ip}")
 
 
 def end_others(request: HttpRequest, user: User) -> None:

@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from panel.authentication import known_browsers, throttle
 from panel.models import User
-from panel.security_log import background_mail, record
+from panel.security_log import background_mail, security_entries
 from panel.security_log.listeners import known
 
 TOO_MANY = "too_many_login_attempts"
@@ -63,13 +63,13 @@ class ClosedAdapter(DefaultAccountAdapter):
         person = known(address)
         self._login_failed_rl_usage = throttle.take(request, address, person)
         if self._login_failed_rl_usage is None:
-            record.locked_out(person, "password")
+            security_entries.locked_out(person, "password")
             raise super().validation_error(TOO_MANY)
 
     def validation_error(self, code: str, *args: Any) -> ValidationError:
         """The same of a second factor, whose tries allauth counts itself."""
         if code == TOO_MANY:
-            record.locked_out(_trying(context.request), "second factor")
+            security_entries.locked_out(_trying(context.request), "second factor")
         error: ValidationError = super().validation_error(code, *args)
         return error
 

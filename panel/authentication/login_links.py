@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.urls import Resolver404, resolve, reverse
 
 from panel.models import LoginLink, SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 from storage.planner import Refused
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def use_up(token: str) -> LoginLink | None:
     found = waiting(token)
     if found is None or not LoginLink.objects.open().filter(pk=found.pk).update(used_at=Now()):
         return None
-    record.note(SecurityKind.LINK_USED, found.user, "login link")
+    security_entries.note(SecurityKind.LINK_USED, found.user, "login link")
     return found
 
 

@@ -17,31 +17,33 @@ from django.db import transaction
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from panel.api.framework.problem import Problem
-from panel.billing.calls import Call
-from panel.billing.calls.caller import Caller
+from panel.api.framework.problem import ApiProblem
+from panel.billing.calls import CallDefinition
+from panel.billing.calls.calling import Caller
 from panel.models import BillingCall
 
 KEPT = timedelta(days=30)
 
 
-def once(call: Call, caller: Caller, body: bytes, act: Callable[[], Response]) -> Response:
+def once(
+    call: CallDefinition, caller: Caller, body: bytes, act: Callable[[], Response]
+) -> Response:
     """The answer of `act`, or what it was the first time. `act` answers refusals and undoes what
-    they did. Raises `Problem` (409) for another body under an old name."""
+    they did. Raises `ApiProblem` (409) for another body under an old name."""
     digest = hashlib.sha256(call.name.encode() + b"\n" + body).hexdigest()
     with transaction.atomic():
         row = BillingCall(name=caller.name, call=call.name, digest=digest, address=caller.address)
         BillingCall.objects.bulk_create([row], ignore_conflicts=True)
         kept = BillingCall.objects.select_for_update().get(name=caller.name)
         if kept.digest != digest:
-            raise Problem(
+            raise ApiProblem(
                 409,
                 "webhook_id_reused",
                 "This webhook-id was used for another call.",
                 "Use a new one for each call.",
             )
         if kept.status is not None and call.tells_once:
-            raise Problem(
+            raise ApiProblem(
                 409, "told_once", "This call was answered already.", "Call with a new webhook-id."
             )
         if kept.status is not None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 MAX_ANSWER_BYTES = 64 * 1024
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """It could not be reached, or did not answer in time; the message says why."""
 
 
@@ -36,7 +36,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PostTarget:
     """Where a POST goes."""
 
     is_https: bool
@@ -45,7 +45,7 @@ class Target:
     path: str
 
 
-def target_of(url: str, private_hosts: Iterable[str] = ()) -> Target:
+def target_of(url: str, private_hosts: Iterable[str] = ()) -> PostTarget:
     """The parts of an address. Raises `Forbidden` for anything but https, except on this machine
     and for `private_hosts`, which the operator named."""
     parts = urlsplit(url)
@@ -60,7 +60,7 @@ def target_of(url: str, private_hosts: Iterable[str] = ()) -> Target:
     if not is_https and not is_near(host) and host not in private_hosts:
         raise Forbidden("Use https, or name the host in TIERCEL_BILLING_PRIVATE_HOSTS.")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    return Target(is_https, host, port or (443 if is_https else 80), path)
+    return PostTarget(is_https, host, port or (443 if is_https else 80), path)
 
 
 def is_near(host: str) -> bool:
@@ -73,7 +73,7 @@ def is_near(host: str) -> bool:
         return False
 
 
-def is_allowed(address: str, target: Target, private_hosts: Iterable[str] = ()) -> bool:
+def is_allowed(address: str, target: PostTarget, private_hosts: Iterable[str] = ()) -> bool:
     """Whether a name that leads to `address` may be called: only the operator's own word leads into
     a private network or to this machine."""
     if target.host in private_hosts:
@@ -94,7 +94,7 @@ def post(
     private_hosts: Iterable[str] = (),
 ) -> Answer:
     """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
-    Raises `NoAnswer` after `seconds` in all, and `Forbidden`."""
+    Raises `NoResponse` after `seconds` in all, and `Forbidden`."""
     hosts = tuple(private_hosts)
     target = target_of(url, hosts)
     connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
@@ -115,13 +115,13 @@ def post(
         if overdue.is_set():  # what was read is cut off somewhere
             raise TimeoutError
     except TimeoutError:
-        raise NoAnswer(f"No answer within {seconds:g} s.") from None
+        raise NoResponse(f"No answer within {seconds:g} s.") from None
     except (OSError, UnicodeError, http.client.HTTPException) as error:
-        raise NoAnswer(f"{type(error).__name__}: {error}"[:250]) from error
+        raise NoResponse(f"{type(error).__name__}: {error}"[:250]) from error
     return answer
 
 
-def _connected(target: Target, private_hosts: tuple[str, ...], seconds: float) -> socket.socket:
+def _connected(target: PostTarget, private_hosts: tuple[str, ...], seconds: float) -> socket.socket:
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from panel.billing import outbox, usage
+from panel.billing import outbox, usage_lines
 from panel.billing.payload import Json, order_json
 from panel.models import MessageType, Order, OrderState
 from panel.orders import events
@@ -30,7 +30,7 @@ def on_completed(order: Order, **_: Any) -> None:
     """Tell, and write what it costs."""
     _tell(MessageType.COMPLETED, order)
     if outbox.is_on():
-        usage.write_of(order)
+        usage_lines.write_of(order)
 
 
 def on_failed(order: Order, **_: Any) -> None:

@@ -1,24 +1,20 @@
 """People, their API tokens, what was answered to requests that may come twice, and orders."""
 
+from panel.models.api_token import ApiToken, IdempotentRequest, Scope
 from panel.models.billing import (
     BillingCall,
     Endpoint,
     LineKind,
+    Mandate,
     Message,
     MessageType,
     UsageLine,
 )
-from panel.models.idempotency import IdempotentRequest
-from panel.models.invitation import Invitation
-from panel.models.loginlink import LoginLink
-from panel.models.mandate import Mandate
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
 from panel.models.security import SecurityEntry, SecurityKind
-from panel.models.stepup import StepUpCode
-from panel.models.token import ApiToken, Scope
-from panel.models.user import User
+from panel.models.user import Invitation, LoginLink, StepUpCode, User
 
 __all__ = [
     "ApiToken",

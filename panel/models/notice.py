@@ -33,7 +33,7 @@ class Notice(models.Model):
     is no longer there or wants it no more, or given up after too many tries.
     """
 
-    class Outcome(models.TextChoices):
+    class DeliveryOutcome(models.TextChoices):
         """What became of it."""
 
         OPEN = "", "waiting"
@@ -45,7 +45,7 @@ class Notice(models.Model):
     order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="notices")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=6, choices=NoticeKind.choices)
-    outcome = models.CharField(max_length=7, blank=True, choices=Outcome.choices)
+    outcome = models.CharField(max_length=7, blank=True, choices=DeliveryOutcome.choices)
     tries = models.PositiveSmallIntegerField(default=0)
     error = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

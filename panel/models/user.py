@@ -1,13 +1,15 @@
 """People of the panel. They sign in with their e-mail address."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
-from storage.access import Person, Right, StaffRole, may
+from storage.access import MemberRole, Person, Right, StaffRole, may
+from storage.models import Customer
 
 
 class UserManager(BaseUserManager["User"]):
@@ -76,3 +78,113 @@ class User(AbstractBaseUser, PermissionsMixin):
     def get_short_name(self) -> str:
         """The same in little room."""
         return self.name.split(" ")[0] if self.name else self.email
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> Self:
+        """Those that still let somebody in, by the database's clock."""
+        return self.filter(used_at=None, expires_at__gt=Now())
+
+
+class Invitation(models.Model):
+    """A one-time link for `email`: to a staff role, or to a role in `customer`, or (with `user`)
+    to a new password for somebody who is there. Only the digest of its token is kept."""
+
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    email = models.EmailField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+"
+    )
+    staff_role = models.CharField(
+        max_length=9, blank=True, choices=[(role, role.label) for role in StaffRole]
+    )
+    customer = models.ForeignKey(
+        Customer, null=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    member_role = models.CharField(
+        max_length=8, blank=True, choices=[(role, role.value) for role in MemberRole]
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(staff_role__in=list(StaffRole), customer=None, member_role="")
+                | models.Q(staff_role="", customer__isnull=False, member_role__in=list(MemberRole))
+                | models.Q(staff_role="", customer=None, member_role="", user__isnull=False),
+                name="invitation_to_one_place",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.email}, {self.what}"
+
+    @property
+    def what(self) -> str:
+        """What the person will be."""
+        if self.customer is not None:
+            return f"{self.member_role} of {self.customer}"
+        return f"staff, {self.get_staff_role_display()}" if self.staff_role else "a new password"
+
+
+class LoginLinkQuerySet(models.QuerySet["LoginLink"]):
+    def open(self) -> Self:
+        """Those that still let somebody in, by the database's clock."""
+        customers = self.filter(user__is_active=True, user__staff_role="")
+        return customers.filter(used_at=None, expires_at__gt=Now())
+
+
+class LoginLink(models.Model):
+    """Signs `user` in once and leads to `next_path`. Only the digest of its token is kept."""
+
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    next_path = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = LoginLinkQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"login link for {self.user}"
+
+
+TRIES = 5
+
+
+class StepUpCodeQuerySet(models.QuerySet["StepUpCode"]):
+    def open(self) -> Self:
+        """Those that still prove something, by the database's clock."""
+        return self.filter(used_at=None, tries__lt=TRIES, expires_at__gt=Now())
+
+
+class StepUpCode(models.Model):
+    """Only a keyed digest is kept: six digits are soon guessed from a plain one. `tries` counts
+    what was typed, right or wrong."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64, editable=False)
+    tries = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = StepUpCodeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"code for {self.user}"

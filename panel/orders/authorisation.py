@@ -12,7 +12,7 @@ from jobs.queue import submit as submission
 from jobs.requester import Requester
 from panel.models import Order, OrderState
 from panel.orders import events
-from panel.orders.refusal import OrderRefused
+from panel.orders.order_request import OrderRefused
 
 DECLINED = "Your provider's billing did not approve this order."
 ASKED = (OrderState.AUTHORISING, OrderState.PENDING)
@@ -29,9 +29,9 @@ def approve(order: Order) -> bool:
 
 def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
     """The work never begins; `reason` is shown to the customer."""
-    told = reason.strip()[:500] or DECLINED
+    shown = reason.strip()[:500] or DECLINED
     with transaction.atomic():
-        if not _decided(order, OrderState.REFUSED, reason_code=code, reason=told):
+        if not _decided(order, OrderState.REFUSED, reason_code=code, reason=shown):
             return False
         submission.cancel(_job(order), None)
         events.refused.send(sender=Order, order=order)
@@ -46,11 +46,11 @@ def hold(order: Order) -> bool:
 def cancel(order: Order, requester: Requester | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
-        told = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
-        if order.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **told):
+        fields = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
+        if order.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **fields):
             events.cancelled.send(sender=Order, order=order)
             return
-        if not _decided(order, OrderState.CANCELLED, **told):
+        if not _decided(order, OrderState.CANCELLED, **fields):
             order.refresh_from_db()
             raise OrderRefused(
                 "too_late",

@@ -10,8 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.models import Job, State
 from panel.models import Intent, Order, OrderState
-from panel.orders import events
-from panel.orders import texts as order_texts
+from panel.orders import events, order_texts
 from panel.orders.pricing.trials import length
 
 
@@ -44,11 +43,11 @@ def _complete(order: Order) -> bool:
 
 
 def _fail(order: Order, job: Job) -> bool:
-    told = {
+    fields = {
         "reason_code": "stopped" if job.state == State.CANCELLED else "failed",
         "reason": order_texts.sentence(job, list(job.step_set.all())),
     }
-    if not order.transition(OrderState(order.state), OrderState.FAILED, **told):
+    if not order.transition(OrderState(order.state), OrderState.FAILED, **fields):
         return False
     events.failed.send(sender=Order, order=order)
     return True

@@ -7,17 +7,45 @@ from datetime import datetime
 from typing import Final
 
 from jobs.models import Kind
-from panel.models import Intent, Mandate
-from panel.orders import takeback
-from panel.orders.account import Account
-from panel.orders.asking import Ask
-from panel.orders.pricing import mandates, trials
-from panel.orders.pricing.prices import Price, paid_before
+from panel.models import Intent, Mandate, Order
+from panel.orders import reversal
+from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.pricing import mandate_limits, trials
+from panel.orders.pricing.prices import Price, paid, paid_before
 from panel.orders.pricing.quote import Quote, quote, quote_later
-from panel.orders.refusal import OrderRefused
 from storage.planner.wish import Wish
 from storage.volumes.plan_offers import REASONS, Offer, OfferedChange
 from storage.volumes.snapshot import VolumeSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`paid` is the price now (None without a plan), `on_trial` the trial that the plan is from,
+    `untried` why the volume gets none. `mandate` is what the customer authorised and `left_minor`
+    what it leaves in this period; None where nobody knows. `others_minor` is what the customer's
+    other volumes cost a month (0 without a mandate: nobody asks)."""
+
+    paid: Price | None
+    on_trial: Order | None
+    untried: OrderRefused | None
+    mandate: Mandate | None
+    left_minor: int | None
+    others_minor: int
+
+
+def account_of(row: VolumeSnapshot, now: datetime) -> Account:
+    """Of the volume's customer, as the books say now."""
+    customer = row.volume.customer
+    mandate = mandate_limits.mandate_of(customer) if customer is not None else None
+    return Account(
+        paid=paid(row.volume),
+        on_trial=trials.running(row.volume),
+        untried=trials.refusal(row),
+        mandate=mandate,
+        left_minor=mandate_limits.left_minor(mandate, now) if mandate is not None else None,
+        others_minor=mandate_limits.others_minor(mandate, row.volume) if mandate is not None else 0,
+    )
+
 
 KINDS: Final[dict[OfferedChange, Kind]] = {
     "add": Kind.ADD_CACHE,
@@ -29,7 +57,7 @@ SUPPORT: Final = "Choose another plan, or contact support."
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class Evaluation:
     """`refusal` is None where it may be ordered; `wish` and `kind` are then the job's. `due_at` is
     when it begins (None = at once), `trial_until` the end of a trial, `costs_more` whether anything
     has to be paid for it."""
@@ -44,27 +72,27 @@ class Weighed:
     costs_more: bool = False
 
 
-def weigh(
-    ask: Ask, row: VolumeSnapshot, offer: Offer | None, now: datetime, account: Account
-) -> Weighed:
+def evaluate(
+    ask: OrderRequest, row: VolumeSnapshot, offer: Offer | None, now: datetime, account: Account
+) -> Evaluation:
     """`row` is the volume's and `offer` that of the plan, None where there is no such offer (any
     more). Writes nothing, and but for an order to take back asks nothing; who asks, and what runs,
     is not looked at."""
     if offer is None:
-        return Weighed(None, None, _retired())
+        return Evaluation(None, None, _retired())
     if offer.is_current and (account.on_trial is None or ask.trial):
-        return Weighed(None, None, _same())
+        return Evaluation(None, None, _same())
     before = account.paid
-    wanted = _price(ask, offer)
-    currency = _currency(account.mandate, before, wanted)
+    price = _price(ask, offer)
+    currency = _currency(account.mandate, before, price)
     if currency is None:
-        return Weighed(None, None, _other_currency())
+        return Evaluation(None, None, _other_currency())
     from_minor = before.minor if before is not None else 0
-    intent = _intent(ask, from_minor, wanted)
-    is_later = _is_later(ask, intent, from_minor, wanted)
-    asked = quote_later(now, wanted.minor, currency) if is_later else None
-    offered = asked or quote(now, from_minor, wanted.minor, currency)
-    found = Weighed(
+    intent = _intent(ask, from_minor, price)
+    is_later = _is_later(ask, intent, from_minor, price)
+    later = quote_later(now, price.minor, currency) if is_later else None
+    offered = later or quote(now, from_minor, price.minor, currency)
+    evaluation = Evaluation(
         intent,
         offered,
         None,
@@ -72,43 +100,49 @@ def weigh(
         kind=KINDS["set"] if offer.is_current else KINDS[offer.change],
         due_at=offered.period_end if is_later else None,
         trial_until=now + trials.length() if ask.trial else None,
-        costs_more=wanted.minor > from_minor,
+        costs_more=price.minor > from_minor,
     )
-    return replace(found, refusal=_refusal(ask, row, offer, found, now, account))
+    return replace(evaluation, refusal=_refusal(ask, row, offer, evaluation, now, account))
 
 
 def _refusal(
-    ask: Ask, row: VolumeSnapshot, offer: Offer, found: Weighed, now: datetime, account: Account
+    ask: OrderRequest,
+    row: VolumeSnapshot,
+    offer: Offer,
+    evaluation: Evaluation,
+    now: datetime,
+    account: Account,
 ) -> OrderRefused | None:
     if ask.takes_back is not None:
-        is_ours = ask.by == "panel"
-        look = takeback.changed_since(ask.takes_back, row.volume) if is_ours else None
-        back = look if is_ours else takeback.refusal(ask.takes_back, row.volume, now)
-        if back is not None:
-            return back
+        if ask.by == "panel":  # at the end of a trial, whatever the time limit was
+            refusal = reversal.changed_since(ask.takes_back, row.volume)
+        else:
+            refusal = reversal.refusal(ask.takes_back, row.volume, now)
+        if refusal is not None:
+            return refusal
     if ask.trial and account.untried is not None:
         return account.untried
-    if ask.when == "period_end" and found.due_at is None:
+    if ask.when == "period_end" and evaluation.due_at is None:
         return OrderRefused(
             "unavailable",
             ("Only a lower price can start with the next period."),
             "Order the plan now.",
         )
-    if offer.reason or found.wish is None:
+    if offer.reason or evaluation.wish is None:
         return no_offer(offer.reason)
-    if ask.agreed is not None and found.quote is not None:
-        currency = ask.agreed[1] if found.quote.price_minor else found.quote.currency
-        if (ask.agreed[0], currency) != (found.quote.price_minor, found.quote.currency):
+    if ask.agreed is not None and evaluation.quote is not None:
+        currency = ask.agreed[1] if evaluation.quote.price_minor else evaluation.quote.currency
+        if (ask.agreed[0], currency) != (evaluation.quote.price_minor, evaluation.quote.currency):
             return _price_changed()
-    if not found.costs_more or ask.by != "person" or row.volume.customer is None:
+    if not evaluation.costs_more or ask.by != "person" or row.volume.customer is None:
         return None
     if account.on_trial is not None and (ending := trials.ending(account.on_trial, now)):
         return ending
-    asked = found.quote
-    if asked is None:
+    quote = evaluation.quote
+    if quote is None:
         return None
     left, others = account.left_minor, account.others_minor
-    return mandates.refusal(account.mandate, left, others, asked, now)
+    return mandate_limits.refusal(account.mandate, left, others, quote, now)
 
 
 def no_offer(reason: str) -> OrderRefused:
@@ -117,7 +151,7 @@ def no_offer(reason: str) -> OrderRefused:
     return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, SUPPORT)
 
 
-def _price(ask: Ask, offer: Offer) -> Price:
+def _price(ask: OrderRequest, offer: Offer) -> Price:
     if ask.trial:
         return Price(0, offer.currency)
     if ask.takes_back is not None and ask.plan is not None:
@@ -126,26 +160,26 @@ def _price(ask: Ask, offer: Offer) -> Price:
     return Price(offer.price_minor, offer.currency)
 
 
-def _intent(ask: Ask, from_minor: int, wanted: Price) -> Intent:
+def _intent(ask: OrderRequest, from_minor: int, price: Price) -> Intent:
     if ask.takes_back is not None:
         return Intent.REVERT
     if ask.trial:
         return Intent.TRIAL
-    is_lower = wanted.minor < from_minor or ask.plan is None
+    is_lower = price.minor < from_minor or ask.plan is None
     return Intent.DOWNGRADE if is_lower else Intent.UPGRADE
 
 
-def _is_later(ask: Ask, intent: Intent, from_minor: int, wanted: Price) -> bool:
+def _is_later(ask: OrderRequest, intent: Intent, from_minor: int, price: Price) -> bool:
     """Only a lower price waits for the end of the period that is paid for."""
-    may_wait = intent == Intent.DOWNGRADE and wanted.minor < from_minor
+    may_wait = intent == Intent.DOWNGRADE and price.minor < from_minor
     usual = "period_end" if may_wait and ask.by == "person" else "now"
     return may_wait and (ask.when or usual) == "period_end"
 
 
-def _currency(mandate: Mandate | None, before: Price | None, wanted: Price) -> str | None:
+def _currency(mandate: Mandate | None, before: Price | None, price: Price) -> str | None:
     """The currency of both prices; None where they differ. Where nothing is paid on either side,
     that of the customer's mandate, "" without one."""
-    named = {price.currency for price in (before, wanted) if price and price.currency}
+    named = {price.currency for price in (before, price) if price and price.currency}
     if len(named) > 1:
         return None
     if named:

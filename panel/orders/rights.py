@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from panel.orders.asking import Ask
-from panel.orders.refusal import OrderRefused
+from panel.orders.order_request import OrderRefused, OrderRequest
 from storage.access import Person
 from storage.models import Customer, Volume
 
@@ -41,7 +40,7 @@ def suspended(customer: Customer) -> OrderRefused | None:
     )
 
 
-def demand(ask: Ask, volume: Volume) -> Customer:
+def demand(ask: OrderRequest, volume: Volume) -> Customer:
     """The customer the order is for; raises `OrderRefused`."""
     if volume.customer is None:
         raise OrderRefused("not_allowed", "This volume has no customer.", "Ask your provider.")

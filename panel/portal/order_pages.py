@@ -16,14 +16,14 @@ from jobs.requester import Requester
 from panel.authentication import step_up
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, ProofState, User
-from panel.orders import authorisation, rights, takeback
-from panel.orders import texts as order_texts
+from panel.orders import authorisation, order_texts, reversal, rights
+from panel.orders.order_request import OrderRefused
+from panel.orders.place_order import place_order, preview
 from panel.orders.pricing import prices
-from panel.orders.refusal import OrderRefused
-from panel.orders.revert import preview_revert, revert
+from panel.orders.reversal import reversal_of
 from panel.portal import order_progress
+from panel.portal.member_scope import member_view, orders_of
 from panel.portal.ordering import STATUS, UNPROCESSABLE
-from panel.portal.rows import member_view, orders_of
 from storage.database_clock import database_now
 
 EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
@@ -72,11 +72,13 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
     if asked is not None:
         return asked
     try:
-        back = revert(
-            found,
-            actor=cast("User", request.user),
-            address=address_of(request),
-            idempotency_key=request.POST.get("idempotency_key", "")[:255],
+        back = place_order(
+            reversal_of(
+                found,
+                cast("User", request.user),
+                address=address_of(request),
+                idempotency_key=request.POST.get("idempotency_key", "")[:255],
+            )
         )
     except OrderRefused as refused:
         return _revert(request, found, refused)
@@ -84,7 +86,7 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _revert(request: HttpRequest, found: Order, refused: OrderRefused | None) -> HttpResponse:
-    weighed = preview_revert(found, cast("User", request.user))
+    weighed = preview(reversal_of(found, cast("User", request.user)))
     told = refused or weighed.refusal
     context = {
         "order": found,
@@ -109,7 +111,7 @@ def _told(request: HttpRequest, found: Order) -> dict[str, object]:
     steps = list(found.job.step_set.all()) if found.job is not None else []
     proof = getattr(found, "proof", None)
     may_order = rights.barred(request.user, found.volume) is None
-    can_go_back = takeback.refusal(found, found.volume, database_now()) is None
+    can_go_back = reversal.refusal(found, found.volume, database_now()) is None
     is_ready = proof is not None and proof.state == ProofState.READY
     return {
         "order": found,

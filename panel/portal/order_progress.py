@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from jobs.models import Job, State, Step
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.orders import texts as order_texts
-from panel.orders.texts import Outcome, Phase, phases, sentence
+from panel.orders import order_texts
+from panel.orders.order_texts import ChangePhase, StateChip, phases, sentence
 
 NOTHING_CHARGED: Final = "Nothing was charged."
 Mark = Literal["done", "now", "next", "failed"]
@@ -49,21 +49,21 @@ def _after(order: Order) -> str:
     return order.to_plan.name if order.to_plan is not None else "No cache"
 
 
-def course(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[Phase, ...]:
+def course(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[ChangePhase, ...]:
     """The order's way, each part with how far it is: payment where somebody is asked for it, the
     work, and for a plan the time until its report."""
     if order.state == OrderState.SCHEDULED:
-        return (Phase("Planned", "done"), Phase("Changing your plan", "next"))
+        return (ChangePhase("Planned", "done"), ChangePhase("Changing your plan", "next"))
     if order.job is None:
         # What was there already and only goes on: no work for a host.
-        return (Phase("Done", "done" if order.state == OrderState.COMPLETED else "failed"),)
+        return (ChangePhase("Done", "done" if order.state == OrderState.COMPLETED else "failed"),)
     parts = [*_payment(order), *_work(order, order.job, steps)]
     if order.to_plan is not None and order.intent != Intent.REVERT:
         parts += _report(order, proof)
     return tuple(parts)
 
 
-def _payment(order: Order) -> list[Phase]:
+def _payment(order: Order) -> list[ChangePhase]:
     if order.authorise_by is None:
         return []
     state: Mark = "done"
@@ -71,17 +71,17 @@ def _payment(order: Order) -> list[Phase]:
         state = "now"
     elif order.state in (OrderState.REFUSED, OrderState.CANCELLED):
         state = "failed"
-    return [Phase("Confirming the payment", state)]
+    return [ChangePhase("Confirming the payment", state)]
 
 
-def _work(order: Order, job: Job, steps: Sequence[Step]) -> list[Phase]:
+def _work(order: Order, job: Job, steps: Sequence[Step]) -> list[ChangePhase]:
     parts = phases(job, steps)[:-1]
     if order.state in (OrderState.RUNNING, OrderState.COMPLETED, OrderState.FAILED):
         return list(parts)
-    return [Phase(part.text, "next") for part in parts]
+    return [ChangePhase(part.text, "next") for part in parts]
 
 
-def _report(order: Order, proof: Proof | None) -> list[Phase]:
+def _report(order: Order, proof: Proof | None) -> list[ChangePhase]:
     warm: Mark = "next"
     told: Mark = "next"
     if order.state == OrderState.COMPLETED:
@@ -90,7 +90,7 @@ def _report(order: Order, proof: Proof | None) -> list[Phase]:
             warm, told = "done", "now"
             if proof.is_over:
                 told = "done" if proof.state == ProofState.READY else "failed"
-    return [Phase("Warming up", warm), Phase("Report", told)]
+    return [ChangePhase("Warming up", warm), ChangePhase("Report", told)]
 
 
 def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
@@ -168,25 +168,25 @@ def _done(order: Order, proof: Proof | None) -> str:
     return f"{said} The effect has been measured: see the report."
 
 
-def outcome(order: Order) -> Outcome:
+def outcome(order: Order) -> StateChip:
     """What became of the order, in a word or two, for the history."""
     match order.state:
         case OrderState.COMPLETED:
-            return Outcome("ok", "ok", "done")
+            return StateChip("ok", "ok", "done")
         case OrderState.SCHEDULED:
-            return Outcome("quiet", "wait", "planned")
+            return StateChip("quiet", "wait", "planned")
         case OrderState.AUTHORISING | OrderState.PENDING:
-            return Outcome("busy", "wait", "payment being confirmed")
+            return StateChip("busy", "wait", "payment being confirmed")
         case OrderState.RUNNING:
             stuck = order.job is not None and order.job.state == State.NEEDS_ATTENTION
             if stuck:
-                return Outcome("warning", "warning", "support is checking")
-            return Outcome("busy", "run", "running")
+                return StateChip("warning", "warning", "support is checking")
+            return StateChip("busy", "run", "running")
         case OrderState.REFUSED:
-            return Outcome("quiet", "cut", "payment refused")
+            return StateChip("quiet", "cut", "payment refused")
         case OrderState.CANCELLED:
-            return Outcome("quiet", "cut", "cancelled")
-    return Outcome("quiet", "cut", "not changed")
+            return StateChip("quiet", "cut", "cancelled")
+    return StateChip("quiet", "cut", "not changed")
 
 
 def day(at: datetime | None) -> str:

@@ -24,16 +24,15 @@ from panel.authentication import step_up
 from panel.http.client_address import address_of
 from panel.models import Order, User
 from panel.orders import rights
-from panel.orders.asking import When
-from panel.orders.choices import Choice, choices, offers_of
-from panel.orders.choices import choice as weighed
 from panel.orders.order_expectations import expectations
-from panel.orders.place import place
+from panel.orders.order_request import OrderRefused, OrderRequest, When
+from panel.orders.place_order import place_order
+from panel.orders.plan_choices import PlanChoice, choices, offers_of
+from panel.orders.plan_choices import choice as weighed
 from panel.orders.pricing import prices, trials
-from panel.orders.refusal import OrderRefused
 from panel.portal import order_progress
+from panel.portal.member_scope import changes_of, member_view, orders_of, row_of, several_customers
 from panel.portal.plan_cards import headroom, no_help, shelf, trial_words
-from panel.portal.rows import changes_of, member_view, orders_of, row_of, several_customers
 from panel.portal.volume_notices import standing
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
@@ -78,7 +77,7 @@ class Wanted:
     """What one request speaks of."""
 
     row: VolumeSnapshot
-    choice: Choice
+    choice: PlanChoice
     expected: Expectation | None
     is_trial: bool
     when: When | None
@@ -135,15 +134,17 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
 def _order(request: HttpRequest, wanted: Wanted) -> HttpResponse:
     plan = wanted.choice.offer.plan
     try:
-        order = place(
-            volume=wanted.row.volume,
-            plan=plan,
-            actor=cast("User", request.user),
-            agreed=_agreed(request),
-            when=wanted.when,
-            trial=wanted.is_trial,
-            address=address_of(request),
-            idempotency_key=request.POST.get("idempotency_key", "")[:255],
+        order = place_order(
+            OrderRequest(
+                volume=wanted.row.volume,
+                plan=plan,
+                actor=cast("User", request.user),
+                agreed=_agreed(request),
+                when=wanted.when,
+                trial=wanted.is_trial,
+                address=address_of(request),
+                idempotency_key=request.POST.get("idempotency_key", "")[:255],
+            )
         )
     except OrderRefused as refused:
         if refused.code == "order_running" and (same := _same(request, refused, wanted)):

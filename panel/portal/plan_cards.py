@@ -12,9 +12,9 @@ from datetime import datetime
 from django.conf import settings
 
 from panel.models import Intent, Order
-from panel.orders.choices import Choice
 from panel.orders.order_expectations import trial_offered
-from panel.orders.pricing import mandates
+from panel.orders.plan_choices import PlanChoice
+from panel.orders.pricing import mandate_limits
 from panel.orders.pricing.quote import Quote
 from storage.analysis.forecast import Expectation
 from storage.models import Customer
@@ -27,7 +27,7 @@ class PlanCard:
     """A choice with what to expect of it (None: nothing is said). `keeps` is the trial that this
     plan is on now, which may be ordered to keep it."""
 
-    choice: Choice
+    choice: PlanChoice
     expected: Expectation | None
     has_trial: bool
     keeps: Order | None
@@ -63,7 +63,7 @@ class PlanCard:
 
 
 def shelf(
-    choices: Sequence[Choice], expected: Mapping[str, Expectation], trial: Order | None
+    choices: Sequence[PlanChoice], expected: Mapping[str, Expectation], trial: Order | None
 ) -> list[PlanCard]:
     """A card for each choice, in their order; `expected` by key of the offer, `trial` the one the
     volume is on."""
@@ -91,8 +91,8 @@ def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
 
 def headroom(customer: Customer | None, now: datetime) -> str:
     """What the payment authorisation leaves this month, in a sentence; "" where nobody knows."""
-    mandate = mandates.mandate_of(customer) if customer is not None else None
-    left = mandates.left_minor(mandate, now) if mandate is not None else None
+    mandate = mandate_limits.mandate_of(customer) if customer is not None else None
+    left = mandate_limits.left_minor(mandate, now) if mandate is not None else None
     if mandate is None or left is None:
         return ""
     return f"Your payment authorisation leaves {amount(left, mandate.currency)} this month."

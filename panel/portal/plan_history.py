@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from jobs.models import Job
 from panel.models import Order, OrderState, ProofState
-from panel.orders import texts as order_texts
-from panel.orders.texts import Outcome
+from panel.orders import order_texts
+from panel.orders.order_texts import StateChip
 from panel.portal import order_progress
-from panel.portal.rows import changes_of, orders_of
+from panel.portal.member_scope import changes_of, orders_of
 from storage.access import Person
 from storage.models import Volume
 
@@ -21,7 +21,7 @@ ROWS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlanHistoryEntry:
     """`charge_minor` is what was charged at once, None where nothing was or nobody recorded it;
     `report_url` is "" where there is no report."""
 
@@ -33,11 +33,13 @@ class Entry:
     credit_minor: int
     at: datetime
     who: str
-    outcome: Outcome
+    outcome: StateChip
     report_url: str
 
 
-def past(user: Person, volume: Volume, most: int | None = ROWS) -> tuple[list[Entry], bool]:
+def past(
+    user: Person, volume: Volume, most: int | None = ROWS
+) -> tuple[list[PlanHistoryEntry], bool]:
     """The newest `most` changes (None = all), newest first, and whether there are more. Two
     queries."""
     look = most + 1 if most is not None else None
@@ -48,12 +50,12 @@ def past(user: Person, volume: Volume, most: int | None = ROWS) -> tuple[list[En
     return newest[:most], most is not None and len(newest) > most
 
 
-def of_order(order: Order) -> Entry:
+def of_order(order: Order) -> PlanHistoryEntry:
     """An order as a row."""
     proof = getattr(order, "proof", None)
     is_done = order.state == OrderState.COMPLETED
     is_told = proof is not None and proof.state == ProofState.READY
-    return Entry(
+    return PlanHistoryEntry(
         order_progress.title(order),
         reverse("my-order", args=[order.key]),
         order.price_minor,
@@ -67,9 +69,9 @@ def of_order(order: Order) -> Entry:
     )
 
 
-def of_change(job: Job) -> Entry:
+def of_change(job: Job) -> PlanHistoryEntry:
     """A change from before there were orders."""
-    return Entry(
+    return PlanHistoryEntry(
         order_texts.plan_name(job),
         reverse("my-change", args=[job.key]),
         job.price_minor or 0,

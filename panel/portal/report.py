@@ -13,10 +13,10 @@ from django_htmx.http import HttpResponseClientRefresh
 from panel.charts.pages import chart_context
 from panel.charts.time_range import LONGEST
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.orders import rights, takeback
+from panel.orders import reversal, rights
 from panel.portal import order_progress
-from panel.portal.rows import member_view, orders_of
-from panel.proofs import texts as proof_texts
+from panel.portal.member_scope import member_view, orders_of
+from panel.proofs import proof_texts
 from panel.proofs.measure import has_proof
 from storage.access import staff_view
 from storage.analysis.before_after import Verdict
@@ -64,7 +64,7 @@ def _report(
         "is_print": "print" in request.GET,
         "poll_seconds": _poll_seconds(proof) if proof is not None or has_proof(order) else None,
         "may_revert": plain
-        and takeback.refusal(order, volume, database_now()) is None
+        and reversal.refusal(order, volume, database_now()) is None
         and rights.barred(request.user, volume) is None,
         **_chart(request, order, proof, plain=plain),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.portal import order_pages, ordering
+from panel.portal import order_pages, ordering, report
 from panel.portal import volume_pages as portal_volume_pages
 
 urlpatterns = [
@@ -20,6 +20,7 @@ urlpatterns = [
     path("orders/<str:key>/status", order_pages.order_status, name="my-order-status"),
     path("orders/<str:key>/cancel", order_pages.order_cancel, name="my-order-cancel"),
     path("orders/<str:key>/revert", order_pages.order_revert, name="my-order-revert"),
+    path("orders/<str:key>/report", report.my_report, name="my-report"),
     path("changes/<str:key>/", portal_volume_pages.change, name="my-change"),
     path("changes/<str:key>/status", portal_volume_pages.change_status, name="my-change-status"),
 ]

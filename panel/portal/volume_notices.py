@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from panel.models import OrderState
-from panel.portal.rows import orders_of
+from panel.portal.member_scope import orders_of
 from storage.access import Person
 from storage.models import Volume
 

@@ -12,14 +12,11 @@ from django_htmx.http import HttpResponseClientRefresh
 from jobs.models import Job, State
 from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
-from panel.orders import rights, takeback
-from panel.orders import texts as order_texts
+from panel.orders import order_texts, reversal, rights
 from panel.orders.pricing.prices import last_completed
 from panel.portal import order_progress
-from panel.portal.cards import LARGE, Card, cards_of
 from panel.portal.effect import effect
-from panel.portal.plan_history import ROWS, past
-from panel.portal.rows import (
+from panel.portal.member_scope import (
     changes_of,
     member_view,
     orders_of,
@@ -28,8 +25,10 @@ from panel.portal.rows import (
     several_customers,
     volumes_of,
 )
+from panel.portal.plan_history import ROWS, past
+from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.portal.volume_notices import standing
-from panel.proofs.texts import brief
+from panel.proofs.proof_texts import brief
 from panel.search.name_search import cleaned
 from storage.database_clock import database_now
 from storage.models import Volume
@@ -94,7 +93,7 @@ def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
     if order is None or order.to_plan_id != found.cache_plan_id:
         return None
     proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
-    is_open = takeback.refusal(order, found, database_now()) is None
+    is_open = reversal.refusal(order, found, database_now()) is None
     return {
         "order": order,
         "has_report": proof is not None and proof.state == ProofState.READY,

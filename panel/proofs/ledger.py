@@ -10,8 +10,8 @@ from typing import Any
 
 from panel.models import Order, Proof, ProofState
 from panel.models.proof import ProofQuerySet
-from panel.orders.texts import Outcome
-from panel.proofs import texts as proof_texts
+from panel.orders.order_texts import StateChip
+from panel.proofs import proof_texts
 from storage.access import Person
 from storage.analysis.before_after import Verdict
 
@@ -76,13 +76,13 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One order. Hit rates are 0 to 1, None where nothing was expected or measured; `held` is
     "within", "below", "above" or ""."""
 
     order: Order
     proof: Proof
-    chip: Outcome
+    chip: StateChip
     expected_low: float | None
     expected_high: float | None
     before: float | None
@@ -98,10 +98,10 @@ def proofs(user: Person) -> ProofQuerySet:
     return found.select_related("order__volume", "order__customer", "order__to_plan")
 
 
-def entry(proof: Proof) -> Entry:
+def entry(proof: Proof) -> LedgerEntry:
     """The proof as a row."""
     order, told = proof.order, proof.result
-    return Entry(
+    return LedgerEntry(
         order,
         proof,
         proof_texts.chip(proof),

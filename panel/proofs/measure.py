@@ -3,18 +3,19 @@ after, the comparison. Every function does what the rows and the samples say is 
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
+from enum import StrEnum
 from math import ceil
 from typing import Final, cast
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Max
+from django.db import DatabaseError, transaction
+from django.db.models import Max, QuerySet
 
 from jobs.models import Job, JobQuerySet, Kind
-from panel.models import Intent, Order, Proof, ProofState
+from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import events
-from panel.proofs.reasons import Reason
 from panel.proofs.result import result
 from storage.analysis.before_after import (
     Block,
@@ -28,8 +29,34 @@ from storage.analysis.before_after import (
 from storage.analysis.before_after.change import LEAST
 from storage.analysis.before_after.windows import DAY, HOUR, WEEK
 from storage.analysis.sample_blocks import blocks
+from storage.database_clock import database_now
 from storage.models import Volume
 from storage.volumes.ownership import theirs_since
+
+
+class Reason(StrEnum):
+    """The codes of `Proof.reason_code`."""
+
+    NO_BEFORE = "no_before"
+    CHANGED = "changed"
+    TOO_LITTLE_LOAD = "too_little_load"
+    GAPS = "gaps"
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCES[self]
+
+
+SENTENCES: Final = {
+    Reason.NO_BEFORE: (
+        "The volume was measured for too short a time before the change, or its cache was still "
+        "warming up."
+    ),
+    Reason.CHANGED: "The volume was changed again before this one could be measured.",
+    Reason.TOO_LITTLE_LOAD: "There were too few reads before or after the change to compare.",
+    Reason.GAPS: "Too many data points are missing before or after the change.",
+}
+
 
 LEAST_COVERAGE: Final = 0.5
 """Where less of a window has figures, it is their lack that is told, not a lack of use."""
@@ -244,3 +271,38 @@ def _cache_bytes(order: Order) -> int | None:
     if plan.size_bytes is not None:
         return plan.size_bytes
     return order.volume.size_bytes * (plan.ratio_percent or 0) // 100
+
+
+log = logging.getLogger(__name__)
+
+
+def missing() -> QuerySet[Order]:
+    """Completed orders that changed something on a host and have no proof yet."""
+    done = Order.objects.filter(state=OrderState.COMPLETED, proof=None, job__ended_at__isnull=False)
+    done = done.filter(job__started_at__isnull=False).exclude(intent=Intent.REVERT)
+    return done.select_related("job", "volume", "to_plan")
+
+
+def unfinished() -> QuerySet[Proof]:
+    """Proofs that are not over, with what is asked of their orders."""
+    open_ = Proof.objects.filter(state__in=(ProofState.WAITING, ProofState.MEASURING))
+    return open_.select_related("order__job", "order__volume", "order__to_plan")
+
+
+def sweep() -> None:
+    """Each for itself: one that fails the program stops no other."""
+    now = database_now()
+    for order in missing():
+        try:
+            begin(order)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("proof of order %s", order.key)
+    for proof in unfinished():
+        try:
+            advance(proof, now)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("proof of order %s", proof.order.key)

@@ -12,7 +12,7 @@ from django.db.models import Case, Model, Prefetch, Q, QuerySet, Value, When
 from django.urls import reverse
 
 from jobs.models import Job
-from panel.portal.rows import volumes_of
+from panel.portal.member_scope import volumes_of
 from storage.access import Person, is_staff
 from storage.formatting import size
 from storage.models import Customer, Host, Placement, Volume

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 
 from panel.accounts import api_tokens, sessions
 from panel.models import SecurityKind, User
-from panel.security_log import record
+from panel.security_log import security_entries
 
 RECORDS = "account_authentication_methods"
 
@@ -47,15 +47,17 @@ def known(address: str) -> User | None:
 def _signed_in(*, request: HttpRequest, user: User, **given: Any) -> None:
     shown = request.session.get(RECORDS, [])
     methods = [str(each.get("type", each["method"])) for each in shown]
-    record.note(SecurityKind.SIGNED_IN, user, ", ".join(methods).replace("_", " "), by=user)
+    security_entries.note(
+        SecurityKind.SIGNED_IN, user, ", ".join(methods).replace("_", " "), by=user
+    )
 
 
 def _password_failed(*, credentials: dict[str, Any], **given: Any) -> None:
-    record.failed(known(str(credentials.get("email", ""))), "password")
+    security_entries.failed(known(str(credentials.get("email", ""))), "password")
 
 
 def _factor_failed(*, user: User, **given: Any) -> None:
-    record.failed(user, "second factor")
+    security_entries.failed(user, "second factor")
 
 
 def _factor_added(
@@ -65,7 +67,9 @@ def _factor_added(
         # It was shown to be there this moment, and its recovery codes are the next page.
         shown = {"id": authenticator.pk, "type": authenticator.type}
         record_authentication(request, user, "mfa", **shown)
-        record.note(SecurityKind.FACTOR_ADDED, user, str(authenticator.get_type_display()))
+        security_entries.note(
+            SecurityKind.FACTOR_ADDED, user, str(authenticator.get_type_display())
+        )
         sessions.end_others(request, user)
 
 
@@ -73,32 +77,36 @@ def _factor_removed(
     *, request: HttpRequest, user: User, authenticator: Authenticator, **given: Any
 ) -> None:
     if authenticator.type != Authenticator.Type.RECOVERY_CODES:
-        record.note(SecurityKind.FACTOR_REMOVED, user, str(authenticator.get_type_display()))
+        security_entries.note(
+            SecurityKind.FACTOR_REMOVED, user, str(authenticator.get_type_display())
+        )
         sessions.end_others(request, user)
 
 
 def _codes_renewed(*, request: HttpRequest, user: User, **given: Any) -> None:
-    record.note(SecurityKind.CODES, user)
+    security_entries.note(SecurityKind.CODES, user)
     sessions.end_others(request, user)
 
 
 def _password_changed(*, user: User, **given: Any) -> None:
-    record.note(SecurityKind.PASSWORD, user)
+    security_entries.note(SecurityKind.PASSWORD, user)
 
 
 def _password_reset(*, user: User, **given: Any) -> None:
     revoked = api_tokens.revoke_all(user)
-    record.note(SecurityKind.PASSWORD, user, f"with a mailed link; {revoked} API tokens revoked")
+    security_entries.note(
+        SecurityKind.PASSWORD, user, f"with a mailed link; {revoked} API tokens revoked"
+    )
 
 
 def _address_added(*, user: User, email_address: EmailAddress, **given: Any) -> None:
-    record.note(SecurityKind.ADDRESS, user, f"added {email_address.email}")
+    security_entries.note(SecurityKind.ADDRESS, user, f"added {email_address.email}")
 
 
 def _address_removed(*, user: User, email_address: EmailAddress, **given: Any) -> None:
-    entry = record.note(SecurityKind.ADDRESS, user, f"removed {email_address.email}")
+    entry = security_entries.note(SecurityKind.ADDRESS, user, f"removed {email_address.email}")
     if email_address.verified:
-        record.tell(email_address.email, entry)
+        security_entries.tell(email_address.email, entry)
 
 
 def _address_changed(
@@ -108,6 +116,8 @@ def _address_changed(
     to_email_address: EmailAddress,
     **given: Any,
 ) -> None:
-    entry = record.note(SecurityKind.ADDRESS, user, f"{to_email_address.email} is the main one")
+    entry = security_entries.note(
+        SecurityKind.ADDRESS, user, f"{to_email_address.email} is the main one"
+    )
     if from_email_address is not None:
-        record.tell(from_email_address.email, entry)
+        security_entries.tell(from_email_address.email, entry)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from panel.accounts import api_tokens, people
-from panel.models.mandate import Mandate
+from panel.models.billing import Mandate
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
 

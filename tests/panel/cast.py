@@ -21,8 +21,8 @@ from jobs.models import Job, Line, Origin, State
 from panel.accounts import api_tokens, invitations
 from panel.authentication import login_links
 from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
-from panel.notices import wishes
-from panel.notices.wishes import Wish
+from panel.notices import mail_preferences
+from panel.notices.mail_preferences import MailPreference
 from storage import row_security
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
@@ -208,7 +208,9 @@ def cast() -> Cast:
             "enrol_token": enrol_token,
             "invitation_token": invitation_token,
             "login_token": login_token,
-            "notices_token": wishes.link(Wish(zebra.viewer, NoticeKind.DONE)).rsplit("/", 1)[1],
+            "notices_token": mail_preferences.link(
+                MailPreference(zebra.viewer, NoticeKind.DONE)
+            ).rsplit("/", 1)[1],
         },
         {"price_minor": str(plan.price_minor), "currency": plan.currency},
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.urls import reverse
 from rest_framework import serializers
 
-from panel.api.bodies import Body
-from panel.api.nouns import customer_ref, job_url, plan_ref, volume_ref
-from panel.api.shapes import Json, Ref
+from panel.api.request_bodies import Body
+from panel.api.resource_json import customer_ref, job_url, plan_ref, volume_ref
+from panel.api.response_shapes import Json, Ref
 from panel.models import Intent, Mandate, Order, OrderState
-from panel.orders.evaluate import Weighed
+from panel.orders.evaluate import Evaluation
 from storage.access import Person, is_staff
 
 MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
@@ -132,7 +132,7 @@ def order_json(order: Order, user: Person) -> Json:
     return OrderShape(data).data
 
 
-def quote_json(found: Weighed) -> Json:
+def quote_json(found: Evaluation) -> Json:
     """What an order would be, for `QuoteShape`."""
     names = (*MONEY, "next_invoice_at", "period_end")
     data: Json = {name: getattr(found.quote, name) for name in names}

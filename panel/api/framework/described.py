@@ -8,7 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
-from panel.api.framework import cursor, waiting
+from panel.api.framework import cursor, wait_for_job
 from panel.api.framework.problem import MEDIA_TYPE
 
 
@@ -53,7 +53,7 @@ WAIT = OpenApiParameter(
     "wait",
     OpenApiTypes.INT,
     description=f"Answer when the job is over, or after this many seconds (0 to "
-    f"{waiting.MAX_SECONDS}).",
+    f"{wait_for_job.MAX_SECONDS}).",
 )
 DRY_RUN = OpenApiParameter(
     "dry_run",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from panel.api.framework.problem import MEDIA_TYPE
-from panel.api.shapes import Json
+from panel.api.response_shapes import Json
 
 INTEGER: Final = "integer"
 INT64: Final = "int64"

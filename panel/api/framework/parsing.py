@@ -9,8 +9,8 @@ from django.http.request import UnreadablePostError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from panel.api.framework.problem import Problem
-from panel.api.shapes import Json
+from panel.api.framework.problem import ApiProblem
+from panel.api.response_shapes import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
 MAX_DEPTH: Final = 8
@@ -29,7 +29,7 @@ class PlainJson(BaseParser):
         media_type: str | None = None,
         parser_context: Any = None,
     ) -> Any:
-        """What it says; raises `Problem` (413) and `ParseError` (400)."""
+        """What it says; raises `ApiProblem` (413) and `ParseError` (400)."""
         try:
             text = stream.read(MAX_BODY_BYTES + 1)
             if len(text) > MAX_BODY_BYTES:
@@ -43,10 +43,12 @@ class PlainJson(BaseParser):
         return found
 
 
-def too_large() -> Problem:
+def too_large() -> ApiProblem:
     """The refusal of a body that is longer than any that makes sense."""
     kilobytes = MAX_BODY_BYTES // 1024
-    return Problem(413, "too_large", f"A body has at most {kilobytes} KiB.", "Send less at once.")
+    return ApiProblem(
+        413, "too_large", f"A body has at most {kilobytes} KiB.", "Send less at once."
+    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:

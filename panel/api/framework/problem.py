@@ -15,9 +15,9 @@ from rest_framework.settings import api_settings
 
 from jobs.models import Job
 from jobs.queue.submit import Busy
-from panel.api.nouns import job_url
+from panel.api.resource_json import job_url
 from panel.middleware.outage import NO_DATABASE, RETRY_SECONDS, is_outage
-from panel.orders.refusal import OrderRefused
+from panel.orders.order_request import OrderRefused
 from storage.access import Person, is_staff
 from storage.planner import Refused
 
@@ -44,7 +44,7 @@ CUSTOMER_DETAIL = "This cannot be done for the volume now."
 CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
 
-class Problem(Exception):
+class ApiProblem(Exception):
     """An answer that is not what was asked for.
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body or, for a
@@ -95,10 +95,10 @@ def answer(error: Exception, context: dict[str, Any]) -> Response:
     problem = _problem(error, request.user if hasattr(request, "_user") else None)
     if problem is None and is_outage(error):
         headers = {"Retry-After": str(RETRY_SECONDS)}
-        problem = Problem(503, "unavailable", NO_DATABASE, "Ask again later.", headers=headers)
+        problem = ApiProblem(503, "unavailable", NO_DATABASE, "Ask again later.", headers=headers)
     if problem is None:
         log.exception("%s %s failed", request.method, request.path, exc_info=error)
-        problem = Problem(
+        problem = ApiProblem(
             500,
             "internal",
             "The panel failed to answer; its log tells why under the request's id.",
@@ -107,7 +107,7 @@ def answer(error: Exception, context: dict[str, Any]) -> Response:
     return response(problem, getattr(request, "id", ""))
 
 
-def response(problem: Problem, instance: str) -> Response:
+def response(problem: ApiProblem, instance: str) -> Response:
     """The problem as an answer."""
     return Response(
         problem.to_json(instance),
@@ -117,17 +117,17 @@ def response(problem: Problem, instance: str) -> Response:
     )
 
 
-def refused(refusal: Refused, user: Person | None) -> Problem:
+def refused(refusal: Refused, user: Person | None) -> ApiProblem:
     """Staff read what the plan says; to others it would name hosts and devices."""
     if user is not None and is_staff(user):
-        return Problem(422, refusal.code, refusal.message, refusal.correction)
-    return Problem(422, refusal.code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
+        return ApiProblem(422, refusal.code, refusal.message, refusal.correction)
+    return ApiProblem(422, refusal.code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
 
 
-def busy(job: Job) -> Problem:
+def busy(job: Job) -> ApiProblem:
     """Another job is in the way."""
     what = "volume" if job.volume_id is not None else "host"
-    return Problem(
+    return ApiProblem(
         409,
         "busy",
         f"Another job holds the {what}: {job.get_kind_display()}, {job.get_state_display()}.",
@@ -140,18 +140,18 @@ def _conflict(job: Job) -> dict[str, str]:
     return {"key": job.key, "url": job_url(job), "kind": job.kind, "state": job.state}
 
 
-def order_refused(refusal: OrderRefused) -> Problem:
+def order_refused(refusal: OrderRefused) -> ApiProblem:
     """An order that was not taken."""
     correction = f"{refusal.way_out} {refusal.url}".strip()
     job = refusal.order.job if refusal.order is not None else None
     conflicts = [_conflict(job)] if refusal.code == "order_running" and job is not None else []
     status = ORDER_STATUS.get(refusal.code, 422)
-    return Problem(status, refusal.code, refusal.message, correction, conflicting_jobs=conflicts)
+    return ApiProblem(status, refusal.code, refusal.message, correction, conflicting_jobs=conflicts)
 
 
-def _problem(error: Exception, user: Person | None) -> Problem | None:
+def _problem(error: Exception, user: Person | None) -> ApiProblem | None:
     """None for what nobody foresaw."""
-    if isinstance(error, Problem):
+    if isinstance(error, ApiProblem):
         return error
     if isinstance(error, Refused):
         return refused(error, user)
@@ -160,28 +160,30 @@ def _problem(error: Exception, user: Person | None) -> Problem | None:
     if isinstance(error, Busy):
         return busy(error.job)
     if isinstance(error, Http404):
-        return Problem(404, "not_found", "There is no such thing.")
+        return ApiProblem(404, "not_found", "There is no such thing.")
     if isinstance(error, RequestDataTooBig):
-        return Problem(413, "too_large", "The body is too large.", "Send less at once.")
+        return ApiProblem(413, "too_large", "The body is too large.", "Send less at once.")
     if isinstance(error, SuspiciousOperation):
-        return Problem(400, "bad_request", "The request is malformed.", "Correct it.")
+        return ApiProblem(400, "bad_request", "The request is malformed.", "Correct it.")
     if isinstance(error, PermissionDenied):
-        return Problem(403, "forbidden", "Your role does not allow this.", "Ask an administrator.")
+        return ApiProblem(
+            403, "forbidden", "Your role does not allow this.", "Ask an administrator."
+        )
     if isinstance(error, exceptions.ValidationError):
         errors = list(flat(error.detail))
-        return Problem(422, "invalid", "The request has errors.", errors=errors)
+        return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
     if isinstance(error, exceptions.APIException):
         return _of_framework(error)
     return None
 
 
-def _of_framework(error: exceptions.APIException) -> Problem:
+def _of_framework(error: exceptions.APIException) -> ApiProblem:
     codes = error.get_codes()
     code = codes if isinstance(codes, str) else error.default_code
     headers = {}
     if scheme := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = scheme
-    return Problem(error.status_code, code, str(error.detail), headers=headers)
+    return ApiProblem(error.status_code, code, str(error.detail), headers=headers)
 
 
 def flat(detail: Any, pointer: str = "") -> Iterator[dict[str, str]]:

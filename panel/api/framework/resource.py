@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from jobs.models import Origin
 from jobs.requester import Requester
 from panel.api.framework.authentication import READING
-from panel.api.framework.problem import Problem
+from panel.api.framework.problem import ApiProblem
 from panel.http.client_address import address_of
 from panel.middleware.null_characters import with_nul
 from panel.middleware.row_scope import stand_as
@@ -76,7 +76,7 @@ class Resource(APIView):
             raise MethodNotAllowed(request.method or "")
         scope = Scope.READ if request.method in READING else self.write_scope
         if self.token is not None and scope not in self.token.scopes:
-            raise Problem(
+            raise ApiProblem(
                 403,
                 "insufficient_scope",
                 f"The token is not for {scope}.",
@@ -92,7 +92,7 @@ class Resource(APIView):
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "A text holds no NUL.")
         if (self.takes_no_body or method in BODILESS) and request.data:
-            raise Problem(
+            raise ApiProblem(
                 400,
                 "no_body_here",
                 "This request has a body, and none is read here.",
@@ -121,9 +121,9 @@ def id_of(request: HttpRequest) -> str:
     return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
-def bad_parameter(name: str, code: str, message: str) -> Problem:
+def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
     """A query parameter that is unknown or out of range."""
-    return Problem(
+    return ApiProblem(
         400,
         "invalid_parameter",
         f"The parameter {name} cannot be used so.",

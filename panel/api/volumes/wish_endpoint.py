@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import ClassVar
 
 from django.db import transaction
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
 
 from jobs.models import Job
 from jobs.queue.submit import Busy, submit
-from panel.api import bodies
-from panel.api.framework import described, idempotency, versions, waiting
+from panel.api import request_bodies
+from panel.api.framework import described, idempotent_requests, wait_for_job
+from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
-from panel.api.nouns import job_url, wish_json
-from panel.api.shapes import JobShape, Json, WishNow
-from panel.api.volumes import lifecycle, resize, tagging
-from panel.api.volumes import wish as wishes
-from panel.api.volumes.volumes import holder_of, row_of
+from panel.api.resource_json import job_url, wish_json
+from panel.api.response_shapes import JobShape, Json, WishNow
+from panel.api.volumes import wish_changes as wishes
+from panel.api.volumes.volume_endpoints import holder_of, row_of
 from storage.access import Right, is_staff
 from storage.models import Volume
 from storage.planner.wish import Wish
@@ -44,12 +47,12 @@ class VolumeWish(Resource):
         """What the volume is or, while a job holds it, becomes. Its ETag is for If-Match."""
         row = row_of(self, key)
         said = _wish_now(row, holder_of(row.volume), is_staff(self.user))
-        return Response(said, headers={"ETag": versions.version(said)})
+        return Response(said, headers={"ETag": entity_tag(said)})
 
     @extend_schema(
         operation_id="wish_put",
         summary="Wish for what a volume should be",
-        request=bodies.WishBody,
+        request=request_bodies.WishBody,
         parameters=[
             described.DRY_RUN,
             described.WAIT,
@@ -72,31 +75,31 @@ class VolumeWish(Resource):
         While a job already makes it so, that job is the answer."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
-        wanted = bodies.read(request, bodies.WishBody)
+        wanted = request_bodies.read(request, request_bodies.WishBody)
         if wanted.get("life") == "gone":
             self.demand(Right.ADMINISTER)
-        dry_run, within = truth(request, "dry_run"), waiting.seconds(request)
+        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
         if dry_run:
             answer = self._put(volume, wanted, dry_run=True)
         else:
-            answer = idempotency.once(
+            answer = idempotent_requests.once(
                 request, self.user, lambda: self._put(volume, wanted, dry_run=False)
             )
-        return waiting.out(answer, self, within)
+        return wait_for_job.out(answer, self, within)
 
     @transaction.atomic
     def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         row = snapshots_of([hold_one(volume)])[0]
         standing = holder_of(volume)
-        versions.demand(self.request, _wish_now(row, standing, True))
+        demand_unchanged(self.request, _wish_now(row, standing, True))
         holder = None if dry_run else standing
         if holder is not None:
             wish = Wish.from_json(holder.wish)
             goes_back = holder.falls_back or holder.cancel_requested
             if goes_back or not _meets(row, wish, wanted):
                 raise Busy(holder)
-            return waiting.accepted(holder, self.user)
+            return wait_for_job.accepted(holder, self.user)
         change = _change(row, wanted)
         if change is None:
             return Response(_wish_now(row, None, True))
@@ -110,30 +113,30 @@ class VolumeWish(Resource):
             token=self.requester.token,
             address=self.requester.address,
         )
-        return waiting.accepted(job, self.user)
+        return wait_for_job.accepted(job, self.user)
 
 
 def _meets(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
     """Whether a job with that wish makes it so."""
     if "life" in wanted:
-        return lifecycle.meets(wish, wanted)
+        return wishes.meets_life(wish, wanted)
     if "managed" in wanted:
         return wish.life == "live"
     if wish.life != "live" or (wanted["flushed"] and not wish.flushed):
         return False
     same_cache = "cache" not in wanted or wishes.is_same(row, wish, wanted["cache"])
-    return same_cache and resize.meets(row, wish, wanted)
+    return same_cache and wishes.meets_shape(row, wish, wanted)
 
 
-def _change(row: VolumeSnapshot, wanted: Json) -> wishes.Change | None:
+def _change(row: VolumeSnapshot, wanted: Json) -> wishes.WishChange | None:
     if "life" in wanted:
-        return lifecycle.change(row, wanted)
+        return wishes.life_change(row, wanted)
     if "managed" in wanted:
-        return tagging.change(row)
+        return wishes.management_change(row)
     change = wishes.change(row, wanted["cache"]) if "cache" in wanted else None
     if wanted["flushed"]:
         change = wishes.flushing(row, change)
-    return resize.change(row, wanted, change)
+    return wishes.shape_change(row, wanted, change)
 
 
 def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Json:
@@ -147,4 +150,28 @@ def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Js
         now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
     # What is not created yet is not as it was wished for.
     is_there = row.placement is None or row.placement.lv_uuid is not None
-    return {**now, "life": lifecycle.life_of(row), "is_met": is_there, "job": None}
+    return {**now, "life": wishes.life_of(row), "is_met": is_there, "job": None}
+
+
+IF_MATCH = "If-Match"
+ANY_VERSION = "*"
+
+
+def entity_tag(said: Json) -> str:
+    """The strong entity tag of what a reader is told: another one where it says another thing."""
+    text = json.dumps(said, cls=JSONEncoder, sort_keys=True)
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
+
+
+def demand_unchanged(request: Request, said: Json) -> None:
+    """Raises `ApiProblem` (412) where the request was meant for another version than `said`."""
+    given = [tag.strip() for tag in request.headers.get(IF_MATCH, ANY_VERSION).split(",")]
+    now = entity_tag(said)
+    if ANY_VERSION not in given and now not in given:
+        raise ApiProblem(
+            412,
+            "changed",
+            "It has changed since you read it; nothing was done.",
+            "Read it again, and wish anew if you still want to.",
+            headers={"ETag": now},
+        )

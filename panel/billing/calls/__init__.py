@@ -5,52 +5,73 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from panel.api.bodies import Body
-from panel.api.shapes import Json
-from panel.billing.calls import bodies, customers, lines, orders, volumes
-from panel.billing.calls.caller import Caller, Result
+from panel.api.request_bodies import Body
+from panel.api.response_shapes import Json
+from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
+from panel.billing.calls.calling import Caller, CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallDefinition:
     """`act` runs in one transaction. A call that `only_reads` is answered anew each time; one that
     `tells_once` gives out a secret, which is not kept for a second answer."""
 
     name: str
     summary: str
     body: type[Body]
-    act: Callable[[Json, Caller], Result]
+    act: Callable[[Json, Caller], CallResult]
     only_reads: bool = False
     tells_once: bool = False
 
 
 CALLS = (
-    Call(
+    CallDefinition(
         "create-customer",
         "Make a customer and its owner",
-        bodies.CreateCustomerBody,
-        customers.create_customer,
+        call_bodies.CreateCustomerBody,
+        customer_calls.create_customer,
     ),
-    Call("set-mandate", "Set a mandate", bodies.SetMandateBody, customers.set_mandate),
-    Call("suspend", "Suspend a customer", bodies.OfCustomer, customers.suspend),
-    Call("unsuspend", "Unsuspend a customer", bodies.OfCustomer, customers.unsuspend),
-    Call(
+    CallDefinition(
+        "set-mandate", "Set a mandate", call_bodies.SetMandateBody, customer_calls.set_mandate
+    ),
+    CallDefinition("suspend", "Suspend a customer", call_bodies.OfCustomer, customer_calls.suspend),
+    CallDefinition(
+        "unsuspend", "Unsuspend a customer", call_bodies.OfCustomer, customer_calls.unsuspend
+    ),
+    CallDefinition(
         "login-link",
         "Make a link to sign in",
-        bodies.LoginLinkBody,
-        customers.login_link,
+        call_bodies.LoginLinkBody,
+        customer_calls.login_link,
         tells_once=True,
     ),
-    Call("bind-volume", "Give a volume to a customer", bodies.BindVolumeBody, volumes.bind_volume),
-    Call("terminate", "Switch volumes off", bodies.TerminateBody, volumes.terminate),
-    Call("change-plan", "Change a volume's plan", bodies.ChangePlanBody, orders.change_plan),
-    Call("decide-order", "Answer later", bodies.DecideOrderBody, orders.decide_order),
-    Call(
+    CallDefinition(
+        "bind-volume",
+        "Give a volume to a customer",
+        call_bodies.BindVolumeBody,
+        volume_calls.bind_volume,
+    ),
+    CallDefinition(
+        "terminate", "Switch volumes off", call_bodies.TerminateBody, volume_calls.terminate
+    ),
+    CallDefinition(
+        "change-plan", "Change a volume's plan", call_bodies.ChangePlanBody, order_calls.change_plan
+    ),
+    CallDefinition(
+        "decide-order", "Answer later", call_bodies.DecideOrderBody, order_calls.decide_order
+    ),
+    CallDefinition(
         "usage-lines",
         "List a month's usage lines",
-        bodies.UsageLinesBody,
-        lines.usage_lines,
+        call_bodies.UsageLinesBody,
+        customer_calls.usage_lines,
         only_reads=True,
     ),
-    Call("status", "Show an order or a job", bodies.StatusBody, orders.status, only_reads=True),
+    CallDefinition(
+        "status",
+        "Show an order or a job",
+        call_bodies.StatusBody,
+        order_calls.status,
+        only_reads=True,
+    ),
 )

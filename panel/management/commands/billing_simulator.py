@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from panel.billing.http_post import NoAnswer
+from panel.billing.http_post import NoResponse
 from panel.billing.simulator import Simulator
 from panel.billing.simulator_state import DECISIONS
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             answer = simulator.call(name, json.loads(said))
         except ValueError as error:
             raise CommandError(f"--said is no JSON: {error}") from error
-        except NoAnswer as error:
+        except NoResponse as error:
             raise CommandError(f"The panel at {simulator.panel_url}: {error}") from error
         self.stdout.write(f"{answer.status}\n{answer.body.decode()}")
         if answer.status >= 400:

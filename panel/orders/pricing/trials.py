@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef
 
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
-from panel.orders import backoff
-from panel.orders.asking import Ask
+from panel.orders.order_request import OrderRefused
 from panel.orders.pricing.prices import last_completed
-from panel.orders.refusal import OrderRefused
 from storage.models import Volume
 from storage.volumes.snapshot import VolumeSnapshot
-
-REST: Final = timedelta(minutes=10)
-"""After a way back that failed, before it is tried again."""
 
 
 def length() -> timedelta:
@@ -57,30 +50,6 @@ def ending(order: Order, now: datetime) -> OrderRefused | None:
         "Order the plan again in a few minutes.",
         order=order,
     )
-
-
-def due(now: datetime) -> list[Order]:
-    """Trials whose time is up and that nobody ordered for money, of those who have the volume
-    still; one whose way back failed is tried again after a while."""
-    done = Order.objects.filter(state=OrderState.COMPLETED)
-    later = done.filter(volume=OuterRef("volume"), ended_at__gt=OuterRef("ended_at"))
-    backs = Order.objects.filter(reverts=OuterRef("pk"))
-    tried = backs.filter(state=OrderState.FAILED, ended_at__gt=now - REST)
-    found = done.filter(
-        ~Exists(later), ~Exists(backs.filter(state__in=OPEN)), ~Exists(tried), intent=Intent.TRIAL
-    ).filter(
-        backoff.ready(now),
-        trial_until__lte=now,
-        volume__cache_plan=F("to_plan"),
-        volume__customer=F("customer"),
-        volume__retired_at=None,
-    )
-    return list(found.order_by("id"))
-
-
-def way_back(order: Order) -> Ask:
-    """What the panel asks for at the end of a trial."""
-    return Ask(order.volume, order.from_plan, takes_back=order, by="panel", when="now")
 
 
 def _refused(why: str) -> OrderRefused:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.test import Client
 
-from panel.billing.http_post import Answer, NoAnswer
+from panel.billing.http_post import Answer, NoResponse
 from panel.billing.signature import sign
 from panel.models import Message
 
@@ -60,7 +60,7 @@ class Desk:
         self.got.append(message)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer is None:
-            raise NoAnswer("No answer within 10 s.")
+            raise NoResponse("No answer within 10 s.")
         if isinstance(answer, int):
             return Answer(answer, b"")
         return Answer(200, json.dumps(answer).encode())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from panel.billing.http_post import Forbidden, NoAnswer, Target, is_allowed, post, target_of
+from panel.billing.http_post import Forbidden, NoResponse, PostTarget, is_allowed, post, target_of
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ def test_a_redirect_is_an_answer_and_not_followed(there: str, seen: list[dict[st
 def test_nobody_there_is_no_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        with pytest.raises(NoAnswer, match="refused"):
+        with pytest.raises(NoResponse, match="refused"):
             post(f"http://127.0.0.1:{taken.getsockname()[1]}/", b"", {}, seconds=5)
 
 
@@ -97,7 +97,7 @@ def listening(trickle: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("trickle", [b"", b"H", b"HTTP/1.1 200 OK\r\nX: y\r\n"])
 def test_silence_and_a_trickle_are_no_answer(trickle: bytes) -> None:
-    with listening(trickle) as url, pytest.raises(NoAnswer):
+    with listening(trickle) as url, pytest.raises(NoResponse):
         post(url, b"", {}, seconds=0.3)
 
 
@@ -150,7 +150,7 @@ def test_an_address_is_https_or_what_the_operator_named(
 def test_a_name_leads_nowhere_the_operator_did_not_mean(
     address: str, host: str, private: tuple[str, ...], is_good: bool
 ) -> None:
-    target = Target(is_https=True, host=host, port=443, path="/")
+    target = PostTarget(is_https=True, host=host, port=443, path="/")
     assert is_allowed(address, target, private) is is_good
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panel.billing.retries import SECONDS, seconds_after
+from panel.billing.message_delivery import SECONDS, seconds_after
 
 
 def test_the_intervals_grow_from_five_seconds_to_a_day_and_then_it_is_given_up() -> None:

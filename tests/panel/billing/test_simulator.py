@@ -15,13 +15,13 @@ from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
 from panel.billing import simulator_page
-from panel.billing.delivery import send_due
 from panel.billing.http_post import post
+from panel.billing.message_delivery import send_due
 from panel.billing.signature import sign
 from panel.billing.simulator import Simulator, new_secret
 from panel.billing.simulator_state import Books
 from panel.models import Message, Order, OrderState
-from tests.panel.billing.test_delivery import again_at_once
+from tests.panel.billing.test_message_delivery import again_at_once
 from tests.panel.orders.till import buy
 from tests.panel.portal.shop import plan, shop
 

@@ -26,7 +26,7 @@ from tests import fleet
 from tests.panel.browser.axe import contrasts, refreshed, too_wide, violations
 from tests.panel.browser.chromium import browser as browser
 from tests.panel.browser.walk import links
-from tests.panel.proofs.told import ready
+from tests.panel.proofs.results import ready
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -47,7 +47,7 @@ def no_first_wall(monkeypatch: pytest.MonkeyPatch) -> None:
         if "visible_to" in vars(rows):
             monkeypatch.setattr(rows, "visible_to", lambda rows, user: rows.all())
     monkeypatch.setattr(JobQuerySet, "asked_by_customer", lambda rows: rows.all())
-    for module in ("storage.models.customer", "storage.models.volume", "panel.portal.rows"):
+    for module in ("storage.models.customer", "storage.models.volume", "panel.portal.member_scope"):
         monkeypatch.setattr(f"{module}.member", lambda user, path, **also: Q())
 
 

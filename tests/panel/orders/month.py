@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from panel.orders import choices, place
+from panel.orders import place_order, plan_choices
 from panel.orders.pricing.quote import period
 from panel.portal import ordering
 from storage.database_clock import database_now
@@ -25,5 +25,5 @@ def priced_at(at: datetime) -> datetime:
 @pytest.fixture(autouse=True)
 def something_left_to_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the last minutes of a month orders are priced as if they came before them."""
-    for module in (place, choices, ordering):
+    for module in (place_order, plan_choices, ordering):
         monkeypatch.setattr(module, "database_now", lambda: priced_at(database_now()))

@@ -10,19 +10,18 @@ from pytest_django import Settings
 
 from jobs.models import Job
 from panel.models import Intent, Order, OrderState, UsageLine
-from panel.orders import scheduled
-from panel.orders.place import place
-from panel.orders.pricing import mandates, trials
+from panel.orders import due_orders
+from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.place_order import place_order
+from panel.orders.pricing import mandate_limits
 from panel.orders.pricing.prices import paid
 from panel.orders.pricing.quote import period
-from panel.orders.refusal import OrderRefused
-from panel.orders.revert import revert
 from storage import row_security
 from storage.models import Volume
 from storage.volumes import ownership
 from tests import make
 from tests.panel.billing.desk import SECRET, call, ok
-from tests.panel.orders.till import buy, finish, has_cache, mandate
+from tests.panel.orders.till import buy, finish, has_cache, mandate, take_back
 from tests.panel.portal.shop import plan, shop
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +36,7 @@ def test_taking_back_an_order_made_in_a_trial_gives_no_plan_for_nothing(settings
     bought = buy(acme, faster)
     finish(bought)
     try:
-        finish(revert(bought, actor=acme.owner))
+        finish(take_back(bought, acme.owner))
     except OrderRefused:
         return
     price = paid(acme.volume)
@@ -55,7 +54,7 @@ def test_an_order_that_waits_for_the_end_of_the_month_binds_no_later_customer() 
     Order.objects.filter(pk=waiting.pk).update(due_at=timezone.now() - timedelta(minutes=1))
     waiting.refresh_from_db()
     before = Job.objects.count()
-    scheduled.begin(waiting)
+    due_orders.begin_scheduled(waiting)
     assert Job.objects.count() == before
 
 
@@ -65,10 +64,10 @@ def test_a_trial_of_a_former_customer_is_not_taken_back_from_the_next(settings: 
     tried = buy(acme, fast, trial=True, when=None)
     finish(tried)
     later = timezone.now() + timedelta(days=8)
-    assert trials.due(later) == [tried]
+    assert due_orders.due_trials(later) == [tried]
     ownership.take(acme.volume)
     ownership.give(acme.volume, zebra.customer, timezone.now())
-    assert trials.due(later) == []
+    assert due_orders.due_trials(later) == []
 
 
 def test_the_months_invoice_counts_against_the_months_cap() -> None:
@@ -80,7 +79,7 @@ def test_the_months_invoice_counts_against_the_months_cap() -> None:
     UsageLine.objects.create(
         customer=acme.customer, volume=acme.volume, kind="recurring", name="m", **lines
     )
-    assert mandates.left_minor(allowed, now) == 200
+    assert mandate_limits.left_minor(allowed, now) == 200
 
 
 def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
@@ -89,7 +88,7 @@ def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
     asked = acme.volume
     ownership.take(acme.volume)
     with row_security.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
-        place(volume=asked, plan=fast, actor=acme.owner)
+        place_order(OrderRequest(volume=asked, plan=fast, actor=acme.owner))
     assert refused.value.code == "not_allowed"
     assert not Order.objects.exists()
 
@@ -114,7 +113,7 @@ def test_back_and_forth_within_a_month_earns_nothing() -> None:
         up = buy(acme, fast)
         finish(up)
         has_cache(acme)
-        back = revert(up, actor=acme.owner)
+        back = take_back(up, acme.owner)
         finish(back)
         no_cache(acme)
     done = Order.objects.filter(state=OrderState.COMPLETED)

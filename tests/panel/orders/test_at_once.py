@@ -14,10 +14,10 @@ from pytest_django import Settings
 from jobs import notify_workers
 from jobs.models import Job
 from panel.models import Order, OrderState
-from panel.orders import authorisation, events, place, settle
-from panel.orders.evaluate import Weighed
+from panel.orders import authorisation, due_orders, events, place_order
+from panel.orders.evaluate import Evaluation
+from panel.orders.order_request import OrderRefused
 from panel.orders.pricing.quote import period
-from panel.orders.refusal import OrderRefused
 from storage.discovery.ingest import apply_facts
 from storage.models import Volume
 from tests import make
@@ -39,7 +39,7 @@ def test_of_many_clicks_one_is_the_order_and_of_two_orders_one_fits_the_cap(
 ) -> None:
     settings.TIERCEL_MANDATE_REQUIRED = True
     first, _ = period(timezone.now())
-    monkeypatch.setattr(place, "database_now", lambda: first)
+    monkeypatch.setattr(place_order, "database_now", lambda: first)
     acme, zebra, fast = shop(), shop("Zebra"), plan()
     Volume.objects.filter(pk=zebra.volume.pk).update(customer=acme.customer)
     mandate(acme.customer, cap_period_minor=700, earliest_next_at=first)
@@ -77,7 +77,7 @@ def test_one_word_is_taken_and_one_end_is_told(
     made.refresh_from_db()
     if made.state == OrderState.RUNNING:
         end(Job.objects.get())
-        at_once(3, lambda n: settle.sweep())
+        at_once(3, lambda n: due_orders.sweep())
     made.refresh_from_db()
     assert told == [made.state]
 
@@ -88,13 +88,13 @@ def test_an_order_and_an_inventory_of_its_host_that_come_at_once_are_both_stored
     acme, fast = shop(), plan()
     size_bytes = acme.volume.size_bytes
     locked, read = Event(), Event()
-    consider = place.consider
+    evaluate_now = place_order.evaluate_now
 
-    def slowly(*args: Any) -> Weighed:
+    def slowly(*args: Any) -> Evaluation:
         locked.set()
         # Long enough for the inventory to take what it can get, and to wait for the rest.
         read.wait(1)
-        return consider(*args)
+        return evaluate_now(*args)
 
     def order() -> None:
         try:
@@ -110,7 +110,7 @@ def test_an_order_and_an_inventory_of_its_host_that_come_at_once_are_both_stored
         finally:
             connection.close()
 
-    monkeypatch.setattr(place, "consider", slowly)
+    monkeypatch.setattr(place_order, "evaluate_now", slowly)
     with ThreadPoolExecutor(2) as pool:
         for act in [pool.submit(order), pool.submit(inventory)]:
             act.result()

@@ -13,8 +13,8 @@ from jobs.models import Job, State
 from jobs.queue import submit as submission
 from jobs.requester import Requester
 from panel.models import Order, OrderState
-from panel.orders import authorisation, events, settle
-from panel.orders.refusal import OrderRefused
+from panel.orders import authorisation, due_orders, events
+from panel.orders.order_request import OrderRefused
 from tests.panel.orders.till import buy, finish
 from tests.panel.portal.shop import plan, shop
 
@@ -89,12 +89,12 @@ def test_after_pending_either_word_counts(asked: Order) -> None:
 
 
 def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list[str]) -> None:
-    settle.sweep()
+    due_orders.sweep()
     asked.refresh_from_db()
     assert asked.state == OrderState.AUTHORISING
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    settle.sweep()
-    settle.sweep()
+    due_orders.sweep()
+    due_orders.sweep()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "billing_timeout")
     assert "Nothing was charged" in asked.reason
@@ -106,7 +106,7 @@ def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settin
     settings.TIERCEL_BILLING_TIMEOUT = "approve"
     authorisation.hold(asked)
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    settle.sweep()
+    due_orders.sweep()
     asked.refresh_from_db()
     assert asked.state == OrderState.RUNNING
     assert job_of(asked).awaits == ""
@@ -135,7 +135,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
 
 def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list[str]) -> None:
     submission.cancel(job_of(asked), None)
-    settle.sweep()
+    due_orders.sweep()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")
     assert "stopped by your provider" in asked.reason

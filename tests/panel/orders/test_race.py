@@ -12,9 +12,9 @@ from django.db import connection
 
 from jobs.models import Job
 from panel.models import Order, User
-from panel.orders import place as placing
-from panel.orders.place import place
-from panel.orders.refusal import OrderRefused
+from panel.orders import place_order as placing
+from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.place_order import place_order
 from storage import row_security
 from storage.models import CachePlan, Volume
 from tests import make
@@ -45,7 +45,9 @@ def at_once(acts: Sequence[tuple[User, Callable[[User], Order]]]) -> list[str]:
 
 
 def ordered(volume: Volume, fast: CachePlan, key: str = "") -> Callable[[User], Order]:
-    return lambda person: place(volume=volume, plan=fast, actor=person, idempotency_key=key)
+    return lambda person: place_order(
+        OrderRequest(volume=volume, plan=fast, actor=person, idempotency_key=key)
+    )
 
 
 def partner(acme: Shop) -> User:

@@ -9,12 +9,11 @@ from jobs.models import Job, State
 from jobs.requester import Requester
 from panel.models import Notice, Order, OrderState
 from panel.orders import authorisation
-from panel.orders.choices import choices
-from panel.orders.revert import revert
+from panel.orders.plan_choices import choices
 from storage import row_security
 from storage.volumes.snapshot import snapshots_of
 from tests import make
-from tests.panel.orders.till import buy, finish, has_cache, mandate
+from tests.panel.orders.till import buy, finish, has_cache, mandate, take_back
 from tests.panel.portal.shop import plan, shop
 from tests.scene import end
 
@@ -46,5 +45,5 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
     finish(second)
     has_cache(acme)
     with row_security.inside(str(acme.owner.pk)):
-        back = revert(second, actor=acme.owner)
+        back = take_back(second, acme.owner)
     assert Order.objects.get(pk=back.pk).state == OrderState.RUNNING

@@ -9,10 +9,11 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.models import Job, State
-from panel.models import Mandate, Order
+from panel.models import Mandate, Order, User
 from panel.orders.completion import settle
-from panel.orders.place import place
-from panel.orders.refusal import OrderRefused
+from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.place_order import place_order
+from panel.orders.reversal import reversal_of
 from storage.models import CachePlan, Customer, Volume
 from tests import make
 from tests.panel.portal.shop import Shop
@@ -22,7 +23,12 @@ from tests.scene import end
 def buy(acme: Shop, plan: CachePlan | None, **fields: Any) -> Order:
     """The owner orders it, at once unless told otherwise."""
     asked = {"volume": acme.volume, "plan": plan, "actor": acme.owner, "when": "now", **fields}
-    return place(**asked)
+    return place_order(OrderRequest(**asked))
+
+
+def take_back(order: Order, actor: User | None, **fields: Any) -> Order:
+    """Order the reversal of the order."""
+    return place_order(reversal_of(order, actor, **fields))
 
 
 def finish(order: Order, state: State = State.SUCCEEDED, **fields: Any) -> None:

@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
 from jobs.models import Job, Origin
-from panel.orders.settle import sweep
+from panel.orders.due_orders import sweep
 from storage.models import Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host

@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from jobs.models import Job, Origin, State
 from panel.models import Order
-from panel.orders.texts import phases, sentence
+from panel.orders.order_texts import phases, sentence
 from panel.portal.plan_history import ROWS
 from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, Volume

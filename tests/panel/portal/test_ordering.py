@@ -16,7 +16,7 @@ from jobs.engine import operation, runner
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
 from panel.models import Order, OrderState
-from panel.orders.settle import sweep
+from panel.orders.due_orders import sweep
 from storage.models import CachePlan, Volume
 from storage.planner.wish import GIB, LvmCache, Wish
 from tests import make

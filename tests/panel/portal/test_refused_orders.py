@@ -21,7 +21,7 @@ from jobs.models import Job, State
 from panel.models import Mandate, Order, OrderState
 from panel.models.billing import UsageLine
 from panel.orders import authorisation
-from panel.orders.settle import sweep
+from panel.orders.due_orders import sweep
 from storage.models import CachePlan, Customer, Host
 from tests import make, scene
 from tests.demo.visitor import Form, FormReader

@@ -9,8 +9,7 @@ import pytest
 
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders import events
-from panel.proofs.measure import advance, begin
-from panel.proofs.sweep import sweep
+from panel.proofs.measure import advance, begin, sweep
 from storage.metrics.rates import CachedBy
 from storage.models import Sample
 from storage.volumes.ownership import give
@@ -28,7 +27,7 @@ def minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TIERCEL_PROOF_WARM_SECONDS = 120
     settings.TIERCEL_SAMPLE_SECONDS = 10
     # Noon of today may still be to come.
-    monkeypatch.setattr("panel.proofs.sweep.database_now", lambda: at(1000))
+    monkeypatch.setattr("panel.proofs.measure.database_now", lambda: at(1000))
 
 
 def proved(past: Past, seconds: float = 1000) -> Proof:
@@ -261,6 +260,6 @@ def test_a_broken_proof_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ValueError("broken")
         return advance(proof, at(1000))
 
-    monkeypatch.setattr("panel.proofs.sweep.advance", broken)
+    monkeypatch.setattr("panel.proofs.measure.advance", broken)
     sweep()
     assert Proof.objects.get(order=second.order).is_over

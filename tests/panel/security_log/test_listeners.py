@@ -121,7 +121,7 @@ def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
 def test_a_flood_of_failures_does_not_fill_the_disk(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.security_log.record.MOST_A_MINUTE", 3)
+    monkeypatch.setattr("panel.security_log.security_entries.MOST_A_MINUTE", 3)
     monkeypatch.setattr(
         "panel.authentication.throttle.LIMITS", {"network": "", "here": "", "everywhere": ""}
     )

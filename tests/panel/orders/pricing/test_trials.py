@@ -10,10 +10,9 @@ from pytest_django import Settings
 
 from jobs.models import Job, Kind, State
 from panel.models import Intent, Order, OrderState
-from panel.orders import settle
-from panel.orders.revert import revert
+from panel.orders import due_orders
 from storage.models import CachePlan, Volume
-from tests.panel.orders.till import buy, finish, has_cache, refusal
+from tests.panel.orders.till import buy, finish, has_cache, refusal, take_back
 from tests.panel.portal.shop import Shop, buyer, plan, seen, shop
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +45,7 @@ def tried(acme: Shop, fast: CachePlan) -> Order:
 def pass_by(tried: Order) -> None:
     """Its time is over, and the panel looks."""
     Order.objects.filter(pk=tried.pk).update(trial_until=timezone.now() - timedelta(seconds=1))
-    settle.sweep()
+    due_orders.sweep()
 
 
 def test_it_costs_nothing_and_asks_for_no_authorisation(
@@ -99,17 +98,17 @@ def test_it_is_had_once_but_one_that_failed_is_none(acme: Shop, fast: CachePlan)
 
 
 def test_when_its_time_is_over_it_is_taken_back_by_itself(acme: Shop, tried: Order) -> None:
-    settle.sweep()
+    due_orders.sweep()
     assert Order.objects.count() == 1
     pass_by(tried)
-    settle.sweep()
+    due_orders.sweep()
     back = Order.objects.exclude(pk=tried.pk).get()
     assert (back.intent, back.reverts, back.to_plan) == (Intent.REVERT, tried, None)
     assert (back.state, back.actor, back.charge_minor) == (OrderState.RUNNING, None, 0)
     assert back.job is not None
     assert back.job.kind == Kind.REMOVE_CACHE
     finish(back)
-    settle.sweep()
+    due_orders.sweep()
     assert Order.objects.count() == 2
     assert acme.volume.cache_plan is None
 
@@ -117,10 +116,10 @@ def test_when_its_time_is_over_it_is_taken_back_by_itself(acme: Shop, tried: Ord
 def test_a_way_back_that_failed_is_tried_again_after_a_while(tried: Order) -> None:
     pass_by(tried)
     finish(Order.objects.exclude(pk=tried.pk).get(), State.FAILED)
-    settle.sweep()
+    due_orders.sweep()
     assert Order.objects.count() == 2
     Order.objects.filter(reverts=tried).update(ended_at=timezone.now() - timedelta(minutes=11))
-    settle.sweep()
+    due_orders.sweep()
     assert Order.objects.filter(reverts=tried).count() == 2
 
 
@@ -135,7 +134,7 @@ def test_ordered_for_money_it_stays_and_the_host_is_asked_for_nothing_new(
     pass_by(tried)
     assert Order.objects.count() == 2
     finish(kept)
-    settle.sweep()
+    due_orders.sweep()
     assert Order.objects.count() == 2
     assert refusal(acme, fast).code == "same_plan"
 
@@ -147,7 +146,7 @@ def test_a_trial_that_was_kept_is_taken_back_to_no_cache_for_a_credit(
     finish(kept)
     page = seen(buyer(acme.owner), "my-order-revert", kept.key)
     assert "Go back to" in page and "no cache" in page
-    back = revert(kept, actor=acme.owner)
+    back = take_back(kept, acme.owner)
     assert (back.intent, back.to_plan, back.price_minor) == (Intent.REVERT, None, 0)
     assert back.charge_minor == 0
     finish(back)

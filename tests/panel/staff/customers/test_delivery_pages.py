@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from jobs import notify_workers
 from panel.billing import outbox
-from panel.billing.delivery import send_due
+from panel.billing.message_delivery import send_due
 from panel.models import Message, MessageType
 from tests import make
 from tests.panel.billing.desk import Desk

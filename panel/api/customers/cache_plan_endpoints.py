@@ -1,0 +1,95 @@
+"""Cache plans: what is sold. Customers see those on offer; administrators make and change them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api import request_bodies
+from panel.api.framework import cursor, described
+from panel.api.framework.resource import Resource
+from panel.api.resource_json import plan_json
+from panel.api.response_shapes import CachePlanShape, Json
+from panel.models import Scope
+from storage.access import Right
+from storage.models import CachePlan
+
+
+class CachePlans(Resource):
+    """The cache plans that the person may see."""
+
+    write_scope = Scope.PLANS
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="cache_plans_list",
+        summary="List cache plans",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(CachePlanShape, "CachePlanPage"),
+            **described.problems(400, 403),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first."""
+        rows = CachePlan.objects.visible_to(self.user).prefetch_related("hosts")
+        found, after = cursor.page(request, rows, "cache-plans")
+        return Response(cursor.body((plan_json(plan, self.user) for plan in found), after))
+
+    @extend_schema(
+        operation_id="cache_plan_make",
+        summary="Make a cache plan",
+        request=request_bodies.CachePlanBody,
+        responses={201: CachePlanShape, **described.problems(403, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """For administrators."""
+        self.demand(Right.ADMINISTER)
+        plan = CachePlan()
+        _save(self, plan, request_bodies.read(request, request_bodies.CachePlanBody))
+        data = plan_json(plan, self.user)
+        return Response(data, status=201, headers={"Location": data["url"]})
+
+
+class OneCachePlan(Resource):
+    """One cache plan."""
+
+    write_scope = Scope.PLANS
+
+    @extend_schema(
+        operation_id="cache_plan",
+        summary="Show a cache plan",
+        responses={200: CachePlanShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Size, mode and price."""
+        return Response(plan_json(self._plan(key), self.user))
+
+    @extend_schema(
+        operation_id="cache_plan_change",
+        summary="Change a cache plan",
+        request=request_bodies.CachePlanBody,
+        responses={200: CachePlanShape, **described.problems(403, 404, 422)},
+    )
+    def patch(self, request: Request, key: str) -> Response:
+        """For administrators. A plan is taken off the market by `on_offer: false`."""
+        plan = self._plan(key)
+        self.demand(Right.ADMINISTER)
+        _save(self, plan, request_bodies.read(request, request_bodies.CachePlanBody, partial=True))
+        return Response(plan_json(plan, self.user))
+
+    def _plan(self, key: str) -> CachePlan:
+        return get_object_or_404(CachePlan.objects.visible_to(self.user), key=key)
+
+
+@transaction.atomic
+def _save(view: Resource, plan: CachePlan, values: Json) -> None:
+    hosts = values.pop("hosts", None)
+    request_bodies.save(plan, values)
+    if hosts is not None:
+        plan.hosts.set(request_bodies.hosts_of(hosts, view.user))

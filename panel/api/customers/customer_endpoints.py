@@ -1,0 +1,130 @@
+"""Customers. Members see their own; staff make and change them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import transaction
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api import request_bodies
+from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
+from panel.api.framework import cursor, described
+from panel.api.framework.resource import Resource
+from panel.api.resource_json import customer_json
+from panel.api.response_shapes import CustomerShape
+from panel.models import Mandate, Scope
+from storage.access import Right
+from storage.models import Customer
+
+
+class Customers(Resource):
+    """The customers that the person may see."""
+
+    write_scope = Scope.CUSTOMERS
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "external_id")}
+
+    @extend_schema(
+        operation_id="customers_list",
+        summary="List customers",
+        parameters=[*described.PAGE, described.query("external_id", "exactly this one")],
+        responses={
+            200: described.page_of(CustomerShape, "CustomerPage"),
+            **described.problems(400, 403),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first."""
+        rows = Customer.objects.visible_to(self.user)
+        if (external_id := request.query_params.get("external_id")) is not None:
+            rows = rows.filter(external_id=external_id)
+        found, after = cursor.page(request, rows, "customers")
+        return Response(cursor.body(map(customer_json, found), after))
+
+    @extend_schema(
+        operation_id="customer_make",
+        summary="Make a customer",
+        request=request_bodies.CustomerBody,
+        responses={201: CustomerShape, **described.problems(403, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. An `external_id` belongs to one customer, so a repeated request makes no
+        second one."""
+        self.demand(Right.OPERATE)
+        customer = Customer()
+        request_bodies.save(customer, request_bodies.read(request, request_bodies.CustomerBody))
+        data = customer_json(customer)
+        return Response(data, status=201, headers={"Location": data["url"]})
+
+
+class OneCustomer(Resource):
+    """One customer."""
+
+    write_scope = Scope.CUSTOMERS
+
+    @extend_schema(
+        operation_id="customer",
+        summary="Show a customer",
+        responses={200: CustomerShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Name and external id."""
+        return Response(customer_json(self._customer(key)))
+
+    @extend_schema(
+        operation_id="customer_change",
+        summary="Change a customer",
+        request=request_bodies.CustomerBody,
+        responses={200: CustomerShape, **described.problems(403, 404, 422)},
+    )
+    def patch(self, request: Request, key: str) -> Response:
+        """For operators."""
+        customer = self._customer(key)
+        self.demand(Right.OPERATE)
+        request_bodies.save(
+            customer, request_bodies.read(request, request_bodies.CustomerBody, partial=True)
+        )
+        return Response(customer_json(customer))
+
+    def _customer(self, key: str) -> Customer:
+        return get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+
+
+class CustomerMandate(Resource):
+    """The mandate of a customer."""
+
+    write_scope = Scope.CUSTOMERS
+
+    @extend_schema(
+        operation_id="mandate",
+        summary="Show a mandate",
+        responses={200: MandateShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """404 where the customer gave none."""
+        found = Mandate.objects.visible_to(self.user).filter(customer__key=key).first()
+        if found is None:
+            raise Http404
+        return Response(mandate_json(found))
+
+    @extend_schema(
+        operation_id="mandate_set",
+        summary="Set a mandate",
+        request=WholeMandate,
+        responses={200: MandateShape, **described.problems(403, 404, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators: the whole of it, as the customer gave it. An order that is being taken
+        sees the old one or the new one."""
+        customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, WholeMandate)
+        with transaction.atomic():
+            Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+            found = Mandate.objects.filter(customer=customer).first() or Mandate(customer=customer)
+            request_bodies.save(found, values)
+        return Response(mandate_json(found))

@@ -1,0 +1,216 @@
+"""Orders: a customer's program changes the plan of a volume, by the rules of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import Origin
+from panel.api import request_bodies
+from panel.api.customers.order_shapes import (
+    OrderBody,
+    OrderShape,
+    QuoteShape,
+    order_json,
+    order_url,
+    quote_json,
+)
+from panel.api.framework import cursor, described, idempotent_requests
+from panel.api.framework.problem import ApiProblem, flat
+from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.http.client_address import address_of
+from panel.models import Order, OrderState, Scope
+from panel.orders import authorisation, rights
+from panel.orders.evaluate import Evaluation
+from panel.orders.order_request import OrderRequest
+from panel.orders.place_order import place_order, preview
+from panel.orders.reversal import reversal_of
+from storage.models import CachePlan, Volume
+
+DRY_RUN = OpenApiParameter(
+    "dry_run", OpenApiTypes.BOOL, description="Only say what it would cost, or why it is refused."
+)
+ORDERED: dict[Any, Any] = {
+    200: OpenApiResponse(QuoteShape, "With dry_run: what it would be."),
+    201: OpenApiResponse(OrderShape, "Taken."),
+    **described.problems(400, 402, 403, 404, 409, 422),
+}
+
+
+class VolumeOrders(Resource):
+    """The orders of a volume."""
+
+    write_scope = Scope.ORDERS
+    parameters: ClassVar = {"POST": ("dry_run",)}
+
+    @extend_schema(
+        operation_id="order_make",
+        summary="Order a cache plan",
+        request=OrderBody,
+        parameters=[described.IDEMPOTENCY_KEY, DRY_RUN],
+        responses=ORDERED,
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For owners and operators of the customer. Refused with a `code` and its way out, and
+        then nothing was written: `over_cap`, `too_soon` and `cap_unknown` (402), `suspended` and
+        `not_allowed` (403), `order_running` (409), `no_capacity`, `unavailable`, `plan_retired`,
+        `same_plan`, `price_changed`, `currency` and `trial` (422)."""
+        volume = get_object_or_404(Volume.objects.visible_to(self.user).in_service(), key=key)
+        asked = request_bodies.read(request, OrderBody)
+        if truth(request, "dry_run"):
+            return _quoted(preview(self._ask(request, volume, asked)))
+        return _once(self, request, lambda: place_order(self._ask(request, volume, asked)))
+
+    def _ask(self, request: Request, volume: Volume, asked: dict[str, Any]) -> OrderRequest:
+        agreed = (asked["price_minor"], asked["currency"]) if "price_minor" in asked else None
+        return OrderRequest(
+            volume,
+            self._plan(volume, asked["cache_plan"]),
+            self.user,
+            agreed=agreed,
+            when=asked.get("when"),
+            trial=asked["trial"],
+            door=Origin.API,
+            token=self.token.key if self.token is not None else "",
+            address=address_of(request),
+        )
+
+    def _plan(self, volume: Volume, key: str | None) -> CachePlan | None:
+        if key is None:
+            return None
+        # One that is sold no more is refused as such where the customer could know it.
+        own = CachePlan.objects.filter(pk=volume.cache_plan_id or 0)
+        found = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
+        if found is None:
+            detail = serializers.ErrorDetail("There is no such plan.", "unknown")
+            errors = list(flat([detail], "/cache_plan"))
+            raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+        return found
+
+
+class Orders(Resource):
+    """The orders of the customers that the person may see."""
+
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "volume", "customer")}
+
+    @extend_schema(
+        operation_id="orders_list",
+        summary="List orders",
+        parameters=[
+            *described.PAGE,
+            described.query("state", "only these", enum=OrderState.values),
+            described.query("volume", "key of a volume"),
+            described.query("customer", "key of a customer"),
+        ],
+        responses={200: described.page_of(OrderShape, "OrderPage"), **described.problems(400, 403)},
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        rows = _orders(self)
+        if (state := request.query_params.get("state")) is not None:
+            if state not in OrderState.values:
+                raise bad_parameter("state", "invalid", f"One of {', '.join(OrderState.values)}.")
+            rows = rows.filter(state=state)
+        for name in ("volume", "customer"):
+            if (key := request.query_params.get(name)) is not None:
+                rows = rows.filter(**{f"{name}__key": key})
+        found, after = cursor.page(request, rows, "orders", newest_first=True)
+        return Response(cursor.body((order_json(order, self.user) for order in found), after))
+
+
+class OneOrder(Resource):
+    """One order."""
+
+    @extend_schema(
+        operation_id="order",
+        summary="Show an order",
+        responses={200: OrderShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Its state, its money, and why it was refused or failed."""
+        return Response(order_json(_order(self, key), self.user))
+
+
+class OrderCancel(Resource):
+    """The end of an order before its work."""
+
+    write_scope = Scope.ORDERS
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="order_cancel",
+        summary="Cancel an order",
+        request=None,
+        parameters=[described.IDEMPOTENCY_KEY],
+        responses={200: OrderShape, **described.problems(400, 403, 404, 409, 422)},
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """While it is scheduled, being authorised or waits for payment; else `too_late`."""
+        order = _order(self, key)
+
+        def act() -> Response:
+            if (outsider := rights.outsider(self.user, order.volume)) is not None:
+                raise outsider
+            authorisation.cancel(order, self.requester)
+            return Response(order_json(_order(self, key), self.user))
+
+        return idempotent_requests.once(request, self.user, act)
+
+
+class OrderRevert(Resource):
+    """The way back."""
+
+    write_scope = Scope.ORDERS
+    takes_no_body = True
+    parameters: ClassVar = {"POST": ("dry_run",)}
+
+    @extend_schema(
+        operation_id="order_revert",
+        summary="Take an order back",
+        request=None,
+        parameters=[described.IDEMPOTENCY_KEY, DRY_RUN],
+        responses=ORDERED,
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """The last order of a volume, until its `revert_until`: a new order to the plan of before,
+        at the price of before. Else `too_late` or `changed_since`."""
+        order = _order(self, key)
+        if truth(request, "dry_run"):
+            return _quoted(preview(reversal_of(order, self.user)))
+        asked = {"door": Origin.API, "address": address_of(request)}
+        asked["token"] = self.token.key if self.token is not None else ""
+        return _once(self, request, lambda: place_order(reversal_of(order, self.user, **asked)))
+
+
+def _once(view: Resource, request: Request, act: Callable[[], Order]) -> Response:
+    def made() -> Response:
+        order = act()
+        data = order_json(order, view.user)
+        return Response(data, status=201, headers={"Location": order_url(order)})
+
+    return idempotent_requests.once(request, view.user, made)
+
+
+def _quoted(found: Evaluation) -> Response:
+    if found.refusal is not None:
+        raise found.refusal
+    return Response(quote_json(found))
+
+
+def _orders(view: Resource) -> QuerySet[Order]:
+    found = Order.objects.visible_to(view.user)
+    return found.select_related(
+        "volume", "customer", "from_plan", "to_plan", "job", "reverts", "actor"
+    )
+
+
+def _order(view: Resource, key: str) -> Order:
+    return get_object_or_404(_orders(view), key=key)

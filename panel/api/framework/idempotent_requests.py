@@ -1,0 +1,151 @@
+"""`Idempotency-Key`: a request that is sent again is answered again and done once.
+
+The row of a key is inserted before anything is done, and filled in the same transaction as what was
+done, so after any accident either both are there or neither is. A key whose request left nothing
+behind (it was refused, or its process died) is free again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+from panel.api.framework.problem import ApiProblem
+from panel.models import IdempotentRequest, User
+from storage.database_clock import database_now
+
+HEADER = "Idempotency-Key"
+MAX_LENGTH = 255
+KEPT = timedelta(days=7)
+STALE = timedelta(seconds=60)
+"""No request is at work longer (gunicorn ends its process after 30 s without a sign of life)."""
+UNKEPT_PARAMETERS = ("wait",)
+
+
+def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
+    """The answer of `act`, or what it answered when this key was first used.
+
+    Raises `ApiProblem` without a key, with a key of another request, and while that is at work.
+    Whatever `act` raises undoes what it did.
+    """
+    row = _claim(user, _route(request), _key(request), digest(request))
+    if row.status is not None:
+        headers = {**row.headers, "Idempotency-Replayed": "true"}
+        return Response(row.body, status=row.status, headers=headers)
+    try:
+        with transaction.atomic():
+            held = _hold(row)
+            answer = act()
+            held.status, held.body = answer.status_code, _plain(answer.data)
+            held.headers = {name: answer[name] for name in ("Location",) if name in answer}
+            held.save()
+            return answer
+    except BaseException:
+        IdempotentRequest.objects.filter(pk=row.pk, status=None, created_at=row.created_at).delete()
+        raise
+
+
+def digest(request: Request) -> str:
+    """Two requests with the same digest ask for the same: body and parameters, but not how long
+    to wait for the end."""
+    parameters = sorted(
+        (name, values)
+        for name, values in request.query_params.lists()
+        if name not in UNKEPT_PARAMETERS
+    )
+    said = json.dumps([request.method, request.path, parameters, request.data], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _key(request: Request) -> str:
+    key: str = request.headers.get(HEADER, "")
+    if not key:
+        raise ApiProblem(
+            400,
+            "idempotency_key_required",
+            f"This touches a host and has no {HEADER}.",
+            f"Send {HEADER} with a new random value for each change, and the same value again "
+            "when you repeat the request.",
+        )
+    if len(key) > MAX_LENGTH or not (key.isascii() and key.isprintable()):
+        raise ApiProblem(
+            400,
+            "idempotency_key_invalid",
+            f"{HEADER} is at most {MAX_LENGTH} printable ASCII characters.",
+            "Send a UUID.",
+        )
+    return key
+
+
+def _route(request: Request) -> str:
+    return f"{request.method} {request.path}"[:200]
+
+
+def _claim(user: User, route: str, key: str, said: str) -> IdempotentRequest:
+    """The row of the key: a new one, a stale one taken over, or one with its answer."""
+    IdempotentRequest.objects.filter(user=user, created_at__lt=Now() - KEPT).delete()
+    for _ in range(3):
+        try:
+            with transaction.atomic():
+                return IdempotentRequest.objects.create(
+                    user=user, route=route, key=key, request_digest=said
+                )
+        except IntegrityError:
+            row = IdempotentRequest.objects.filter(user=user, route=route, key=key).first()
+        if row is None:  # it was given up between the two statements
+            continue
+        if row.request_digest != said:
+            raise ApiProblem(
+                422,
+                "idempotency_key_reused",
+                f"This {HEADER} was used for another request.",
+                "Use a new value for each change.",
+            )
+        if row.status is not None or _take_over(row):
+            return row
+        break
+    raise _at_work()
+
+
+def _take_over(row: IdempotentRequest) -> bool:
+    """Begin again where a process died; only one can."""
+    now = database_now()
+    if row.created_at > now - STALE:
+        return False
+    taken = IdempotentRequest.objects.filter(pk=row.pk, status=None, created_at=row.created_at)
+    was_ours = taken.update(created_at=now) == 1
+    row.created_at = now
+    return was_ours
+
+
+def _hold(row: IdempotentRequest) -> IdempotentRequest:
+    """Lock the row until the end of the transaction; it must still be ours."""
+    rows = IdempotentRequest.objects.select_for_update()
+    held = rows.filter(pk=row.pk, status=None, created_at=row.created_at).first()
+    if held is None:
+        raise _at_work()
+    return held
+
+
+def _at_work() -> ApiProblem:
+    return ApiProblem(
+        409,
+        "idempotency_key_in_use",
+        f"The first request with this {HEADER} is still being answered.",
+        "Repeat the request in a second.",
+        headers={"Retry-After": "1"},
+    )
+
+
+def _plain(data: Any) -> Any:
+    """What JSON makes of an answer."""
+    return json.loads(json.dumps(data, cls=JSONEncoder))

@@ -1,0 +1,303 @@
+"""How many requests one token, one session and one address may send: 429 beyond. To the API, and
+what is sent to sign in, whose every try costs a password's digest.
+
+A bucket (GCRA) is one number: the time at which it would be full again. Each process has its own
+buckets, and shares them by Redis, which knows of all processes. Redis only ever takes away from
+what a process would allow by itself, and for no longer than a bucket takes to fill: without it, or
+with one that somebody wrote into, nobody is locked out and nobody gets more than the rate of a
+process times the processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from http.cookies import CookieError
+from threading import Lock
+from typing import Any, Final
+
+import redis
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from panel.accounts.api_tokens import WRITTEN
+from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
+from panel.api.framework.resource import id_of
+from panel.gunicorn import threads
+from panel.http.client_address import address_of, network_of
+from panel.http.concurrency_limits import ConcurrencyLimit
+
+log = logging.getLogger(__name__)
+
+API: Final = "/api/"
+ACCOUNT: Final = "/account/"
+BURST_SECONDS: Final = 10
+SIGN_IN_BURST_SECONDS: Final = 30
+"""After a pause so many seconds' worth of requests may come at once."""
+COSTLY: Final = {"limit": 50, "points": 500}
+"""A list or series longer than this counts as several requests."""
+MOST_BUCKETS: Final = 10_000
+AT_ONCE: Final = ConcurrencyLimit(most=threads * 3 // 4, most_of_one=3)
+"""Some threads of a process are never the API's. Of one token two may wait while one works, and
+those who may wait and one token together leave places to others."""
+SIGN_INS_AT_ONCE: Final = ConcurrencyLimit(most=1, most_of_one=1)
+"""A digest of a password keeps a whole core busy."""
+BUSY: Final = {"Retry-After": "1"}
+REDIS_SECONDS: Final = 0.2
+REDIS_RESTS_SECONDS: Final = 5.0
+PREFIX: Final = "tiercel:limit:"
+
+SHARED: Final = """
+local at = redis.call('TIME')
+local now = at[1] * 1000000 + at[2]
+local cost, wait, full = tonumber(ARGV[1]), 0, {}
+for i, key in ipairs(KEYS) do
+    local window, step = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1]) * cost
+    local kept = tonumber(redis.call('GET', key) or '') or now
+    if not (kept > now) then kept = now end
+    if kept > now + window then kept = now + window end
+    full[i] = kept + step
+    wait = math.max(wait, full[i] - now - window)
+end
+if wait <= 0 then
+    for i, key in ipairs(KEYS) do
+        local left = math.ceil((full[i] - now) / 1000)
+        redis.call('SET', key, string.format('%.0f', full[i]), 'PX', left)
+    end
+end
+local answer = {string.format('%.0f', wait)}
+for i, key in ipairs(KEYS) do answer[i + 1] = string.format('%.0f', full[i] - now) end
+return answer
+"""
+"""For each key a bucket of so many microseconds, of which each request takes a step; all of them
+are taken from, or none. Answers how long to wait, and how far each would be from full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Who is counted, and how many requests a second they may send for long."""
+
+    name: str
+    rate: float
+    burst_seconds: float
+
+    @property
+    def most(self) -> int:
+        return round(self.rate * self.burst_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the request may pass, and what its sender is told of the fullest bucket."""
+
+    wait_seconds: float
+    most: int
+    left: int
+    full_seconds: float
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """RateLimit-* as most services say them, and Retry-After for whoever must wait."""
+        said = {
+            "RateLimit-Limit": str(self.most),
+            "RateLimit-Remaining": str(self.left),
+            "RateLimit-Reset": str(math.ceil(self.full_seconds)),
+        }
+        if self.wait_seconds > 0:
+            said["Retry-After"] = str(math.ceil(self.wait_seconds))
+        return said
+
+
+class Buckets:
+    """The buckets of this process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._full_at: dict[str, float] = {}
+        self._lock = Lock()
+
+    def take(self, buckets: Sequence[Bucket], cost: int) -> list[float]:
+        """Take from all, or from none. How far each would be from full, in seconds."""
+        with self._lock:
+            now = self._clock()
+            gaps = [
+                max(self._full_at.get(each.name, now), now) - now + cost / each.rate
+                for each in buckets
+            ]
+            if beyond(buckets, gaps) <= 0:
+                for each, gap in zip(buckets, gaps, strict=True):
+                    self._full_at[each.name] = now + gap
+            if len(self._full_at) > MOST_BUCKETS:
+                self._forget(now)
+        return gaps
+
+    def _forget(self, now: float) -> None:
+        """Those that are full; if that is not enough, those that are nearly so."""
+        kept = sorted((at, name) for name, at in self._full_at.items() if at > now)
+        self._full_at = {name: at for at, name in kept[-MOST_BUCKETS // 2 :]}
+
+
+class Limits:
+    """The buckets of this process and, where Redis answers, those of all."""
+
+    def __init__(self) -> None:
+        self.own = Buckets()
+        self._redis_rests_until = 0.0
+
+    def judge(self, buckets: Sequence[Bucket], cost: int) -> Verdict:
+        """Take `cost` from each of the buckets, or from none; a cost beyond what a bucket holds is
+        all that it holds."""
+        cost = min([cost, *(each.most for each in buckets)])
+        gaps = self.own.take(buckets, cost)
+        if beyond(buckets, gaps) <= 0 and (shared := self._shared(buckets, cost)):
+            gaps = [max(pair) for pair in zip(gaps, shared, strict=True)]
+        gap, bucket = max(
+            zip(gaps, buckets, strict=True), key=lambda pair: pair[0] - pair[1].burst_seconds
+        )
+        wait = max(0.0, gap - bucket.burst_seconds)
+        if wait:  # nothing was taken
+            gap -= cost / bucket.rate
+        left = max(0, int((bucket.burst_seconds - gap) * bucket.rate))
+        return Verdict(wait, bucket.most, left, gap)
+
+    def _shared(self, buckets: Sequence[Bucket], cost: int) -> list[float]:
+        """The same of Redis' buckets; nothing where Redis does not answer."""
+        if time.monotonic() < self._redis_rests_until:
+            return []
+        numbers = [cost]
+        for each in buckets:
+            numbers += [round(each.burst_seconds * 1_000_000), round(1_000_000 / each.rate)]
+        keys = [PREFIX + each.name for each in buckets]
+        try:
+            answer: list[bytes] = _script()(keys=keys, args=numbers)
+            return [int(text) / 1_000_000 for text in answer[1:]]
+        except (redis.RedisError, ValueError) as error:
+            log.warning("Redis shares no request limits; each process keeps its own: %s", error)
+            self._redis_rests_until = time.monotonic() + REDIS_RESTS_SECONDS
+            return []
+
+
+LIMITS = Limits()
+
+
+def beyond(buckets: Sequence[Bucket], gaps: Sequence[float]) -> float:
+    """How many seconds too early the request comes, by the bucket that has least left."""
+    return max(gap - each.burst_seconds for each, gap in zip(buckets, gaps, strict=True))
+
+
+class LimitMiddleware:
+    """Stands before all that costs something: no session, token or row was looked at yet."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer a request to the API, or say how long to wait."""
+        if request.path_info.startswith(API):
+            buckets, places = buckets_of(request), AT_ONCE
+        elif request.path_info.startswith(ACCOUNT) and request.method == "POST":
+            buckets, places = [sign_in_bucket(request)], SIGN_INS_AT_ONCE
+        else:
+            return self.get_response(request)
+        verdict = LIMITS.judge(buckets, cost_of(request))
+        headers = verdict.headers
+        if verdict.wait_seconds:
+            answer = _too_many(request)
+        else:
+            with places.one(buckets[-1].name) as has_place:
+                answer = self.get_response(request) if has_place else _too_many(request)
+            headers = headers if has_place else headers | BUSY
+        for name, text in headers.items():
+            if name not in answer:
+                answer[name] = text
+        return answer
+
+
+def buckets_of(request: HttpRequest) -> list[Bucket]:
+    """Those of its address and of its token or session, as they were sent: a wrong token has a
+    bucket of its own, and nobody who does not know a token can empty its bucket."""
+    network = network_of(address_of(request))
+    rate = settings.TIERCEL_API_ADDRESS_RATE
+    found = [Bucket(f"address:{network}", rate, BURST_SECONDS)]
+    token = WRITTEN.search(request.headers.get("Authorization", ""))
+    sent = token[0] if token is not None else _session(request)
+    if sent:
+        digest = hashlib.sha256(sent.encode()).hexdigest()[:32]
+        rate = settings.TIERCEL_API_TOKEN_RATE
+        found.append(Bucket(f"token:{digest}", rate, BURST_SECONDS))
+    return found
+
+
+def sign_in_bucket(request: HttpRequest) -> Bucket:
+    """That of the address; whose password is tried, and how often, is counted later
+    (`panel.authentication.throttle`)."""
+    name = f"sign-in:{network_of(address_of(request))}"
+    return Bucket(name, settings.TIERCEL_SIGN_INS_A_MINUTE / 60, SIGN_IN_BURST_SECONDS)
+
+
+def _session(request: HttpRequest) -> str:
+    try:
+        return request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    except CookieError:
+        return ""
+
+
+def cost_of(request: HttpRequest) -> int:
+    """As how many requests it counts."""
+    cost = 1
+    for name, many in COSTLY.items():
+        text = request.GET.get(name, "")
+        if text.isascii() and text.isdigit() and len(text) < 5:
+            cost = max(cost, math.ceil(int(text) / many))
+    return cost
+
+
+def _too_many(request: HttpRequest) -> HttpResponseBase:
+    answer = _problem(request) if request.path_info.startswith(API) else _page()
+    # A flood is not to flood the log as well.
+    answer._has_been_logged = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _page() -> HttpResponse:
+    return HttpResponse(_text_of_page(), status=429)
+
+
+@cache
+def _text_of_page() -> str:
+    return render_to_string("429.html")
+
+
+def _problem(request: HttpRequest) -> HttpResponse:
+    problem = ApiProblem(
+        429,
+        "too_many_requests",
+        "Too many requests of this token, this session or this address.",
+        "Wait as many seconds as Retry-After says; RateLimit-Remaining tells before it is so far.",
+    )
+    name = id_of(request)
+    answer = JsonResponse(problem.to_json(name), status=429, content_type=MEDIA_TYPE)
+    answer["X-Request-Id"] = name
+    answer["Cache-Control"] = "private, no-store"
+    return answer
+
+
+@cache
+def _script() -> Any:
+    """The script on a client that gives up at once: a limit is not worth a wait."""
+    client = redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=REDIS_SECONDS,
+        socket_connect_timeout=REDIS_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return client.register_script(SHARED)

@@ -1,0 +1,80 @@
+"""`?wait=N`: answer when the job is over, or after N seconds. Whoever waits holds a thread of web,
+so only so many do: the others are answered at once, and told when to ask again."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import OVER, Job, State
+from panel.api.framework.resource import Resource, whole
+from panel.api.resource_json import job_json, job_url
+from panel.gunicorn import threads
+from panel.http.concurrency_limits import ConcurrencyLimit
+from storage.access import Person
+
+MAX_SECONDS = 30
+SETTLED = (*OVER, State.NEEDS_ATTENTION)
+FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
+AGAIN_SECONDS: Final = 5
+
+PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
+"""A third of the threads of a process wait at most, and two for one token."""
+
+
+def seconds(request: Request) -> int:
+    """How long the request wants to wait."""
+    return whole(request, "wait", 0, 0, MAX_SECONDS)
+
+
+def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
+    """Look at the job until it is over or the time is; what needs a person is not waited for.
+    Returns the headers of the answer: when to ask again, where there was no place to wait."""
+    if job.state in SETTLED or not within:
+        return {}
+    name = f"token {view.token.pk}" if view.token is not None else f"person {view.user.pk}"
+    with PLACES.one(name) as has_place:
+        if has_place:
+            _watch(job, within)
+    return {} if has_place else {"Retry-After": str(AGAIN_SECONDS)}
+
+
+def _watch(job: Job, within: int) -> None:
+    end = time.monotonic() + within
+    pause = FIRST_POLL_SECONDS
+    while job.state not in SETTLED and (left := end - time.monotonic()) > 0:
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, LAST_POLL_SECONDS)
+        job.state = Job.objects.values_list("state", flat=True).get(pk=job.pk)
+
+
+def accepted(job: Job, user: Person) -> Response:
+    """A job that a worker takes now."""
+    job = Job.objects.with_names().get(pk=job.pk)
+    body = job_json(job, user, steps=True)
+    return Response(body, status=202, headers={"Location": job_url(job)})
+
+
+def out(first: Response, view: Resource, within: int) -> Response:
+    """`first`, or what becomes of the job that it names within so many seconds."""
+    if first.status_code != 202 or not within:
+        return first
+    final = answer(first.data["key"], view, within)
+    if "Idempotency-Replayed" in first:
+        final["Idempotency-Replayed"] = first["Idempotency-Replayed"]
+    return final
+
+
+def answer(key: str, view: Resource, within: int) -> Response:
+    """The job after the wait: 200 with its end, whatever that is, or 202 while it is not over."""
+    job = Job.objects.get(key=key)
+    headers = until_over(job, view, within)
+    job = Job.objects.with_names().get(pk=job.pk)
+    return Response(
+        job_json(job, view.user, steps=True),
+        status=200 if job.state in OVER else 202,
+        headers={"Location": job_url(job), **headers},
+    )

@@ -1,0 +1,127 @@
+"""Storage hosts. Staff only: for anybody else there are none."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.queue.submit import submit_add_ssd
+from panel.api import request_bodies
+from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.api.resource_json import host_json
+from panel.api.response_shapes import HostShape, JobShape, Json
+from storage.access import Right
+from storage.inventory.stored import inventory_of
+from storage.models import Host
+from storage.models.host import HostState
+from storage.planner import Refused
+from storage.planner.ssd_wish import Preparation
+from storage.volumes.add_ssd_form import PreparationForm
+
+
+class Hosts(Resource):
+    """All hosts."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state")}
+
+    @extend_schema(
+        operation_id="hosts_list",
+        summary="List hosts",
+        parameters=[
+            *described.PAGE,
+            described.query("state", "in this state", enum=HostState.values),
+        ],
+        responses={
+            200: described.page_of(HostShape, "HostPage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first, without their volume groups."""
+        rows = Host.objects.visible_to(self.user).without_inventory()
+        if (state := request.query_params.get("state")) is not None:
+            if state not in HostState.values:
+                raise bad_parameter("state", "invalid", f"One of {', '.join(HostState.values)}.")
+            rows = rows.filter(state=state)
+        found, after = cursor.page(request, rows, "hosts")
+        return Response(cursor.body(map(host_json, found), after))
+
+
+class OneHost(Resource):
+    """One host."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host",
+        summary="Show a host",
+        responses={200: HostShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """With its volume groups, as of the last inventory."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        return Response(host_json(host, groups=True))
+
+
+class SsdBody(request_bodies.Body):
+    """An empty SSD, and the group that it is for."""
+
+    device = serializers.CharField(help_text="The kernel's name, as in the last inventory.")
+    serial = serializers.CharField(
+        help_text="As on the label of the drive; of an array its uuid. It must be that device's."
+    )
+    vg = serializers.CharField(help_text="A volume group that root lets Tiercel change.")
+
+
+class HostSsds(Resource):
+    """More room for caches."""
+
+    staff_only = True
+    parameters: ClassVar = {"POST": ("dry_run", "wait")}
+
+    @extend_schema(
+        operation_id="host_ssd_add",
+        summary="Add an SSD to a volume group",
+        request=SsdBody,
+        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
+            202: OpenApiResponse(JobShape, "A job adds it; Location names it."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For admins. The whole device becomes a physical volume of the group. One that is used, or
+        carries a signature of anything, is refused."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        wanted = _wanted(host, request_bodies.read(request, SsdBody))
+        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
+
+        def act() -> Response:
+            return wait_for_job.accepted(
+                submit_add_ssd(host, wanted, self.requester, dry_run=dry_run), self.user
+            )
+
+        answer = act() if dry_run else idempotent_requests.once(request, self.user, act)
+        return wait_for_job.out(answer, self, within)
+
+
+def _wanted(host: Host, values: Json) -> Preparation:
+    facts = inventory_of(host)
+    if facts is None:
+        raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
+    form = PreparationForm(facts, values)
+    if form.refusal is not None:
+        raise form.refusal
+    if not form.is_valid() or form.wanted is None:
+        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
+    return form.wanted

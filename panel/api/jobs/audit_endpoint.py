@@ -1,0 +1,83 @@
+"""The audit trail. Staff only: for anybody else there is none."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.audit.audit_query import FILTERS, BadSince, entry_json, filtered
+from jobs.models import AuditEntry
+from panel.api.framework import cursor, described
+from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.response_shapes import Json
+
+
+class AuditCommandShape(serializers.Serializer[Json]):
+    """One command that was run, and its exit code (null: it never ended)."""
+
+    argv = serializers.ListField(child=serializers.CharField())
+    rc = serializers.IntegerField(allow_null=True)
+
+
+class AuditShape(serializers.Serializer[Json]):
+    """One half of what happened to one operation; `job` and `volume` are keys. `commands` and
+    `result` `{state, code?, message?}` come with the outcome."""
+
+    at = serializers.DateTimeField()
+    phase = serializers.CharField(help_text="intent or outcome.")
+    op_id = serializers.UUIDField()
+    job = serializers.CharField()
+    kind = serializers.CharField()
+    actor = serializers.CharField(allow_blank=True)
+    token = serializers.CharField(allow_blank=True)
+    address = serializers.CharField(allow_null=True, help_text="IP address of the request.")
+    door = serializers.CharField()
+    host = serializers.CharField()
+    machine_id = serializers.CharField(allow_blank=True)
+    volume = serializers.CharField()
+    volume_label = serializers.CharField()
+    vg = serializers.CharField(allow_blank=True)
+    verb = serializers.CharField()
+    args = serializers.JSONField(help_text="Of the verb, as they were sent.")
+    commands = AuditCommandShape(many=True)
+    result = serializers.JSONField(
+        help_text="state is done, failed, interrupted, not_started or unknown; {} of an intent."
+    )
+
+
+class Audit(Resource):
+    """Every operation that was sent to a host."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, *FILTERS)}
+
+    @extend_schema(
+        operation_id="audit_list",
+        summary="Read the audit trail",
+        parameters=[
+            *described.PAGE,
+            described.query("host", "key or name of a host"),
+            described.query("volume", "key or label of a volume"),
+            described.query("job", "key of a job"),
+            described.query("actor", "part of the address of an account"),
+            described.query("since", "a day or an RFC 3339 time"),
+        ],
+        responses={
+            200: described.page_of(AuditShape, "AuditPage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first. An operation has two entries: its intent and, once it is over, its
+        outcome."""
+        try:
+            rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
+        except BadSince as bad:
+            raise bad_parameter("since", "invalid", str(bad)) from None
+        found, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))
+        said = (AuditShape(entry_json(entry)).data for entry in found)
+        return Response(cursor.body(said, after))

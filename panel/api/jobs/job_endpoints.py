@@ -1,0 +1,234 @@
+"""Jobs: what was asked, how far it is, what was run and what came out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.engine import decisions
+from jobs.engine.flush_rate import raise_rate
+from jobs.models import Job, State
+from jobs.queue.confirm import confirm, right_to
+from jobs.queue.submit import cancel
+from panel.api import request_bodies
+from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework.resource import Resource, bad_parameter, truth, whole
+from panel.api.jobs.steering import Steering, job_of, steering
+from panel.api.resource_json import job_json
+from panel.api.response_shapes import JobShape, LinesShape
+from storage.access import is_staff
+
+LINES = 500
+DECIDED = "With `wait`: the job once it is over, or needs attention."
+FOR_ALL = (*cursor.PARAMETERS, "state", "volume")
+FOR_STAFF = (*FOR_ALL, "host", "dry_run")
+
+
+class Jobs(Resource):
+    """The jobs that the person may see."""
+
+    parameters: ClassVar = {"GET": FOR_STAFF}
+
+    @extend_schema(
+        operation_id="jobs_list",
+        summary="List jobs",
+        parameters=[
+            *described.PAGE,
+            described.query("state", "in this state", enum=State.values),
+            described.query("volume", "key of a volume"),
+            described.query("host", "key or name of a host; staff only"),
+            OpenApiParameter(
+                "dry_run", OpenApiTypes.BOOL, description="previews instead of jobs; staff only"
+            ),
+        ],
+        responses={200: described.page_of(JobShape, "JobPage"), **described.problems(400, 403)},
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, without steps."""
+        rows = Job.objects.visible_to(self.user).with_names()
+        wanted = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
+        found, after = cursor.page(request, wanted, "jobs", newest_first=True)
+        return Response(cursor.body((job_json(job, self.user) for job in found), after))
+
+    def _filtered(self, request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:
+        for name in ("host", "dry_run"):
+            if name in request.query_params and not is_staff(self.user):
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+        if (state := request.query_params.get("state")) is not None:
+            if state not in State.values:
+                raise bad_parameter("state", "invalid", f"One of {', '.join(State.values)}.")
+            rows = rows.filter(state=state)
+        if (volume := request.query_params.get("volume")) is not None:
+            rows = rows.filter(volume__key=volume)
+        if (host := request.query_params.get("host")) is not None:
+            rows = rows.filter(Q(host__key=host) | Q(host__name=host))
+        return rows
+
+
+class OneJob(Resource):
+    """One job, or one preview."""
+
+    parameters: ClassVar = {"GET": ("wait",)}
+
+    @extend_schema(
+        operation_id="job",
+        summary="Show a job",
+        parameters=[described.WAIT],
+        responses={200: JobShape, **described.problems(400, 403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """With steps and their commands, for staff."""
+        found = job_of(self, key)
+        headers = wait_for_job.until_over(found, self, wait_for_job.seconds(request))
+        said = job_json(job_of(self, key), self.user, steps=True)
+        return Response(said, headers=headers)
+
+
+class JobLines(Resource):
+    """What the commands of a job said."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": ("after",)}
+
+    @extend_schema(
+        operation_id="job_lines",
+        summary="Output of a job",
+        parameters=[
+            OpenApiParameter("after", OpenApiTypes.INT, description="only lines with a higher n")
+        ],
+        responses={200: LinesShape, **described.problems(400, 403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """At most 500 lines, oldest first; staff only."""
+        # The state first: a job that is over by now writes no line after these.
+        found = job_of(self, key)
+        after = whole(request, "after", 0, 0, 2**31 - 1)
+        lines = list(found.lines_after(after)[:LINES])
+        data = {
+            "lines": [{"n": line.n, "at": line.at, "text": line.text} for line in lines],
+            "next_after": lines[-1].n if lines else after,
+            "complete": found.is_over and len(lines) < LINES,
+        }
+        return Response(LinesShape(data).data)
+
+
+class JobCancel(Steering):
+    """The end of a job before its end."""
+
+    @steering(
+        "job_cancel",
+        "Cancel a job",
+        over="It is over.",
+        at_work="It ends before its next step.",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """At once, or before its next step, after it has undone what is done where it can. Refused
+        (`turned`) once the point of no return is passed."""
+        return self.steered(request, key, cancel)
+
+
+class JobPace(Steering):
+    """A flush, zeroing or a move that shall be over sooner."""
+
+    @steering(
+        "job_pace",
+        "Raise the speed of a flush, of zeroing or of a move",
+        over="With `wait`: the job is over.",
+        at_work="It goes on at the new pace.",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Let the flush of lvmcache that runs move four times as much at once; the guest waits
+        longer for its own reads and writes meanwhile. What zeroes or moves may let the p95 of the
+        other volumes on its disks rise by the next of 50, 100, 200 and 500 percent. Refused where
+        nothing of that runs (`no_flush`) and where it is at its top (`top_pace`)."""
+        return self.steered(request, key, raise_rate)
+
+
+class PreviewApply(Resource):
+    """What a dry run said, done."""
+
+    parameters: ClassVar = {"POST": ("wait",)}
+    takes_no_body = True
+
+    @steering(
+        "job_apply",
+        "Make a dry run real",
+        at_work="A job does what was previewed; Location names it.",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """A job with the same wish, for the same steps under the same names: where other steps
+        would begin it by then, it fails as `stale` and changes nothing. For operators; destroying
+        a volume is for admins."""
+        preview = get_object_or_404(
+            Job.objects.visible_to(self.user).select_related("volume"), key=key, dry_run=True
+        )
+        self.demand(right_to(preview))
+        within = wait_for_job.seconds(request)
+        answer = idempotent_requests.once(
+            request,
+            self.user,
+            lambda: wait_for_job.accepted(confirm(preview, self.requester), self.user),
+        )
+        return wait_for_job.out(answer, self, within)
+
+
+class ResolveBody(request_bodies.Body):
+    """What was done on the host."""
+
+    why = serializers.CharField(max_length=decisions.WHY_LIMIT)
+
+
+class JobResume(Steering):
+    """Forward."""
+
+    @steering(
+        "job_resume",
+        "Resume a job",
+        over=DECIDED,
+        at_work="A worker goes on with it.",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Of a job that needs attention: read the host again and go on towards the wish."""
+        return self.steered(request, key, decisions.resume)
+
+
+class JobRollback(Steering):
+    """Back."""
+
+    @steering(
+        "job_rollback",
+        "Roll a job back",
+        over=DECIDED,
+        at_work="A worker goes on with it.",
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Of a job that needs attention: read the host again and go back to where it began, unless
+        the point of no return is passed."""
+        return self.steered(request, key, decisions.roll_back)
+
+
+class JobResolve(Steering):
+    """Settled by hand."""
+
+    takes_no_body = False
+
+    @steering(
+        "job_resolve",
+        "Mark a job as resolved",
+        over=DECIDED,
+        at_work="A worker goes on with it.",
+        body=ResolveBody,
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Of a job that needs attention: read the host once more, then cancel the job."""
+        why = request_bodies.read(request, ResolveBody)["why"]
+        return self.steered(
+            request, key, lambda job, requester: decisions.resolve(job, requester, why)
+        )

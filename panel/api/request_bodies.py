@@ -1,0 +1,232 @@
+"""What a request may say. Unknown fields are errors: a misspelt one would be silently ignored.
+
+Rules about values are the model's, checked by `Model.full_clean` for pages and API alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from panel.api.framework.problem import ApiProblem, flat
+from panel.api.response_shapes import LIVES, MODES, Json
+from storage.access import Person
+from storage.models import Customer, Host
+from storage.planner.wish import MAX_BYTES
+
+
+class Body(serializers.Serializer[Json]):
+    """A JSON object of these fields and no other."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values; raises ValidationError for whatever is not asked for."""
+        if isinstance(data, dict) and (
+            unknown := [name for name in data if name not in self.fields]
+        ):
+            raise serializers.ValidationError(
+                {
+                    name: serializers.ErrorDetail("There is no such field.", "unknown_field")
+                    for name in unknown
+                }
+            )
+        return super().to_internal_value(data)
+
+
+class WishCache(Body):
+    """The wished-for cache."""
+
+    size_bytes = serializers.IntegerField(
+        min_value=1, help_text="Rounded up to whole extents of the volume group."
+    )
+    mode = serializers.ChoiceField(
+        choices=MODES,
+        required=False,
+        help_text="Left out: that of the cache that is there, writethrough for a first one. "
+        "writearound only with bcache.",
+    )
+    migration_threshold_sectors = serializers.IntegerField(
+        required=False, min_value=0, help_text="lvmcache: data on the move at once."
+    )
+    sequential_cutoff_bytes = serializers.IntegerField(
+        required=False, min_value=0, help_text="bcache: longer reads go past the cache; 0 = none."
+    )
+    writeback_percent = serializers.IntegerField(
+        required=False, min_value=0, help_text="bcache: share that may stay dirty, 0 to 40."
+    )
+
+
+class WishBody(Body):
+    """What the volume should be; what is left out stays. `cache` null is none."""
+
+    cache = WishCache(allow_null=True, required=False)
+    size_bytes = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_BYTES,
+        help_text="What the guest sees, rounded up to whole extents; never less than now.",
+    )
+    tier = serializers.ChoiceField(
+        choices=["hdd", "ssd"],
+        required=False,
+        help_text="Where it lies; on SSD it has no cache.",
+    )
+    flushed = serializers.BooleanField(
+        default=False, help_text="Write what is dirty in the cache to the slow disk, once."
+    )
+    life = serializers.ChoiceField(
+        choices=LIVES,
+        required=False,
+        help_text="Alone: retired switches the volume off and keeps its data, live restores a "
+        "retired one, gone wipes and removes it for good.",
+    )
+    confirm_label = serializers.CharField(
+        required=False, help_text="With life gone: the label of the volume."
+    )
+    managed = serializers.BooleanField(
+        required=False, help_text="Alone, and true: a found volume is put under management."
+    )
+
+    def validate(self, attrs: Json) -> Json:
+        """One thing at a time: the life of a volume, its management, or its shape."""
+        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed"}
+        alone = [name for name in ("life", "managed") if name in attrs]
+        if alone and (shape or attrs["flushed"] or len(alone) > 1):
+            raise serializers.ValidationError({alone[0]: "Ask for this alone."}, "not_alone")
+        if not attrs.get("managed", True):
+            message = "A volume under management stays there until it is destroyed."
+            raise serializers.ValidationError({"managed": message}, "unsupported")
+        if not alone and not shape:
+            error = serializers.ErrorDetail("This field is required.", "required")
+            raise serializers.ValidationError({"cache": error})
+        return attrs
+
+
+class NewVolumeBody(Body):
+    """A volume that does not exist yet."""
+
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    host = serializers.CharField(help_text="Key of the host.")
+    vg = serializers.CharField(help_text="Its volume group, one that root lets Tiercel change.")
+    size_bytes = serializers.IntegerField(
+        min_value=1, max_value=MAX_BYTES, help_text="Rounded up to whole extents."
+    )
+    tier = serializers.ChoiceField(choices=["hdd", "ssd"], default="hdd")
+    layout = serializers.ChoiceField(
+        choices=["plain", "bcache"],
+        default="plain",
+        help_text="For life: plain takes an lvmcache, bcache (formatted at birth) a bcache.",
+    )
+    customer = serializers.CharField(
+        allow_null=True, default=None, help_text="Key of the customer, null for none."
+    )
+    external_id = serializers.CharField(allow_blank=True, default="")
+
+
+class VolumeBody(Body):
+    """The books of a volume; nothing of it reaches the host."""
+
+    label = serializers.CharField(required=False)  # type: ignore[assignment]  # a field, no attribute
+    customer = serializers.CharField(
+        required=False, allow_null=True, help_text="Key of the customer, null for none."
+    )
+    external_id = serializers.CharField(required=False, allow_blank=True)
+
+
+class CustomerBody(Body):
+    """A customer."""
+
+    name = serializers.CharField()
+    external_id = serializers.CharField(required=False, allow_blank=True)
+
+
+class CachePlanBody(Body):
+    """A cache plan: `size_bytes` or `ratio_percent`, not both."""
+
+    name = serializers.CharField()
+    description = serializers.CharField(required=False, allow_blank=True)
+    size_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=1)
+    ratio_percent = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=100
+    )
+    mode = serializers.ChoiceField(choices=["writethrough", "writeback"], required=False)
+    price_minor = serializers.IntegerField(
+        min_value=0, help_text="A month, in minor units (cents) of the currency."
+    )
+    currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
+    on_offer = serializers.BooleanField(required=False)
+    hosts = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Keys of the hosts that offer it; none = every host.",
+    )
+
+
+def read(request: Request, body: type[Body], *, partial: bool = False) -> Json:
+    """The valid values of a request's body; raises DRF's errors. A change (`partial`) changes
+    something: one without a field is one whose body was lost on the way."""
+    if partial and not request.data:
+        raise serializers.ValidationError(serializers.ErrorDetail("Say what to change.", "empty"))
+    given = body(data=request.data, partial=partial)
+    given.is_valid(raise_exception=True)
+    values: Json = given.validated_data
+    return values
+
+
+def save(instance: Model, values: Json, *, fields: Collection[str] | None = None) -> None:
+    """Write these attributes as far as the model allows, only the named `fields` of a row that
+    others write too; raises `ApiProblem`."""
+    for name, value in values.items():
+        setattr(instance, name, value)
+    check(instance)
+    instance.save(update_fields=fields)
+
+
+def check(instance: Model) -> None:
+    """Raises `ApiProblem` for what the model does not allow."""
+    try:
+        instance.full_clean()
+    except ValidationError as error:
+        raise unprocessable(error) from None
+
+
+def unprocessable(error: ValidationError) -> ApiProblem:
+    """Django's errors, as a form or a model says them."""
+    parts = error.error_dict if hasattr(error, "error_dict") else {"__all__": error.error_list}
+    errors = [
+        {
+            "pointer": "" if name == "__all__" else f"/{name}",
+            "code": each.code or "invalid",
+            "message": " ".join(each.messages),
+        }
+        for name, found in parts.items()
+        for each in found
+    ]
+    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+
+
+def customer_of(key: str | None, user: Person) -> Customer | None:
+    """The customer of a body's `customer`; raises `ApiProblem`."""
+    if key is None:
+        return None
+    found = Customer.objects.visible_to(user).filter(key=key).first()
+    if found is None:
+        raise _unknown("/customer", "There is no such customer.")
+    return found
+
+
+def hosts_of(keys: list[str], user: Person) -> list[Host]:
+    """The hosts of a body's `hosts`; raises `ApiProblem`."""
+    found = list(Host.objects.visible_to(user).without_inventory().filter(key__in=keys))
+    if len(found) != len(set(keys)):
+        raise _unknown("/hosts", "There is no such host.")
+    return found
+
+
+def _unknown(pointer: str, message: str) -> ApiProblem:
+    errors = list(flat([serializers.ErrorDetail(message, "unknown")], pointer))
+    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)

@@ -1,0 +1,240 @@
+"""Nouns as the API says them: rows in, values of `panel.api.response_shapes` out. Fields that only
+staff see are missing for everybody else: hosts, devices and technology are the provider's
+business."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.urls import reverse
+
+from jobs.models import Job, Step
+from jobs.queue.cost_estimate import estimate_of
+from panel.api.response_shapes import (
+    CachePlanShape,
+    CustomerShape,
+    HostShape,
+    JobShape,
+    Json,
+    VolumeShape,
+)
+from storage.access import Person, is_staff
+from storage.health.drift import drift_of
+from storage.inventory.stored import inventory_of
+from storage.models import CachePlan, Customer, Host, Volume
+from storage.planner.cost import Cost
+from storage.planner.wish import Bcache, Wish
+from storage.volumes.cache import free_bytes
+from storage.volumes.cache_settings_form import SETTINGS
+from storage.volumes.snapshot import VolumeSnapshot
+
+CUSTOMER_ERROR = {
+    "message": "The change did not end well.",
+    "correction": "Ask your provider and name the job.",
+}
+
+
+def volume_json(row: VolumeSnapshot, user: Person) -> Json:
+    """A volume, for `VolumeShape`."""
+    volume, latest = row.volume, row.latest
+    data: Json = {
+        "key": volume.key,
+        "url": reverse("api-volume", args=[volume.key]),
+        "label": volume.label,
+        "size_bytes": volume.size_bytes,
+        "customer": customer_ref(volume.customer),
+        "external_id": volume.external_id,
+        "cache": None,
+        "cache_plan": plan_ref(volume.cache_plan),
+        "figures": None,
+        "created_at": volume.created_at,
+    }
+    if row.cache is not None:
+        data["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
+    if latest is not None:
+        names = ("at", "read_iops", "write_iops", "read_ms", "hit_rate")
+        data["figures"] = {name: getattr(latest, name) for name in names}
+    if is_staff(user):
+        placement = row.placement
+        data |= {
+            "host": host_ref(row.host),
+            "vg": placement.vg_name if placement is not None else "",
+            "lv": placement.lv_name if placement is not None else "",
+            "technology": row.technology,
+            "state": state_of(row),
+            "guest": volume.guest,
+            "adopted_at": volume.adopted_at,
+            "drift": _drift(row),
+        }
+    return VolumeShape(data).data
+
+
+def _drift(row: VolumeSnapshot) -> list[Json]:
+    drift = drift_of(row)
+    return [asdict(each) for each in drift.differences] if drift is not None else []
+
+
+def state_of(row: VolumeSnapshot) -> str:
+    """One of `STATES`."""
+    if row.volume.destroyed_at is not None:
+        return "destroyed"
+    if row.volume.previewed_at is not None:
+        return "previewed"
+    if row.placement is None or row.placement.missing_since is not None:
+        return "missing"
+    if row.volume.retired_at is not None:
+        return "retired"
+    if row.placement.lv_uuid is None:
+        return "planned"
+    return "managed" if row.volume.managed else "found"
+
+
+def wish_json(wish: Wish, *, settings: bool = True) -> Json:
+    """The part of a wish that the API speaks of, for `WishShape`. Customers see no `settings`,
+    whose names tell the technology, and no tier."""
+    cache = wish.cache
+    rest: Json = {"life": wish.life}
+    if settings:
+        rest |= {"size_bytes": wish.size_bytes, "tier": wish.tier}
+    if cache is None:
+        return {"cache": None, **rest}
+    mode = cache.cache_mode if isinstance(cache, Bcache) else cache.mode
+    said: Json = {"size_bytes": cache.size_bytes, "mode": mode}
+    if settings:
+        technology = "bcache" if isinstance(cache, Bcache) else "lvmcache"
+        said |= {name: getattr(cache, name) for name in SETTINGS[technology]}
+    return {"cache": said, **rest}
+
+
+def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
+    """A job, for `JobShape`. Others than staff get the code of an error without its words."""
+    data: Json = {
+        "key": job.key,
+        "url": job_url(job),
+        "kind": job.kind,
+        "state": job.state,
+        "dry_run": job.dry_run,
+        "volume": None,
+        "wish": None,
+        "cancel_requested": job.cancel_requested,
+        "turned": job.turned,
+        "falls_back": job.falls_back,
+        "not_before": job.not_before,
+        "error": job.error if _is_error(job) else None,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "ended_at": job.ended_at,
+    }
+    if job.volume is not None:
+        data["volume"] = volume_ref(job.volume)
+        data["wish"] = wish_json(Wish.from_json(job.wish), settings=is_staff(user))
+    else:
+        data["ssd"] = job.wish
+    if not is_staff(user):
+        if _is_error(job):
+            data["error"] = {"code": job.error["code"], **CUSTOMER_ERROR}
+        return JobShape(data).data
+    data |= {
+        "host": host_ref(job.host),
+        "sentence": job.sentence,
+        "door": job.door,
+        "actor": str(job.actor) if job.actor is not None else None,
+        "token": job.token,
+    }
+    if steps:
+        found = list(job.step_set.all())
+        data["steps"] = [_step(step) for step in found]
+        cost = estimate_of(job, found) if job.dry_run else None
+        if cost is not None:
+            data["cost"] = _cost(cost)
+    return JobShape(data).data
+
+
+def _is_error(job: Job) -> bool:
+    """While a cancelled job goes back, its `error` only notes from which step on."""
+    return "code" in job.error
+
+
+def host_json(host: Host, *, groups: bool = False) -> Json:
+    """A host, for `HostShape`; `groups` decodes its inventory."""
+    data: Json = {
+        "key": host.key,
+        "url": reverse("api-host", args=[host.key]),
+        "name": host.name,
+        "address": host.address,
+        "state": host.state,
+        "allowed_vgs": host.allowed_vgs,
+        "last_seen_at": host.last_seen_at,
+        "facts_at": host.facts_at,
+        "error": host.error or None,
+        "problems": host.problems,
+    }
+    if groups:
+        facts = inventory_of(host)
+        data["groups"] = [
+            {
+                "name": vg.name,
+                "allowed": vg.allowed,
+                "size_bytes": vg.size_bytes,
+                "free_ssd_bytes": free_bytes(facts, vg.uuid, "fast"),
+                "free_slow_bytes": free_bytes(facts, vg.uuid, "slow"),
+            }
+            for vg in (facts.vgs if facts is not None else ())
+            if facts is not None
+        ]
+    return HostShape(data).data
+
+
+def customer_json(customer: Customer) -> Json:
+    """A customer, for `CustomerShape`."""
+    url = reverse("api-customer", args=[customer.key])
+    names = ("key", "name", "external_id", "created_at")
+    return CustomerShape({"url": url, **{name: getattr(customer, name) for name in names}}).data
+
+
+def plan_json(plan: CachePlan, user: Person) -> Json:
+    """A cache plan, for `CachePlanShape`."""
+    names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
+    data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
+    data["url"] = reverse("api-cache-plan", args=[plan.key])
+    if is_staff(user):
+        data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}
+    return CachePlanShape(data).data
+
+
+def job_url(job: Job) -> str:
+    return reverse("api-job", args=[job.key])
+
+
+def volume_ref(volume: Volume) -> Json:
+    url = reverse("api-volume", args=[volume.key])
+    return {"key": volume.key, "url": url, "name": volume.label}
+
+
+def host_ref(host: Host | None) -> Json | None:
+    if host is None:
+        return None
+    return {"key": host.key, "url": reverse("api-host", args=[host.key]), "name": host.name}
+
+
+def customer_ref(customer: Customer | None) -> Json | None:
+    if customer is None:
+        return None
+    url = reverse("api-customer", args=[customer.key])
+    return {"key": customer.key, "url": url, "name": customer.name}
+
+
+def plan_ref(plan: CachePlan | None) -> Json | None:
+    if plan is None:
+        return None
+    return {"key": plan.key, "url": reverse("api-cache-plan", args=[plan.key]), "name": plan.name}
+
+
+def _cost(cost: Cost) -> Json:
+    names = ("seconds", "wait_seconds", "dirty_bytes", "ssd_bytes", "ssd_free_bytes", "final_step")
+    return {**{name: getattr(cost, name) for name in names}, "other_volumes": cost.other_count}
+
+
+def _step(step: Step) -> Json:
+    names = ("n", "verb", "title", "state", "commands", "progress", "started_at", "ended_at")
+    return {**{name: getattr(step, name) for name in names}, "error": step.error or None}

@@ -1,0 +1,244 @@
+"""Volumes: lists, books and figures; new ones."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import (
+    OpenApiResponse,
+    extend_schema,
+)
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import Job
+from jobs.queue.create_volume import create, discard
+from jobs.queue.submit import Busy
+from jobs.requester import Requester
+from panel.api import request_bodies
+from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework.problem import ApiProblem, flat
+from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.api.resource_json import volume_json
+from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape
+from panel.models import User
+from storage.access import Right, is_staff
+from storage.models import Customer, Placement, Volume
+from storage.models.volume import VolumeQuerySet
+from storage.planner.wish import BadWish, Wish
+from storage.row_locks import hold_one
+from storage.volumes.forms import GroupChoice, groups_of
+from storage.volumes.ownership import refusal_to_give, refusal_to_take
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+
+UNLISTED = ("destroyed", "previewed")
+"""States of what is in no list unless asked for."""
+FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
+FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
+
+
+class Volumes(Resource):
+    """The volumes that the person may see."""
+
+    parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
+
+    @extend_schema(
+        operation_id="volumes_list",
+        summary="List volumes",
+        parameters=[
+            *described.PAGE,
+            described.query("external_id", "exactly this one"),
+            described.query("customer", "key of a customer"),
+            described.query("guest", "part of the guest's name; staff only"),
+            described.query("host", "key or name of a host; staff only"),
+            described.query("state", "staff only", enum=STATES),
+        ],
+        responses={
+            200: described.page_of(VolumeShape, "VolumePage"),
+            **described.problems(400, 403),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first. `host`, `guest` and `state` are for staff."""
+        rows = _visible(self)
+        if request.query_params.get("state") not in UNLISTED:
+            rows = rows.existing()
+        found, after = cursor.page(request, self._filtered(request, rows), "volumes")
+        return Response(
+            cursor.body((volume_json(r, self.user) for r in snapshots_of(found)), after)
+        )
+
+    @extend_schema(
+        operation_id="volume_make",
+        summary="Make a volume",
+        request=request_bodies.NewVolumeBody,
+        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
+            202: OpenApiResponse(JobShape, "A job makes it; Location names the job."),
+            **described.problems(400, 403, 422),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. The record exists from the dry run on, whose commands have its name:
+        `POST /jobs/{key}/apply` makes it real, `DELETE` on the volume forgets it."""
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, request_bodies.NewVolumeBody)
+        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
+
+        def act() -> Response:
+            made = make_volume(values, self.user, self.requester, dry_run=dry_run)
+            return wait_for_job.accepted(made, self.user)
+
+        return wait_for_job.out(idempotent_requests.once(request, self.user, act), self, within)
+
+    def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
+        for name in request.query_params:
+            if name in cursor.PARAMETERS:
+                continue
+            if name not in FOR_ALL and not is_staff(self.user):
+                # Whether a filter matched would tell where a volume lies.
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+            rows = rows.filter(_filter(name, request.query_params[name]))
+        return rows
+
+
+class OneVolume(Resource):
+    """One volume."""
+
+    @extend_schema(
+        operation_id="volume",
+        summary="Show a volume",
+        responses={200: VolumeShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """As the last inventory and sample have it."""
+        return Response(volume_json(row_of(self, key), self.user))
+
+    @extend_schema(
+        operation_id="volume_change",
+        summary="Change a volume's books",
+        request=request_bodies.VolumeBody,
+        responses={200: VolumeShape, **described.problems(403, 404, 409, 422)},
+    )
+    def patch(self, request: Request, key: str) -> Response:
+        """Label, customer and external id. Nothing of it reaches the host. A volume goes from one
+        customer to another by way of null, and only while no job changes it."""
+        found = row_of(self, key).volume
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, request_bodies.VolumeBody, partial=True)
+        with transaction.atomic():
+            volume = hold_one(found, against_jobs=True)
+            if "customer" in values:
+                values["customer"] = request_bodies.customer_of(values["customer"], self.user)
+                _demand_movable(volume, values["customer"])
+            request_bodies.save(volume, values, fields=tuple(values))
+        return Response(volume_json(row_of(self, key), self.user))
+
+    @extend_schema(
+        operation_id="volume_discard",
+        summary="Forget a volume that was only ever previewed",
+        responses={204: None, **described.problems(403, 404, 422)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. One that exists is not deleted so: see `life` of its wish."""
+        volume = row_of(self, key).volume
+        self.demand(Right.OPERATE)
+        discard(volume)
+        return Response(status=204)
+
+
+def row_of(view: Resource, key: str) -> VolumeSnapshot:
+    """The volume, where the person may see it; 404 else."""
+    return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
+
+
+def _visible(view: Resource) -> VolumeQuerySet:
+    """What the person may see; customers have nothing that is switched off."""
+    found = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
+    return found if is_staff(view.user) else found.in_service()
+
+
+def holder_of(volume: Volume) -> Job | None:
+    """The job that changes it now."""
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
+
+
+def _demand_movable(volume: Volume, customer: Customer | None) -> None:
+    """Raise `Busy` or `Refused` where the volume cannot become the customer's, or nobody's."""
+    if volume.customer_id == (customer.pk if customer is not None else None):
+        return
+    if holder := holder_of(volume):
+        raise Busy(holder)
+    if customer is None:
+        refused = refusal_to_take(volume, is_busy=False)
+    else:
+        refused = refusal_to_give(volume, customer, is_busy=False)
+    if refused is not None:
+        raise refused
+
+
+def _filter(name: str, value: str) -> Q:
+    if name == "external_id":
+        return Q(external_id=value)
+    if name == "customer":
+        return Q(customer__key=value)
+    if name == "guest":
+        return Q(guest__icontains=value)
+    here = Placement.objects.filter(until=None)
+    if name == "host":
+        here = here.filter(Q(host__key=value) | Q(host__name=value))
+        return Q(pk__in=here.values("volume"))
+    if value not in STATES:
+        raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
+    if value == "destroyed":
+        return Q(destroyed_at__isnull=False)
+    if value == "previewed":
+        return Q(previewed_at__isnull=False)
+    if value == "planned":
+        return Q(pk__in=here.filter(missing_since=None, lv_uuid=None).values("volume"))
+    if value == "missing":
+        return ~Q(pk__in=here.filter(missing_since=None).values("volume")) & Q(destroyed_at=None)
+    present = Q(pk__in=here.filter(missing_since=None, lv_uuid__isnull=False).values("volume"))
+    if value == "retired":
+        return present & Q(retired_at__isnull=False)
+    return present & Q(managed=value == "managed", retired_at=None)
+
+
+def make_volume(values: Json, user: User, requester: Requester, *, dry_run: bool) -> Job:
+    """The job that makes a volume of the `values` of `NewVolumeBody`; raises `Refused`, and
+    `ApiProblem` for bad values."""
+    group = _group(values["host"], values["vg"], user)
+    try:
+        wish = Wish(values["size_bytes"], values["tier"], values["layout"])
+    except BadWish as error:
+        raise _bad("/size_bytes", "invalid", str(error)) from None
+    volume = Volume(
+        label=values["label"],
+        customer=request_bodies.customer_of(values["customer"], user),
+        external_id=values["external_id"],
+        layout=wish.layout,
+        size_bytes=wish.size_bytes,
+    )
+    request_bodies.check(volume)
+    return create(volume, group, wish, requester, dry_run=dry_run)
+
+
+def _group(host: str, vg: str, user: User) -> GroupChoice:
+    groups = [each for each in groups_of(user).values() if each.host.key == host]
+    if not groups:
+        raise _bad("/host", "unknown", "No host of this key lets Tiercel make volumes.")
+    found = next((each for each in groups if each.vg_name == vg), None)
+    if found is None:
+        names = ", ".join(each.vg_name for each in groups)
+        raise _bad("/vg", "unknown", f"This host lets Tiercel make volumes in {names}.")
+    return found
+
+
+def _bad(pointer: str, code: str, message: str) -> ApiProblem:
+    errors = list(flat([serializers.ErrorDetail(message, code)], pointer))
+    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)

@@ -1,0 +1,237 @@
+"""From the wish of a request to the job that fulfils it, by the same forms as the pages."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from jobs.models import Kind
+from panel.api.framework.problem import ApiProblem
+from panel.api.request_bodies import unprocessable
+from panel.api.resource_json import wish_json
+from panel.api.response_shapes import Json
+from storage.health.lost_cache import dropped, loss_of_row
+from storage.planner import Refused
+from storage.planner.bcache import with_flush
+from storage.planner.growth import uncached
+from storage.planner.lvm_sizes import round_up
+from storage.planner.wish import BadWish, LvmCache, Wish
+from storage.volumes.cache_settings_form import SETTINGS, NewTunedForm, TunedForm
+from storage.volumes.forms import ModeForm
+from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.replace_cache_form import ReplacementForm
+from storage.volumes.snapshot import VolumeSnapshot
+
+FIRST_MODE = "writethrough"
+"""Of a first cache whose mode is not named: losing the SSD loses no data."""
+
+
+@dataclass(frozen=True, slots=True)
+class WishChange:
+    """What a job is to do."""
+
+    kind: Kind
+    wish: Wish
+
+
+def change(row: VolumeSnapshot, wanted: Json | None) -> WishChange | None:
+    """What is to be done for the volume to have the cache `wanted`, None for no cache, else
+    `{size_bytes}` and any of `mode` and `SETTINGS`, of which what is left out stays; None where
+    it is so already.
+
+    Raises `Refused` for what the last inventory forbids and `ApiProblem` for bad values.
+    """
+    now = row.wish
+    if now is not None and is_same(row, now, wanted):
+        return None
+    loss = loss_of_row(row) if wanted is None else None
+    if loss is not None:
+        # A group that misses a disk forbids every change but this one.
+        return WishChange(Kind.DROP_CACHE, dropped(row, loss))
+    found = _change(row, allowed(row, now), wanted)
+    allowed(row, found.wish)
+    return found
+
+
+def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
+    """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
+    if (refusal := row.refusal(wish)) is not None:
+        raise refusal
+    return cast("Wish", wish)  # None is always refused
+
+
+def is_same(row: VolumeSnapshot, wish: Wish, wanted: Json | None) -> bool:
+    """True where `wish` is already what is wanted, up to the rounding of sizes."""
+    said = wish_json(wish)["cache"]
+    if said is None or wanted is None:
+        return said is wanted
+    settings = [name for names in SETTINGS.values() for name in names]
+    return (
+        said["mode"] == wanted.get("mode", said["mode"])
+        and rounded(row, wish, said["size_bytes"]) == rounded(row, wish, wanted["size_bytes"])
+        and all(said.get(name) == wanted[name] for name in settings if name in wanted)
+    )
+
+
+def rounded(row: VolumeSnapshot, wish: Wish, size_bytes: int) -> int:
+    """The size a cache of `size_bytes` gets: whole extents, and whole chunks of lvmcache."""
+    extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
+    if isinstance(wish.cache, LvmCache):
+        return round_up(size_bytes, math.lcm(extent_bytes, wish.cache.chunk_kib * 1024))
+    return round_up(size_bytes, extent_bytes)
+
+
+def _change(row: VolumeSnapshot, now: Wish, wanted: Json | None) -> WishChange:
+    if wanted is None:
+        return WishChange(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
+    _known(row, wanted)
+    wanted = {"mode": _mode(now), **wanted}
+    if now.cache is None:
+        return WishChange(Kind.ADD_CACHE, _valid(NewTunedForm(row, wanted)))
+    if rounded(row, now, wanted["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
+        return WishChange(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, wanted)))
+    return WishChange(Kind.SET_CACHE, _valid(TunedForm(row, wanted)))
+
+
+def _mode(now: Wish) -> str:
+    """What a mode that is left out means."""
+    said = wish_json(now)["cache"]
+    return said["mode"] if said is not None else FIRST_MODE
+
+
+def flushing(row: VolumeSnapshot, found: WishChange | None) -> WishChange:
+    """`found`, and dirty data written to the slow disk; raises `Refused`."""
+    kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
+    if wish.cache is None:
+        raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
+    return WishChange(kind, with_flush(row.facts, wish))
+
+
+def _known(row: VolumeSnapshot, wanted: Json) -> None:
+    """A setting of the other technology would be passed over in silence."""
+    known = SETTINGS[row.technology]
+    errors = [
+        {
+            "pointer": f"/cache/{name}",
+            "code": "unsupported",
+            "message": f"{row.technology} has no such setting.",
+        }
+        for names in SETTINGS.values()
+        for name in names
+        if name in wanted and name not in known
+    ]
+    if errors:
+        raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+
+
+def _valid(form: ModeForm) -> Wish:
+    if form.is_valid() and form.wish is not None:
+        return form.wish
+    raise ApiProblem(422, "invalid", "The request has errors.", errors=list(_errors(form)))
+
+
+def _errors(form: ModeForm) -> Iterator[dict[str, str]]:
+    """The fields of the form are those of `cache` in the body."""
+    for name, errors in form.errors.as_data().items():
+        pointer = "/cache" if name == "__all__" else f"/cache/{name}"
+        for error in errors:
+            text = " ".join(error.messages)
+            yield {"pointer": pointer, "code": error.code or "invalid", "message": text}
+
+
+LIFE_KINDS: dict[Life, Kind] = {
+    "live": Kind.RESTORE_VOLUME,
+    "retired": Kind.RETIRE_VOLUME,
+    "gone": Kind.DESTROY_VOLUME,
+}
+
+
+def life_of(row: VolumeSnapshot) -> Life:
+    """What the volume is now."""
+    if row.volume.destroyed_at is not None:
+        return "gone"
+    return "live" if row.volume.retired_at is None else "retired"
+
+
+def meets_life(wish: Wish, wanted: Json) -> bool:
+    """Whether a job with that wish already makes it so."""
+    life: Life = wanted["life"]
+    return wish.life == life
+
+
+def life_change(row: VolumeSnapshot, wanted: Json) -> WishChange | None:
+    """What is to be done; None where it is so already. Destroying demands the volume's label in
+    `confirm_label`. Raises `Refused`, and `ApiProblem` for a wrong label."""
+    life: Life = wanted["life"]
+    if life_of(row) == life:
+        return None
+    if (refusal := life_refusal(row, life, timezone.now())) is not None:
+        raise refusal
+    if life == "gone":
+        form = DestroyForm(row, wanted)
+        if not form.is_valid():
+            raise unprocessable(ValidationError(form.errors.as_data()))
+    wish = life_wish(row, life)
+    return None if wish is None else WishChange(LIFE_KINDS[life], wish)
+
+
+def management_change(row: VolumeSnapshot) -> WishChange | None:
+    """What is to be done; None where the volume is managed already. Raises `Refused`."""
+    if row.volume.managed:
+        return None
+    return WishChange(Kind.TAG_VOLUME, allowed(row, row.wish))
+
+
+SHAPE_FIELDS = ("size_bytes", "tier")
+
+
+def meets_shape(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
+    """Whether a job with that wish already makes it so."""
+    same_tier = wanted.get("tier", wish.tier) == wish.tier
+    return same_tier and _whole_extents(row, wanted, wish) == _whole_extents(row, {}, wish)
+
+
+def shape_change(row: VolumeSnapshot, wanted: Json, found: WishChange | None) -> WishChange | None:
+    """The change of size and tier beside `found`, that of the cache; None where nothing changes.
+    A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad values."""
+    if not any(name in wanted for name in SHAPE_FIELDS):
+        return found
+    now = allowed(row, row.wish)
+    wish = found.wish if found is not None else now
+    kind = found.kind if found is not None else None
+    fields: Json = {}
+    if wanted.get("tier", wish.tier) != wish.tier:
+        fields["tier"], kind = wanted["tier"], Kind.MOVE_VOLUME
+        if wanted["tier"] == "ssd" and "cache" not in wanted:
+            fields |= {"cache": None, "flushed": False}
+    size_bytes = _whole_extents(row, wanted, now)
+    if size_bytes < now.size_bytes:
+        raise _bad("/size_bytes", "too_small", "A volume can only be made larger.")
+    if size_bytes > now.size_bytes:
+        fields["size_bytes"], kind = size_bytes, Kind.EXTEND_VOLUME
+    if kind is None:
+        return None
+    try:
+        wish = dataclasses.replace(wish, **fields)
+    except BadWish as error:
+        raise _bad("/tier", "invalid", str(error)) from None
+    return WishChange(kind, allowed(row, wish))
+
+
+def _whole_extents(row: VolumeSnapshot, wanted: Json, wish: Wish) -> int:
+    """The size in whole extents; that of `wish` where none is wanted, or it is the same rounded."""
+    extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
+    wished = round_up(wish.size_bytes, extent_bytes)
+    size_bytes = round_up(wanted.get("size_bytes", wish.size_bytes), extent_bytes)
+    return wish.size_bytes if size_bytes == wished else size_bytes
+
+
+def _bad(pointer: str, code: str, message: str) -> ApiProblem:
+    errors = [{"pointer": pointer, "code": code, "message": message}]
+    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)

@@ -1,0 +1,66 @@
+"""The rows a signed call names. The billing system may name any: its signature is the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from panel.api.framework.problem import ApiProblem
+from panel.api.response_shapes import Json
+from storage.models import Customer, Volume
+
+ACTOR = "billing"
+"""What histories and the audit trail call whoever signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`name` is the call's webhook-id, `address` where it came from."""
+
+    name: str
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """`is_pending`: what it began is not over; `status` tells when it is."""
+
+    said: Json = field(default_factory=dict)
+    is_pending: bool = False
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return 202 if self.is_pending else 200
+
+    def to_json(self) -> Json:
+        """The body."""
+        return {"result": "pending" if self.is_pending else "success", **self.said}
+
+
+def customer_of(said: Json) -> Customer:
+    """By the billing system's name or by key; raises `ApiProblem` (404)."""
+    found = Customer.objects.filter(**_names(said, "customer")).first()
+    if found is None:
+        raise missing("customer", "Make it with create-customer first.")
+    return found
+
+
+def volume_of(said: Json) -> Volume:
+    """One that was not destroyed, with its customer; raises `ApiProblem` (404)."""
+    found = Volume.objects.existing().select_related("customer", "cache_plan")
+    volume = found.filter(**_names(said, "volume")).first()
+    if volume is None:
+        raise missing("volume", "Bind it with bind-volume first.")
+    return volume
+
+
+def missing(what: str, correction: str) -> ApiProblem:
+    """There is none of that name."""
+    return ApiProblem(404, "not_found", f"There is no such {what}.", correction)
+
+
+def _names(said: Json, what: str) -> dict[str, str]:
+    """The lookup: a key goes before an external id."""
+    if key := said.get(what):
+        return {"key": key}
+    return {"external_id": said[f"{what}_external_id"]}

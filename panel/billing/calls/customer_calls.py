@@ -1,0 +1,121 @@
+"""Calls about customers: make, mandate, suspend, unsuspend, a link to sign in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.core.exceptions import ValidationError
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from panel.accounts import people
+from panel.api.framework.problem import ApiProblem
+from panel.api.request_bodies import unprocessable
+from panel.api.response_shapes import Json
+from panel.authentication import login_links
+from panel.billing.calls.calling import Caller, CallResult, customer_of, missing, volume_of
+from panel.billing.payload import line_json
+from panel.models import Mandate, UsageLine, User
+from panel.orders.pricing.quote import period
+from storage.access import MemberRole
+from storage.models import Customer, Member
+
+
+def create_customer(said: Json, _: Caller) -> CallResult:
+    """The customer of an `external_id`: a new one, or the one that is there, with what is said of
+    its owner and mandate added. Its name is not changed."""
+    customer = Customer.objects.filter(external_id=said["external_id"]).first()
+    is_new = customer is None
+    if customer is None:
+        customer = Customer(name=said["name"], external_id=said["external_id"])
+        _save(customer)
+    if "email" in said:
+        _own(customer, said["email"], said.get("person_name", ""))
+    if "mandate" in said:
+        _mandate(customer, said["mandate"])
+    return CallResult({"customer": customer.key, "is_new": is_new})
+
+
+def set_mandate(said: Json, _: Caller) -> CallResult:
+    """The mandate as it is now; what is left out is unknown."""
+    customer = customer_of(said)
+    _mandate(customer, said["mandate"])
+    return CallResult({"customer": customer.key})
+
+
+def suspend(said: Json, _: Caller) -> CallResult:
+    """Nothing can be ordered from now on; data, caches and what runs already stay."""
+    customer = customer_of(said)
+    Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
+    return CallResult({"customer": customer.key, "is_suspended": True})
+
+
+def unsuspend(said: Json, _: Caller) -> CallResult:
+    """The customer may order again."""
+    customer = customer_of(said)
+    Customer.objects.filter(pk=customer.pk).update(suspended_at=None)
+    return CallResult({"customer": customer.key, "is_suspended": False})
+
+
+def login_link(said: Json, _: Caller) -> CallResult:
+    """An address that signs one of the customer's people in, once."""
+    customer = customer_of(said)
+    people_of = Member.objects.filter(customer=customer, user__is_active=True)
+    people_of = people_of.select_related("user").order_by("id")
+    if "email" in said:
+        found = people_of.filter(user__email__iexact=said["email"]).first()
+    else:
+        found = people_of.filter(role=MemberRole.OWNER).first()
+    if found is None:
+        raise missing("person", "Name the owner's address with create-customer first.")
+    path = reverse("my-volumes")
+    if said.get("volume") or said.get("volume_external_id"):
+        volume = volume_of(said)
+        if volume.customer_id != customer.pk:
+            raise missing("volume", "Bind it with bind-volume first.")
+        path = reverse("my-plan", args=[volume.key])
+    url = login_links.make(found.user, path, said["seconds"])
+    return CallResult({"url": url, "seconds": said["seconds"]})
+
+
+def _own(customer: Customer, email: str, name: str) -> None:
+    """Let the person be an owner; somebody new has no password, and comes by a link."""
+    person = User.objects.filter(email__iexact=email).first()
+    if person is None:
+        person = people.add(email=email, password=None, name=name)
+    if person.is_staff:
+        raise ApiProblem(
+            422,
+            "is_staff",
+            "This address belongs to somebody of the provider.",
+            "Give the customer's own address.",
+        )
+    Member.objects.get_or_create(
+        customer=customer, user=person, defaults={"role": MemberRole.OWNER}
+    )
+
+
+def _mandate(customer: Customer, said: Json) -> None:
+    names = ("cap_charge_minor", "cap_period_minor", "earliest_next_at")
+    values = {name: said.get(name) for name in names}
+    Mandate.objects.update_or_create(
+        customer=customer, defaults={"currency": said["currency"], **values}
+    )
+
+
+def _save(customer: Customer) -> None:
+    try:
+        customer.full_clean()
+    except ValidationError as error:
+        raise unprocessable(error) from None
+    customer.save()
+
+
+def usage_lines(said: Json, _: Caller) -> CallResult:
+    """The lines written in a month (UTC), as `usage.line` messages told them, oldest first."""
+    customer = customer_of(said)
+    year, month = map(int, said["month"].split("-"))
+    begin, end = period(datetime(year, month, 1, tzinfo=UTC))
+    lines = UsageLine.objects.filter(customer=customer, created_at__gte=begin, created_at__lt=end)
+    found = lines.select_related("customer", "volume", "order").order_by("id")
+    return CallResult({"customer": customer.key, "lines": [line_json(line) for line in found]})

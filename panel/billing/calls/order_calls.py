@@ -1,0 +1,106 @@
+"""Calls about orders: a change of plan, the late answer to a question, how far something is."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from jobs.models import Job, Origin, State
+from jobs.models.job import OVER
+from panel.api.framework.problem import ApiProblem
+from panel.api.response_shapes import Json
+from panel.billing.answer import plain
+from panel.billing.calls.calling import ACTOR, Caller, CallResult, missing, volume_of
+from panel.models import Order, OrderState
+from panel.orders import authorisation
+from panel.orders.order_request import OrderRequest
+from panel.orders.place_order import place_order
+from storage.models import CachePlan
+
+
+def change_plan(said: Json, caller: Caller) -> CallResult:
+    """An order of the billing system: it asks nobody's leave and is asked for none."""
+    volume = volume_of(said)
+    agreed = (said["price_minor"], said["currency"]) if "price_minor" in said else None
+    order = place_order(
+        OrderRequest(
+            volume=volume,
+            plan=_plan(said["plan"]),
+            actor=None,
+            agreed=agreed,
+            when=said.get("when"),
+            by="billing",
+            door=Origin.API,
+            token=ACTOR,
+            address=caller.address,
+            # No idempotency_key: its names are the customer's, and `call_log` does each call once.
+        )
+    )
+    return _of_order(order)
+
+
+def decide_order(said: Json, _: Caller) -> CallResult:
+    """Approve or refuse an order that waits for it."""
+    order = _order(said["order"])
+    same: tuple[OrderState, ...]
+    if said["decision"] == "approve":
+        is_done, same = authorisation.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
+    else:
+        reason = plain(said.get("reason", ""))
+        is_done, same = authorisation.refuse(order, reason), (OrderState.REFUSED,)
+    order.refresh_from_db()
+    if not is_done and order.state not in same:
+        raise ApiProblem(
+            409,
+            "decided",
+            f"The order no longer waits for an answer; its state is {order.get_state_display()}.",
+            "Release the authorised amount, unless the order is completed.",
+        )
+    return CallResult({"order": order.key, "state": order.state})
+
+
+def status(said: Json, _: Caller) -> CallResult:
+    """An order or a job: pending until it is over."""
+    if said.get("order"):
+        return _of_order(_order(said["order"]))
+    job = Job.objects.filter(key=said["job"]).first()
+    if job is None:
+        raise missing("job", "Name one that an answer named.")
+    told = {"job": job.key, "state": job.state, "reason": job.error.get("message", "")}
+    return _result(told, is_over=job.state in OVER, is_good=job.state == State.SUCCEEDED)
+
+
+def _of_order(order: Order) -> CallResult:
+    told = {
+        "order": order.key,
+        "state": order.state,
+        "job": order.job.key if order.job is not None else None,
+        "charge_minor": order.charge_minor,
+        "credit_minor": order.credit_minor,
+        "price_minor": order.price_minor,
+        "currency": order.currency,
+        "reason": order.reason,
+    }
+    is_over = order.ended_at is not None
+    return _result(told, is_over=is_over, is_good=order.state == OrderState.COMPLETED)
+
+
+def _result(told: Json, *, is_over: bool, is_good: bool) -> CallResult:
+    if is_over and not is_good:
+        told = {"result": "error", **told}
+    return CallResult(told, is_pending=not is_over)
+
+
+def _order(key: str) -> Order:
+    found = Order.objects.select_related("job", "volume", "customer").filter(key=key).first()
+    if found is None:
+        raise missing("order", "Name the order of a message.")
+    return found
+
+
+def _plan(name: str | None) -> CachePlan | None:
+    if name is None:
+        return None
+    found = CachePlan.objects.filter(Q(key=name) | Q(name=name)).first()
+    if found is None:
+        raise missing("plan", "The list is at /api/v1/cache-plans/.")
+    return found

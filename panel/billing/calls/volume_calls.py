@@ -1,0 +1,108 @@
+"""Calls about volumes: whose they are, and their end."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from jobs.models import Job, Kind, Origin
+from jobs.queue.submit import Busy, submit
+from panel.api.framework.problem import ApiProblem
+from panel.api.request_bodies import unprocessable
+from panel.api.response_shapes import Json
+from panel.billing.calls.calling import ACTOR, Caller, CallResult, customer_of, volume_of
+from panel.models import Order, OrderState
+from panel.orders import authorisation
+from storage.database_clock import database_now
+from storage.models import Customer, Volume
+from storage.row_locks import hold, hold_one
+from storage.volumes.lifecycle_forms import life_refusal, life_wish
+from storage.volumes.ownership import give, refusal_to_give
+from storage.volumes.snapshot import snapshots_of
+
+NOT_BEGUN = (OrderState.SCHEDULED, *authorisation.ASKED)
+
+
+def bind_volume(said: Json, _: Caller) -> CallResult:
+    """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
+    customer = customer_of(said)
+    volume = hold_one(volume_of(said))
+    if volume.customer_id != customer.pk:
+        if (holder := _holder(volume)) is not None:
+            raise Busy(holder)
+        if (refusal := refusal_to_give(volume, customer, is_busy=False)) is not None:
+            raise refusal
+        give(volume, customer, database_now())
+    name = said.get("volume_external_id", "")
+    if name and volume.external_id != name:
+        if volume.external_id:
+            raise ApiProblem(
+                422,
+                "already_bound",
+                f"This volume already has the external id {volume.external_id}.",
+                "Change its external_id at /api/v1/volumes/ first.",
+            )
+        volume.external_id = name
+        try:
+            volume.full_clean()
+        except ValidationError as error:
+            raise unprocessable(error) from None
+        volume.save(update_fields=["external_id"])
+    return CallResult({"volume": volume.key, "customer": customer.key})
+
+
+def terminate(said: Json, caller: Caller) -> CallResult:
+    """Volumes are switched off and keep their data until somebody destroys them; all of a call's
+    or none. A customer whose volumes all end is suspended too."""
+    if said.get("volume") or said.get("volume_external_id"):
+        volumes = [volume_of(said)]
+    else:
+        customer = customer_of(said)
+        # The customer's row before the volumes', as `storage.row_locks` wants it.
+        Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+        volumes = list(Volume.objects.existing().filter(customer=customer))
+        ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
+        ending.update(suspended_at=database_now())
+    held = hold(*volumes)
+    jobs = [job for volume in held if (job := _retire(volume, caller)) is not None]
+    hours = {row.host.undo_hours for row in snapshots_of(volumes) if row.host is not None}
+    told = {
+        "jobs": [
+            {"job": job.key, "volume": job.its_volume.key, "state": job.state} for job in jobs
+        ],
+        "undo_hours": min(hours, default=None),
+    }
+    return CallResult(told, is_pending=bool(jobs))
+
+
+def _retire(volume: Volume, caller: Caller) -> Job | None:
+    """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
+    for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
+        authorisation.cancel(order, None)
+    if (holder := _holder(volume)) is not None:
+        if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:
+            return holder
+        raise Busy(holder)
+    if volume.retired_at is not None:
+        return None
+    [row] = snapshots_of([volume])
+    if (refusal := life_refusal(row, "retired", timezone.now())) is not None:
+        raise refusal
+    wish = life_wish(row, "retired")
+    if wish is None:
+        raise ApiProblem(
+            422, "unsupported", "The volume cannot be retired.", "See the volume's page."
+        )
+    return submit(
+        kind=Kind.RETIRE_VOLUME,
+        volume=volume,
+        wish=wish,
+        actor=None,
+        door=Origin.API,
+        token=ACTOR,
+        address=caller.address,
+    )
+
+
+def _holder(volume: Volume) -> Job | None:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()

@@ -1,0 +1,157 @@
+"""Posts what is due to the billing system, and does what it answers to a question.
+
+Level-triggered: `send_due` sends whatever the database says is due, however it was called. A lost
+answer is asked for again under the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from panel.billing import outbox
+from panel.billing.answer import BadAnswer, Decision, decision_of
+from panel.billing.http_post import Answer, Forbidden, NoResponse, post
+from panel.billing.signature import sign
+from panel.models import Endpoint, Message, MessageType
+from panel.orders import authorisation
+from storage.database_clock import database_now
+
+log = logging.getLogger(__name__)
+
+TRY_SECONDS = 10
+AT_ONCE = 100
+GONE = 410
+Send = Callable[[Message], Answer]
+
+
+def send_due(send: Send | None = None) -> int:
+    """Try each message that is due, at most `AT_ONCE`; how many were tried. It stops at the first
+    that gets no answer at all: the others would wait as long for the same nothing."""
+    if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
+        return 0
+    with outbox.turn() as is_ours:
+        return _send_due(send or _posted) if is_ours else 0
+
+
+def _send_due(send: Send) -> int:
+    for tried in range(AT_ONCE):
+        message = outbox.claim()
+        if message is None:
+            return tried
+        if not _try(message, send):
+            return tried + 1
+    outbox.announce()
+    return AT_ONCE
+
+
+def _posted(message: Message) -> Answer:
+    if not settings.TIERCEL_BILLING_SECRETS:
+        raise Forbidden("Set TIERCEL_BILLING_SECRETS: nothing is sent unsigned.")
+    body = json.dumps(message.payload, separators=(",", ":")).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Tiercel",
+        **sign(message.name, body, settings.TIERCEL_BILLING_SECRETS, database_now()),
+    }
+    return post(
+        settings.TIERCEL_BILLING_URL,
+        body,
+        headers,
+        seconds=TRY_SECONDS,
+        private_hosts=settings.TIERCEL_BILLING_PRIVATE_HOSTS,
+    )
+
+
+def _try(message: Message, send: Send) -> bool:
+    """False where nobody answered."""
+    if is_moot(message):
+        outbox.given_up(message, None, "The answer is no longer needed.")
+        return True
+    try:
+        answer = send(message)
+    except (NoResponse, Forbidden) as error:
+        _retry(message, None, str(error))
+        return False
+    if answer.status == GONE:
+        Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=Now())
+        _retry(
+            message,
+            GONE,
+            ("The billing system answered that it is gone (410). Sending is disabled."),
+        )
+        log.error("the billing system answered 410: sending is disabled")
+        return False
+    if not 200 <= answer.status < 300:
+        _retry(message, answer.status, f"The billing system answered with {answer.status}.")
+        return True
+    if message.type == MessageType.AUTHORISE:
+        _judge(message, answer)
+    else:
+        outbox.delivered(message, answer.status)
+    return True
+
+
+def is_moot(message: Message) -> bool:
+    """Whether it asks what is decided already."""
+    if message.type != MessageType.AUTHORISE or message.order is None:
+        return False
+    return message.order.state not in authorisation.ASKED
+
+
+def _judge(message: Message, answer: Answer) -> None:
+    try:
+        decision = decision_of(answer.body)
+    except BadAnswer as error:
+        _retry(message, answer.status, str(error))
+        return
+    # The answer and what is done with it: after any accident both are there, or it is asked again.
+    with transaction.atomic():
+        act(message.order, decision)
+        outbox.delivered(message, answer.status)
+
+
+def act(order: Any, decision: Decision) -> bool:
+    """Do as the billing system says; False where the order waits for no word any more."""
+    if decision.word == "approve":
+        return authorisation.approve(order)
+    if decision.word == "refuse":
+        return authorisation.refuse(order, decision.reason)
+    return authorisation.hold(order)
+
+
+def _retry(message: Message, status: int | None, error: str) -> None:
+    is_question = message.type == MessageType.AUTHORISE
+    chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
+    seconds = seconds_after(message.attempts, chance, is_question=is_question)
+    if seconds is None:
+        outbox.given_up(message, status, error)
+        log.error("%s was given up after %s tries: %s", message.name, message.attempts, error)
+    else:
+        outbox.later(message, status, error, seconds)
+
+
+SECONDS = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+"""The intervals of Standard Webhooks, 5 seconds to a day; then it is given up."""
+QUESTION_SECONDS = 30
+"""A customer waits for the answer to a question: it is asked again and again."""
+JITTER = 0.2
+
+
+def seconds_after(attempts: int, chance: float, *, is_question: bool = False) -> float | None:
+    """How long to wait after the `attempts`-th try, None for no more. `chance` from 0 to 1 spreads
+    the tries, so that what failed together does not come back together."""
+    if is_question:
+        base = SECONDS[0] if attempts <= 1 else QUESTION_SECONDS
+    elif attempts > len(SECONDS):
+        return None
+    else:
+        base = SECONDS[max(attempts, 1) - 1]
+    return base * (1 + JITTER * chance)

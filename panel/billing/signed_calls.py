@@ -1,0 +1,131 @@
+"""Signed calls of the billing system. Their signature (Standard Webhooks) is the right to make
+them: there is no token and no person. `docs/billing.md` shows them all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pghistory
+from django.conf import settings
+from django.db import transaction
+from django.urls import URLPattern, path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.queue.submit import Busy
+from panel.api import request_bodies
+from panel.api.framework import described, problem
+from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource
+from panel.api.response_shapes import Json
+from panel.billing import call_log, signature
+from panel.billing.calls import CALLS, CallDefinition
+from panel.billing.calls.calling import ACTOR, Caller
+from panel.http.client_address import address_of
+from panel.orders.order_request import OrderRefused
+from storage import row_security
+from storage.planner import Refused
+
+REFUSALS = (ApiProblem, Refused, Busy, OrderRefused, ValidationError)
+
+
+class CallAnswer(serializers.Serializer[Json]):
+    """`result` is success, pending (`status` tells when it is over) or error; the rest is the
+    call's."""
+
+    result = serializers.ChoiceField(choices=["success", "pending", "error"])
+
+
+class SignedCall(Resource):
+    """One of `CALLS`."""
+
+    authentication_classes = ()
+    permission_classes = ()  # type: ignore[assignment]  # nobody: the signature is asked
+    call: ClassVar[CallDefinition]
+
+    def post(self, request: Request) -> Response:
+        """Once for each webhook-id: the same one again is answered as the first time."""
+        body = _body(request)
+        try:
+            name = signature.verify(_headers(request), body, settings.TIERCEL_BILLING_IN_SECRETS)
+        except signature.BadSignature as bad:
+            raise ApiProblem(
+                401,
+                "bad_signature",
+                f"The call is not signed by the billing system: {bad}.",
+                "Sign id, timestamp and body with the secret of TIERCEL_BILLING_IN_SECRETS.",
+            ) from None
+        caller = Caller(name, address_of(request._request))
+        with row_security.beyond(), pghistory.context(actor=ACTOR, call=name):
+            if self.call.only_reads:
+                return self._act(request, caller)
+            return call_log.once(self.call, caller, body, lambda: self._act(request, caller))
+
+    def _act(self, request: Request, caller: Caller) -> Response:
+        """What the call did, or the problem that kept it from doing anything."""
+        try:
+            with transaction.atomic():
+                result = self.call.act(request_bodies.read(request, self.call.body), caller)
+                return Response(result.to_json(), status=result.status)
+        except REFUSALS as refusal:
+            return problem.answer(refusal, {"request": request})
+
+
+def _body(request: Request) -> bytes:
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
+        raise too_large()
+    return request._request.body
+
+
+def _headers(request: Request) -> dict[str, str]:
+    names = (signature.ID, signature.TIMESTAMP, signature.SIGNATURE)
+    return {name: request.headers.get(name, "") for name in names}
+
+
+def _header(name: str, text: str) -> OpenApiParameter:
+    return OpenApiParameter(
+        name, OpenApiTypes.STR, OpenApiParameter.HEADER, required=True, description=text
+    )
+
+
+SIGNED = [
+    _header(signature.ID, "Your name for the call; the same again to repeat it."),
+    _header(signature.TIMESTAMP, "Unix time, at most 5 minutes off."),
+    _header(signature.SIGNATURE, "v1,<base64 of HMAC-SHA256 over id.timestamp.body>"),
+]
+
+
+def _view(call: CallDefinition) -> type[SignedCall]:
+    words = call.name.replace("-", " ").title().replace(" ", "")
+    view = type(words, (SignedCall,), {"call": call, "__doc__": call.body.__doc__})
+    described_as = extend_schema(
+        operation_id=f"billing_{call.name.replace('-', '_')}",
+        summary=f"Billing: {call.summary[0].lower()}{call.summary[1:]}",
+        description=call.act.__doc__,
+        parameters=SIGNED,
+        request=call.body,
+        responses={
+            200: CallAnswer,
+            202: OpenApiResponse(CallAnswer, "It is at work; ask for its status."),
+            **described.problems(403, 404, 409, 422),
+        },
+        auth=[],
+    )
+    post = SignedCall.post
+
+    def answered(self: SignedCall, request: Request) -> Response:
+        return post(self, request)
+
+    view.post = described_as(answered)  # type: ignore[attr-defined]
+    return view
+
+
+urlpatterns: list[URLPattern] = [
+    path(f"billing/{call.name}", _view(call).as_view(), name=f"api-billing-{call.name}")
+    for call in CALLS
+]

@@ -1,0 +1,83 @@
+"""API tokens: what automation shows instead of a password."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+KEY_LENGTH = 12
+
+
+class Scope(models.TextChoices):
+    """What a token may do at most; its person's own rights limit it further."""
+
+    READ = "read", "read everything you can see"
+    VOLUMES = "volumes:write", "change caches, adopt and rename volumes"
+    CUSTOMERS = "customers:write", "make and change customers"
+    ORDERS = "orders:write", "order cache plans and take orders back, which costs money"
+    PLANS = "plans:write", "make and change cache plans"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def live(self) -> Self:
+        """Those that neither expired, by the database's clock, nor were revoked."""
+        return self.filter(revoked_at=None, expires_at__gt=Now())
+
+
+class ApiToken(models.Model):
+    """Written `tcl_<key>.<secret>`, shown once. Only a keyed digest of the secret is kept.
+
+    The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`. `last_used_at`
+    is written at most once a minute.
+    """
+
+    key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    name = models.CharField(max_length=64)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_used_ip = models.GenericIPAddressField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"{self.name} (tcl_{self.key})"
+
+    def is_live(self, now: datetime) -> bool:
+        """True until it expires or is revoked."""
+        return self.revoked_at is None and self.expires_at > now
+
+
+class IdempotentRequest(models.Model):
+    """The same key of the same person on the same route is the same request: it is answered as the
+    first time. `request_digest` tells another request under an old key; `status` is null while
+    the first one is still being answered."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    route = models.CharField(max_length=200)
+    key = models.CharField(max_length=255)
+    request_digest = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    headers = models.JSONField(default=dict)
+    body = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("user", "route", "key"), name="idempotency_key_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.key}"

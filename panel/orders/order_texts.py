@@ -1,0 +1,147 @@
+"""What customers are told of a change, coded: no output and no error of a tool gets through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jobs.models import Job, Kind, State, Step, StepState
+from panel.models import Order
+
+SWITCHING = frozenset(
+    {"cache.attach", "bcache.attach", "cache.set", "bcache.set", "cache.detach", "bcache.detach"}
+)
+"""The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
+
+PHASES = {
+    Kind.ADD_CACHE: ("Preparing your cache", "Activating the cache"),
+    Kind.SET_CACHE: ("Getting ready", "Changing your cache"),
+    Kind.REPLACE_CACHE: ("Preparing your new cache", "Replacing the cache"),
+    Kind.REMOVE_CACHE: ("Moving your data back", "Removing the cache"),
+}
+OTHER_PHASES = ("Getting ready", "Changing your volume")
+WAITING_TOO_LONG = 2
+"""So many vain contacts are passed over in silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePhase:
+    text: str
+    state: Literal["done", "now", "next", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeProgress:
+    """`left_seconds` is None where nobody knows."""
+
+    percent: int
+    left_seconds: float | None
+
+
+def phases(job: Job, steps: Sequence[Step]) -> tuple[ChangePhase, ...]:
+    """The two parts of a change and its end, each with how far it is."""
+    texts = (*PHASES.get(Kind(job.kind), OTHER_PHASES), "Done")
+    if job.state == State.SUCCEEDED:
+        return tuple(ChangePhase(text, "done") for text in texts)
+    at = int(any(step.verb in SWITCHING and step.state != StepState.PLANNED for step in steps))
+    here: Literal["now", "failed"] = (
+        "failed" if job.is_over or job.state == State.NEEDS_ATTENTION else "now"
+    )
+    return tuple(
+        ChangePhase(text, "done" if n < at else here if n == at else "next")
+        for n, text in enumerate(texts)
+    )
+
+
+def sentence(job: Job, steps: Sequence[Step]) -> str:
+    """Where a change stands, in one or two sentences."""
+    if job.state == State.SUCCEEDED:
+        return f"Done: {_became(job)}."
+    if job.state == State.CANCELLED:
+        return "The change was stopped by your provider. Your plan stays as it was."
+    if job.state == State.NEEDS_ATTENTION:
+        return (
+            "Support has to check this change. It is listed for support; you do not need to do "
+            "anything."
+        )
+    if job.state == State.FAILED:
+        if any(step.state != StepState.PLANNED for step in steps):
+            return (
+                "We could not change the plan. Your plan and its price stay the same. The failure "
+                "is listed for support."
+            )
+        return (
+            "We could not change the plan, and nothing was changed. The failure is listed for "
+            "support."
+        )
+    if job.state == State.WAITING and job.attempts > WAITING_TOO_LONG:
+        return "This takes longer than usual. It continues automatically; you can leave this page."
+    now = next((phase.text for phase in phases(job, steps) if phase.state == "now"), "Working")
+    return f"{now}. Your machine keeps running; you can leave this page."
+
+
+def progress(job: Job, steps: Sequence[Step]) -> ChangeProgress | None:
+    """How far the part is that runs now, where its host can tell; None where it cannot."""
+    if job.is_over or job.state == State.NEEDS_ATTENTION:
+        return None
+    running_step = next((step for step in steps if step.state == StepState.RUNNING), None)
+    if running_step is None:
+        return None
+    progress_json = running_step.progress
+    total, done = progress_json.get("total_bytes"), progress_json.get("done_bytes")
+    if not isinstance(total, int) or not isinstance(done, int) or total <= 0:
+        return None
+    left_seconds = progress_json.get("left_s")
+    return ChangeProgress(
+        min(100, max(0, done * 100 // total)),
+        left_seconds if isinstance(left_seconds, int | float) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StateChip:
+    """A state chip: `templates/parts/chip.html`."""
+
+    tone: Literal["ok", "warning", "busy", "quiet"]
+    icon: str
+    text: str
+
+
+def outcome(job: Job) -> StateChip:
+    """What became of a change, in a word or two, for the history."""
+    if job.state == State.SUCCEEDED:
+        return StateChip("ok", "ok", "done")
+    if job.state in (State.FAILED, State.CANCELLED):
+        return StateChip("quiet", "cut", "not changed")
+    if job.state == State.NEEDS_ATTENTION:
+        return StateChip("warning", "warning", "support is checking")
+    return StateChip("busy", "run", "running")
+
+
+def plan_name(job: Job) -> str:
+    """What a change leads to."""
+    return job.cache_plan.name if job.cache_plan is not None else "No cache"
+
+
+def unplanned(order: Order) -> str:
+    """What a volume without a plan had before an order: nothing, or a cache for nothing."""
+    was = order.job.fallback if order.job is not None else None
+    return "a cache set up by your provider" if was and was.get("cache") else "no cache"
+
+
+def _became(job: Job) -> str:
+    if job.cache_plan is not None:
+        return f"this volume now has the plan {job.cache_plan.name}"
+    return "this volume no longer has a cache"
+
+
+def told(job: Job) -> dict[str, object]:
+    """The context of the templates that show a change."""
+    steps = list(job.step_set.all())
+    return {
+        "plan": plan_name(job),
+        "sentence": sentence(job, steps),
+        "phases": phases(job, steps),
+        "progress": progress(job, steps),
+    }

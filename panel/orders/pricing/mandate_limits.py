@@ -1,0 +1,121 @@
+"""Whether a charge keeps within what the customer let the provider charge."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import OuterRef, Q, Subquery, Sum
+
+from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
+from panel.models.order import OPEN
+from panel.orders.order_request import OrderRefused
+from panel.orders.pricing.quote import Quote, period
+from storage.models import Customer, Volume
+from storage.templatetags.money import amount
+
+RAISE = "Extend your payment authorisation, or ask your provider."
+
+
+def mandate_of(customer: Customer) -> Mandate | None:
+    """What the customer authorised, None where nothing is known of it."""
+    return Mandate.objects.filter(customer=customer).first()
+
+
+def charged(customer: Customer, currency: str, now: datetime) -> int:
+    """Minor units charged in the period of `now`: for the month itself, by orders, and about to be
+    by orders that run."""
+    begin, end = period(now)
+    ended = Q(state=OrderState.COMPLETED, ended_at__gte=begin, ended_at__lt=end)
+    orders = Order.objects.filter(ended | Q(state__in=OPEN), customer=customer, currency=currency)
+    total: int | None = orders.aggregate(total=Sum("charge_minor"))["total"]
+    months = UsageLine.objects.filter(
+        kind=LineKind.RECURRING, customer=customer, currency=currency, period_start=begin
+    )
+    invoiced: int | None = months.aggregate(total=Sum("amount_minor"))["total"]
+    return (total or 0) + (invoiced or 0)
+
+
+def left_minor(mandate: Mandate, now: datetime) -> int | None:
+    """What may still be charged in the period of `now`; None where that is not known."""
+    if mandate.cap_period_minor is None:
+        return None
+    spent = charged(mandate.customer, mandate.currency, now)
+    return max(0, mandate.cap_period_minor - spent)
+
+
+def others_minor(mandate: Mandate, volume: Volume) -> int:
+    """Minor units a month of the customer's other volumes: for each the price that was agreed on
+    for the plan it has or, where that is more, for the one that an open order brings."""
+    orders = Order.objects.filter(customer=mandate.customer).exclude(volume=volume)
+    done = orders.filter(volume=OuterRef("pk"), state=OrderState.COMPLETED)
+    last = done.order_by("-ended_at", "-id")
+    planned = Volume.objects.filter(customer=mandate.customer, cache_plan__isnull=False)
+    agreed = planned.exclude(pk=volume.pk).values_list(
+        *("pk", "cache_plan", "cache_plan__price_minor", "cache_plan__currency"),
+        *(Subquery(last.values(name)[:1]) for name in ("to_plan", "price_minor", "currency")),
+    )
+    months = dict(
+        orders.open().filter(currency=mandate.currency).values_list("volume", "price_minor")
+    )
+    for pk, plan, price, currency, last_plan, last_price, last_currency in agreed:
+        minor, its = (last_price, last_currency) if last_plan == plan else (price, currency)
+        if its == mandate.currency:
+            months[pk] = max(minor, months.get(pk, 0))
+    return sum(months.values())
+
+
+def refusal(
+    mandate: Mandate | None, left: int | None, others: int, quote: Quote, now: datetime
+) -> OrderRefused | None:
+    """Why what is asked may not be charged; None where it may. `left` is what the mandate leaves in
+    this period (`left_minor`), `others` what the customer's other volumes cost a month
+    (`others_minor`). The price a month is weighed too, however little is due today: the next
+    invoice has it."""
+    if mandate is None:
+        return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
+    once, month = mandate.cap_charge_minor, mandate.cap_period_minor
+    earliest = mandate.earliest_next_at
+    if mandate.currency != quote.currency or once is None or month is None or earliest is None:
+        return _unknown()
+    if earliest > now:
+        return OrderRefused(
+            "too_soon",
+            f"Your payment authorisation allows no charge until {earliest:%Y-%m-%d %H:%M} UTC.",
+            "Order again after that time, or ask your provider.",
+            url=settings.TIERCEL_REAUTHORISE_URL,
+        )
+    today = (quote.charge_minor, "due today", once, left or 0, "are left this month")
+    all_of_it = "are left per month beside your other volumes"
+    whole = all_of_it if others else "are the limit per month"
+    monthly = (quote.price_minor, "a month", once, max(0, month - others), whole)
+    return _over(*today, quote.currency) or _over(*monthly, quote.currency)
+
+
+def _over(
+    minor: int, what: str, once: int, in_all: int, whole: str, currency: str
+) -> OrderRefused | None:
+    over = minor - min(once, in_all)
+    if over <= 0:
+        return None
+    which = (
+        f"it allows {amount(once, currency)} for one charge"
+        if once < in_all
+        else f"{amount(in_all, currency)} {whole}"
+    )
+    return OrderRefused(
+        "over_cap",
+        f"{amount(minor, currency)} {what} exceed your payment authorisation by "
+        f"{amount(over, currency)}: {which}.",
+        f"Choose a smaller plan. {RAISE}",
+        url=settings.TIERCEL_REAUTHORISE_URL,
+    )
+
+
+def _unknown() -> OrderRefused:
+    return OrderRefused(
+        "cap_unknown",
+        "The limits of your payment authorisation are unknown.",
+        "Authorise payments again, or ask your provider.",
+        url=settings.TIERCEL_REAUTHORISE_URL,
+    )

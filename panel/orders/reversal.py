@@ -1,0 +1,45 @@
+"""Taking an order back: what is asked for then, and whether it may be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from panel.models import Intent, Order, OrderState, User
+from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.pricing.prices import last_completed
+from storage.models import Volume
+
+
+def reversal_of(order: Order, actor: User | None, **fields: Any) -> OrderRequest:
+    """The request for the plan that the volume had before `order`, at once and at the price it had;
+    `fields` are more fields of `OrderRequest`."""
+    return OrderRequest(
+        order.volume, order.plan_back, actor, when="now", takes_back=order, **fields
+    )
+
+
+def refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
+    """Why `order` of `volume` (read just now) cannot be taken back; None where it can."""
+    late = order.revert_until is None or order.revert_until <= now
+    if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:
+        return OrderRefused(
+            "too_late",
+            "You can no longer undo this order: the time limit has passed.",
+            "Choose another plan instead.",
+            order=order,
+        )
+    return changed_since(order, volume)
+
+
+def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
+    """Whether the volume has gone on since."""
+    last = last_completed(volume)
+    if last is not None and last.pk == order.pk and volume.cache_plan_id == order.to_plan_id:
+        return None
+    return OrderRefused(
+        "changed_since",
+        "The plan has changed again since this order.",
+        "Undo the last order, or choose a plan.",
+        order=last,
+    )

@@ -1,0 +1,121 @@
+"""Writes the security log, and tells the owner of a key that it was changed."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Final
+
+from allauth.core import context
+from django.conf import settings
+from django.core.cache import cache
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from panel.http.client_address import address_of
+from panel.models import SecurityEntry, SecurityKind, User
+from panel.security_log import background_mail
+from panel.security_log.user_agents import described
+
+TOLD: Final = {
+    SecurityKind.PASSWORD: "The password of your account was changed.",
+    SecurityKind.FACTOR_ADDED: "A second factor was added to your account.",
+    SecurityKind.FACTOR_REMOVED: "A second factor was removed from your account.",
+    SecurityKind.CODES: "New recovery codes were created for your account.",
+    SecurityKind.ADDRESS: "An e-mail address of your account was changed.",
+    SecurityKind.TOKEN_MADE: "An API token was created for your account.",
+    SecurityKind.LINK_MADE: "A reset link for your password was created.",
+    SecurityKind.LOCKED_OUT: "Sign-in to your account was blocked after too many failed attempts.",
+    SecurityKind.ROLE: "Your role was changed.",
+    SecurityKind.REACTIVATED: "Your account was reactivated.",
+}
+"""Kinds that the owner hears of, and in which words."""
+
+
+def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> EmailMessage | None:
+    """The message to that address; None where the panel sends no mail."""
+    if not settings.SMTP_HOST:
+        return None
+    base: str = settings.TIERCEL_PUBLIC_URL
+    lines = [
+        TOLD[SecurityKind(entry.kind)],
+        "",
+        *([f"What:  {entry.detail}"] if entry.detail else []),
+        f"When:  {at:%Y-%m-%d %H:%M} UTC",
+        *([f"By:    {entry.actor}"] if entry.actor not in ("", entry.person) else []),
+        *([f"From:  {entry.address}, {described(user_agent)}"] if entry.address else []),
+        "",
+        "If this was you, or if you expected this change, you do not need to do anything.",
+        "If not, sign in, sign out all other sessions, choose another password, and revoke API",
+        "tokens you do not know; or ask your provider to deactivate the account at once:",
+        "",
+        f"{base}{reverse('sessions')}",
+        f"{base}{reverse('tokens')}",
+    ]
+    subject = f"[Tiercel] {TOLD[SecurityKind(entry.kind)].rstrip('.')}"
+    headers = {"Auto-Submitted": "auto-generated"}
+    return EmailMessage(subject, "\n".join(lines) + "\n", to=[email], headers=headers)
+
+
+log = logging.getLogger(__name__)
+
+SAME_SECONDS = 300
+"""For so long a lock-out that goes on is one entry."""
+MOST_A_MINUTE = 100
+"""Failures beyond these stand in the process's log alone: nobody fills the disk from outside."""
+
+
+def note(
+    kind: SecurityKind, person: User | str, detail: str = "", *, by: User | None = None
+) -> SecurityEntry:
+    """Write an entry about the access of a person (an address where there is no account yet) and,
+    where one of their keys changed, tell them. Who did it, and from where, is the request's."""
+    request: HttpRequest | None = context.request
+    requester = by or (request.user if request is not None else None)
+    entry = SecurityEntry(
+        kind=kind,
+        person=str(person)[:254],
+        actor=str(requester)[:254] if isinstance(requester, User) else "",
+        address=address_of(request) if request is not None else None,
+        detail=detail[:200],
+    )
+    log.info(
+        "%s: %r by %r from %s: %s",
+        *(entry.get_kind_display(), entry.person, entry.actor, entry.address, detail),
+    )
+    entry.save()
+    if kind in TOLD and isinstance(person, User) and person.is_active:
+        tell(person.email, entry)
+    return entry
+
+
+def tell(email: str, entry: SecurityEntry) -> None:
+    """Mail what happened; nobody waits for it."""
+    request: HttpRequest | None = context.request
+    device = request.META.get("HTTP_USER_AGENT", "") if request is not None else ""
+    written = letter(email, entry, timezone.now(), device)
+    if written is not None:
+        background_mail.post(written)
+
+
+def failed(person: User | None, detail: str) -> None:
+    """A try that was not let in. Who is not known here is not named: people type their password
+    into the wrong field."""
+    minute = int(timezone.now().timestamp()) // 60
+    key = f"watch:failed:{minute}"
+    cache.add(key, 0, 120)
+    if cache.incr(key) > MOST_A_MINUTE:
+        log.warning("a failed sign-in more than the security log takes: %s", person or "unknown")
+        return
+    note(SecurityKind.FAILED, person or "", detail)
+
+
+def locked_out(person: User | None, detail: str) -> None:
+    """Tries are refused unseen; once for each person, kind of try and address while it goes on."""
+    request: HttpRequest | None = context.request
+    place = address_of(request) if request is not None else None
+    who = person.pk if person is not None else ""
+    if cache.add(f"watch:locked:{who}:{detail.replace(' ', '-')}:{place}", 1, SAME_SECONDS):
+        note(SecurityKind.LOCKED_OUT, person or "", detail)

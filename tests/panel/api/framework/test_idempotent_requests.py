@@ -1,0 +1,208 @@
+"""One key, one change; whatever happens between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from jobs.models import Job
+from panel.models import IdempotentRequest
+from storage.planner.wish import GIB
+from tests.panel.api.asking import Program, problem, staff
+from tests.scene import end, scene
+
+TWO_GIB = {"size_bytes": 2 * GIB, "mode": "writethrough"}
+THREADS = 50
+
+
+@pytest.fixture
+def asking(db: None) -> Program:
+    return staff("operator")
+
+
+def at_once(*calls: Any) -> list[Any]:
+    """Make the calls in threads of their own that begin together."""
+    barrier = Barrier(len(calls))
+
+    def run(call: Any) -> Any:
+        try:
+            barrier.wait(30)
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def test_what_touches_a_host_needs_a_key(asking: Program) -> None:
+    path = f"/volumes/{scene().volume.key}/wish"
+    response = asking.send("put", path, {"cache": TWO_GIB})
+    problem(response, 400, "idempotency_key_required")
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["x" * 256, "a\tb"])
+def test_a_key_is_short_and_printable(asking: Program, key: str) -> None:
+    problem(asking.put_wish(scene(), TWO_GIB, key), 400, "idempotency_key_invalid")
+
+
+def test_the_same_request_gets_the_same_answer_and_says_so(asking: Program) -> None:
+    there = scene()
+    first, again = (asking.put_wish(there, TWO_GIB, "k") for _ in range(2))
+    assert "Idempotency-Replayed" not in first
+    assert again["Idempotency-Replayed"] == "true"
+    assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert again["Location"] == first["Location"]
+    assert Job.objects.count() == 1
+
+
+def test_the_answer_is_the_same_after_the_job_has_ended(asking: Program) -> None:
+    there = scene()
+    first = asking.put_wish(there, TWO_GIB, "k")
+    end(Job.objects.get())
+    assert asking.put_wish(there, TWO_GIB, "k").json() == first.json()
+    assert Job.objects.count() == 1
+
+
+def test_a_repeated_request_may_wait_for_the_same_job(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    end(Job.objects.get())
+    again = asking.put_wish(there, TWO_GIB, "k", query="?wait=1")
+    assert (again.status_code, again.json()["state"]) == (200, "succeeded")
+    assert again["Idempotency-Replayed"] == "true"
+
+
+def test_another_request_under_an_old_key_is_refused(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    problem(asking.put_wish(there, None, "k"), 422, "idempotency_key_reused")
+
+
+def test_a_key_is_of_one_person_and_one_route(asking: Program) -> None:
+    there, elsewhere = scene(), scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    other = staff("operator").put_wish(there, TWO_GIB, "k")
+    assert "Idempotency-Replayed" not in other
+    assert asking.put_wish(elsewhere, TWO_GIB, "k").status_code == 202
+    assert Job.objects.count() == 2
+
+
+def test_a_request_at_work_is_not_answered_twice(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    IdempotentRequest.objects.update(status=None)
+    Job.objects.all().delete()
+    response = asking.put_wish(there, TWO_GIB, "k")
+    problem(response, 409, "idempotency_key_in_use")
+    assert response["Retry-After"] == "1"
+    assert not Job.objects.exists()
+
+
+def test_a_request_whose_process_died_is_done_after_a_minute(asking: Program) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    Job.objects.all().delete()
+    IdempotentRequest.objects.update(status=None, created_at=timezone.now() - timedelta(seconds=61))
+    response = asking.put_wish(there, TWO_GIB, "k")
+    assert (response.status_code, Job.objects.count()) == (202, 1)
+    assert asking.put_wish(there, TWO_GIB, "k")["Idempotency-Replayed"] == "true"
+
+
+def test_a_key_is_kept_for_a_week(asking: Program) -> None:
+    there = scene()
+    for days, replayed in ((6, "true"), (8, None)):
+        asking.put_wish(there, TWO_GIB, "k")
+        at = timezone.now() - timedelta(days=days)
+        IdempotentRequest.objects.update(created_at=at)
+        again = asking.put_wish(there, TWO_GIB, "k")
+        assert again.get("Idempotency-Replayed") == replayed
+
+
+@pytest.mark.parametrize("days", [-9, 9])
+def test_a_web_machine_with_a_wrong_clock_forgets_no_answer(
+    asking: Program, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """Else the same request would be done twice."""
+    there, elsewhere = scene(), scene()
+    asking.put_wish(there, TWO_GIB, "right")
+    wrong = timezone.now() + timedelta(days=days)
+    with monkeypatch.context() as jump:
+        jump.setattr("django.utils.timezone.now", lambda: wrong)
+        assert asking.put_wish(there, TWO_GIB, "right")["Idempotency-Replayed"] == "true"
+        asking.put_wish(elsewhere, TWO_GIB, "wrong")
+    assert asking.put_wish(elsewhere, TWO_GIB, "wrong")["Idempotency-Replayed"] == "true"
+    assert Job.objects.count() == 2
+
+
+def test_a_web_machine_whose_clock_runs_ahead_takes_no_request_over(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene()
+    asking.put_wish(there, TWO_GIB, "k")
+    IdempotentRequest.objects.update(status=None)
+    Job.objects.all().delete()
+    ahead = timezone.now() + timedelta(hours=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+    problem(asking.put_wish(there, TWO_GIB, "k"), 409, "idempotency_key_in_use")
+
+
+def test_a_refused_request_leaves_its_key_free(asking: Program) -> None:
+    there = scene()
+    problem(asking.put_wish(there, {"size_bytes": 90 * GIB}, "k"), 422, "no_space")
+    assert asking.put_wish(there, TWO_GIB, "k").status_code == 202
+
+
+def test_what_fails_after_the_job_was_made_leaves_neither_job_nor_key(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the process is short of memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("panel.api.framework.wait_for_job.accepted", fail)
+        problem(asking.put_wish(there, TWO_GIB, "k"), 500, "internal")
+    assert not Job.objects.exists()
+    assert not IdempotentRequest.objects.exists()
+    assert asking.put_wish(there, TWO_GIB, "k").status_code == 202
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_parallel_puts_with_one_key_make_one_job() -> None:
+    asking, there = staff("operator"), scene()
+    call = lambda: asking.put_wish(there, TWO_GIB, "k")  # noqa: E731
+    answers = at_once(*[call] * THREADS)
+    statuses = Counter(answer.status_code for answer in answers)
+    assert Job.objects.count() == 1
+    # One token has few places at a time: who finds none is refused before the key is looked at.
+    assert set(statuses) <= {202, 409, 429}
+    done = [answer for answer in answers if answer.status_code == 202]
+    assert {answer.json()["key"] for answer in done} == {Job.objects.get().key}
+    assert sum("Idempotency-Replayed" not in answer for answer in done) == 1
+    for answer in answers:
+        if answer.status_code == 409:
+            problem(answer, 409, "idempotency_key_in_use")
+    assert asking.put_wish(there, TWO_GIB, "k")["Idempotency-Replayed"] == "true"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_different_wishes_at_once_one_is_told_of_the_job_in_its_way() -> None:
+    asking, there = staff("operator"), scene()
+    answers = at_once(
+        lambda: asking.put_wish(there, TWO_GIB),
+        lambda: asking.put_wish(there, {"size_bytes": 4 * GIB}),
+    )
+    by_status = {answer.status_code: answer for answer in answers}
+    assert set(by_status) == {202, 409}
+    [conflict] = problem(by_status[409], 409, "busy")["conflicting_jobs"]
+    assert conflict["key"] == by_status[202].json()["key"] == Job.objects.get().key

@@ -1,0 +1,128 @@
+"""One order takes back the last one, for some days."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs.models import Job, Kind
+from panel.models import Intent, Order, OrderState
+from panel.orders.order_request import OrderRefused
+from panel.orders.place_order import preview
+from panel.orders.reversal import reversal_of
+from storage.models import CachePlan, Volume
+from tests import make
+from tests.panel.orders.till import buy, finish, has_cache, take_back
+from tests.panel.portal.shop import Shop, plan, shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def fast() -> CachePlan:
+    return plan()
+
+
+@pytest.fixture
+def acme() -> Shop:
+    return shop()
+
+
+@pytest.fixture
+def bought(acme: Shop, fast: CachePlan) -> Order:
+    made = buy(acme, fast)
+    finish(made)
+    has_cache(acme)
+    return made
+
+
+def refused(order: Order, acme: Shop) -> str:
+    before = (Order.objects.count(), Job.objects.count())
+    with pytest.raises(OrderRefused) as refusal:
+        take_back(order, acme.owner)
+    assert (Order.objects.count(), Job.objects.count()) == before
+    return refusal.value.code
+
+
+def test_it_goes_back_at_once_and_what_is_left_of_the_month_is_a_credit(
+    acme: Shop, bought: Order
+) -> None:
+    seen = preview(reversal_of(bought, acme.owner))
+    assert seen.refusal is None
+    assert seen.quote is not None
+    back = take_back(bought, acme.owner)
+    assert (back.intent, back.reverts, back.state) == (Intent.REVERT, bought, OrderState.RUNNING)
+    assert (back.from_plan, back.to_plan, back.price_minor) == (bought.to_plan, None, 0)
+    assert back.charge_minor == 0
+    assert 0 <= bought.charge_minor - back.credit_minor <= 1
+    assert back.credit_minor == seen.quote.credit_minor
+    assert back.job is not None
+    assert back.job.kind == Kind.REMOVE_CACHE
+    finish(back)
+    assert acme.volume.cache_plan is None
+
+
+def test_after_its_days_or_before_its_end_it_is_too_late(
+    acme: Shop, fast: CachePlan, settings: Settings
+) -> None:
+    made = buy(acme, fast)
+    assert refused(made, acme) == "order_running"
+    finish(made)
+    Order.objects.update(revert_until=timezone.now() - timedelta(seconds=1))
+    made.refresh_from_db()
+    assert refused(made, acme) == "too_late"
+
+
+def test_a_revert_is_not_taken_back_and_the_first_order_not_twice(
+    acme: Shop, bought: Order
+) -> None:
+    back = take_back(bought, acme.owner)
+    finish(back)
+    assert back.revert_until is None
+    assert refused(back, acme) == "too_late"
+    assert refused(bought, acme) == "changed_since"
+
+
+def test_only_the_last_order_is_taken_back(acme: Shop, bought: Order) -> None:
+    finish(buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30)))
+    assert refused(bought, acme) == "changed_since"
+
+
+def test_a_plan_that_the_provider_changed_since_is_left_alone(acme: Shop, bought: Order) -> None:
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan("Other"))
+    assert refused(bought, acme) == "changed_since"
+
+
+def test_back_to_a_plan_sold_no_more_at_the_price_it_had(
+    acme: Shop, bought: Order, fast: CachePlan
+) -> None:
+    CachePlan.objects.filter(pk=fast.pk).update(on_offer=False, price_minor=1990)
+    bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))
+    finish(bigger)
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=bigger.to_plan)
+    back = take_back(bigger, acme.owner)
+    assert (back.to_plan, back.price_minor) == (fast, 490)
+    assert back.credit_minor >= 0
+
+
+def test_back_to_a_dearer_plan_needs_a_mandate(
+    acme: Shop, bought: Order, settings: Settings
+) -> None:
+    left = buy(acme, None)
+    finish(left)
+    settings.TIERCEL_MANDATE_REQUIRED = True
+    assert refused(left, acme) == "cap_unknown"
+
+
+def test_who_may_not_order_takes_nothing_back(acme: Shop, bought: Order) -> None:
+    viewer = make.user()
+    acme.customer.members.create(user=viewer, role="viewer")
+    with pytest.raises(OrderRefused) as refusal:
+        take_back(bought, viewer)
+    assert refusal.value.code == "not_allowed"
+    seen = preview(reversal_of(bought, viewer)).refusal
+    assert seen is not None
+    assert seen.code == "not_allowed"

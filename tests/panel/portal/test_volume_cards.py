@@ -1,0 +1,165 @@
+"""The list of one's volumes and the page of one: the answer first, charts one click away."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from jobs.models import Job, Origin, State
+from panel.orders.order_texts import progress
+from storage.models import Volume
+from tests import make
+from tests.panel.portal.shop import Shop, browser, plan, seen, shop
+from tests.scene import end, job, step
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import NOON, take
+
+pytestmark = pytest.mark.django_db
+OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
+
+
+def cached_shop(hits: int = 960, misses: int = 40) -> Shop:
+    """A customer whose volume has a full cache; the reads are of the minute before `NOON`."""
+    lv = make.lv(
+        "vm-101-disk-0",
+        kname="dm-4",
+        cache=make.dm_cache("c-aaaaaaaa_cpool", used_bytes=2 * 1024**3),
+    )
+    acme = shop(lv=lv)
+    for seconds, part in ((-60, 0), (0, 1)):
+        cache = wire.cache(read_hits=hits * part, read_misses=misses * part)
+        disk = wire.disk(reads=1000 * part, read_sectors=8000 * part, read_ms=1000 * part)
+        take(acme.there.host, seconds, wire.volume(acme.there.lv.uuid, disk=disk, cache=cache))
+    return acme
+
+
+@pytest.mark.parametrize("name", ["my-volumes", "my-volume", "my-glance"])
+def test_the_answer_comes_first_in_plain_words(name: str) -> None:
+    acme = cached_shop()
+    args = [] if name == "my-volumes" else [acme.volume.key]
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        text = seen(browser(acme.owner), name, *args)
+    assert "96 of 100 reads came from SSD in the last hour" in text
+    assert "Fast" in text
+    assert "reads from SSD, last hour: from 96.0 %" in text
+
+
+def test_old_figures_are_greyed_and_never_a_verdict() -> None:
+    acme = cached_shop()
+    with time_machine.travel(NOON + timedelta(minutes=14), tick=False):
+        text = seen(browser(acme.owner), "my-volumes")
+    assert "is-stale" in text
+    assert "The last data is 14 min old" in text
+    assert "96 of 100" not in text
+
+
+def test_a_volume_without_figures_says_when_the_first_come() -> None:
+    acme = shop()
+    assert "The first data appears about 2 min after" in seen(browser(acme.owner), "my-volumes")
+
+
+def test_charts_are_one_click_away_and_not_on_the_first_view() -> None:
+    acme = shop()
+    client = browser(acme.owner)
+    first = seen(client, "my-volume", acme.volume.key)
+    assert reverse("my-charts", args=[acme.volume.key]) in first
+    assert "data-charts" not in first
+    assert "data-charts" in seen(client, "my-charts", acme.volume.key)
+
+
+def test_the_page_of_a_volume_without_a_cache_tells_what_one_would_do() -> None:
+    acme = shop()
+    text = seen(browser(acme.owner), "my-volume", acme.volume.key)
+    assert "No cache yet" in text
+    assert "A cache helps most for data you read often" in text
+
+
+def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
+    acme = shop()
+    running = job(acme.there, door=Origin.PORTAL, cache_plan=plan(), kind="remove-cache")
+    told = {"label": "lvm flush", "done_bytes": 40, "total_bytes": 100, "left_s": 75}
+    step(running, verb="cache.flush", state="running", op_id=OP_ID, progress=told)
+    client = browser(acme.owner)
+    for name in ("my-volume", "my-running", "my-plan", "my-change"):
+        key = running.key if name == "my-change" else acme.volume.key
+        text = seen(client, name, key)
+        assert "Moving your data back" in text, name
+        assert "40 %, about 1 min 15 s left" in text, name
+
+
+def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
+    acme = shop()
+    end(job(acme.there, door=Origin.PORTAL))
+    path = reverse("my-running", args=[acme.volume.key])
+    client = browser(acme.owner)
+    assert client.get(path, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+    assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{}, {"done_bytes": 1}, {"done_bytes": "1", "total_bytes": "2"}, {"total_bytes": 0}],
+)
+def test_progress_that_a_host_cannot_tell_is_not_invented(told: dict[str, Any]) -> None:
+    there = job(shop().there, door=Origin.PORTAL)
+    running = step(there, state="running", op_id=OP_ID, progress=told)
+    assert progress(there, [running]) is None
+
+
+def test_a_change_that_is_over_has_no_progress() -> None:
+    there = job(shop().there, door=Origin.PORTAL)
+    running = step(
+        there, state="running", op_id=OP_ID, progress={"done_bytes": 1, "total_bytes": 2}
+    )
+    assert progress(there, [running]) is not None
+    end(there, State.FAILED)
+    assert progress(there, [running]) is None
+
+
+def test_a_search_finds_a_volume_by_a_part_of_its_name() -> None:
+    acme = shop()
+    other = Volume.objects.create(label="Backups", size_bytes=1, customer=acme.customer)
+    text = seen(browser(acme.owner), "my-volumes", q="backup")
+    assert other.label in text
+    assert acme.volume.label not in text
+    assert "No volumes match" in seen(browser(acme.owner), "my-volumes", q="nothing")
+
+
+def test_names_of_customers_are_shown_only_to_people_of_several() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    line = "Acme · "
+    assert line not in seen(browser(acme.owner), "my-volumes")
+    zebra.customer.members.create(user=acme.owner, role="viewer")
+    assert line in seen(browser(acme.owner), "my-volumes")
+
+
+def queries(client: Client, path: str) -> int:
+    client.get(path)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(path).status_code == 200
+    return len(asked)
+
+
+def test_the_number_of_queries_does_not_grow_with_volumes_and_changes() -> None:
+    acme = cached_shop()
+    client, offered = browser(acme.owner), plan()
+    paths = [
+        reverse("my-volumes"),
+        *(reverse(name, args=[acme.volume.key]) for name in ("my-volume", "my-plan", "my-charts")),
+    ]
+    end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
+    few = [queries(client, path) for path in paths]
+    for n in range(10):
+        more = Volume.objects.create(label=f"disk {n}", size_bytes=1024**3, customer=acme.customer)
+        make.placement(more, acme.there.host)
+        end(job(acme.there, door=Origin.PORTAL, cache_plan=offered))
+        plan(f"Plan {n}")
+    assert Job.objects.count() == 11
+    assert [queries(client, path) for path in paths] == few

@@ -1,0 +1,116 @@
+"""What a report says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from panel.models import Intent, Order, Proof, ProofState
+from panel.proofs import proof_texts
+from tests.panel.proofs.results import TOLD
+
+
+def proof(verdict: str = "gain", **told: Any) -> Proof:
+    result = {**TOLD, "verdict": verdict, **told}
+    order = Order(intent=Intent.UPGRADE)
+    return Proof(order=order, state=ProofState.READY, verdict=verdict, result=result, was_warm=True)
+
+
+def test_a_gain_is_told_with_shares_times_and_confidence() -> None:
+    assert proof_texts.headline(proof()) == "It helped"
+    assert proof_texts.verdict(proof()) == (
+        "62 of 100 reads came from SSD, before 40. "
+        "A read took 2.00 ms on average instead of 8.00 ms."
+    )
+    assert proof_texts.confidence(proof()) == "98.7 % sure"
+
+
+def test_a_first_cache_is_compared_with_none() -> None:
+    assert "before none." in proof_texts.verdict(proof(hit_rate_before=0.0))
+
+
+def test_a_gain_of_which_reads_got_slower_says_so() -> None:
+    slower = proof(read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert "But a read took longer: 9.00 ms" in proof_texts.verdict(slower)
+    lost = proof("loss", read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert ". A read took longer: 9.00 ms" in proof_texts.verdict(lost)
+
+
+def test_a_gain_of_which_reads_got_slower_is_not_called_a_help() -> None:
+    slower = proof(read_ms_after=9.0, read_times_low=1.1, read_times_high=1.2)
+    assert proof_texts.headline(slower) == "More reads come from SSD, but a read takes longer"
+    assert proof_texts.chip(slower).text == "gain, but slower"
+
+
+def test_times_that_scatter_are_not_called_the_same() -> None:
+    wide = proof_texts.verdict(proof(read_times_low=0.04, read_times_high=1.2))
+    assert "A read took 2.00 ms on average, before 8.00 ms." in wide
+    assert "about as long" not in wide
+
+
+def test_where_a_loss_is_not_ruled_out_it_is_not_called_the_same() -> None:
+    said = proof_texts.verdict(proof("none", hit_rate_after=0.2, hit_rate_change_low=-0.4))
+    assert "A noticeable gain is ruled out." in said
+    assert "no difference" not in said
+
+
+def test_times_that_may_be_chance_are_about_the_same() -> None:
+    same = proof(read_times_low=0.9, read_times_high=1.1)
+    assert "about as long as before" in proof_texts.verdict(same)
+
+
+def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:
+    assert proof_texts.headline(proof("none")) == "No gain seen"
+    assert "would not notice this difference" in proof_texts.verdict(proof("none"))
+    assert proof_texts.headline(proof("unclear")) == "Not enough data"
+    assert proof_texts.confidence(proof("unclear")) == ""
+
+
+def test_a_cheaper_plan_that_does_as_well_is_told_as_no_loss() -> None:
+    kept = proof("none")
+    kept.order.intent = Intent.DOWNGRADE
+    assert (proof_texts.headline(kept), proof_texts.chip(kept).text) == ("No loss seen", "no loss")
+    assert proof_texts.confidence(kept) == ""  # it is that of there being no gain
+    kept.result["hit_rate_change_low"] = -0.4
+    assert proof_texts.headline(kept) == "No gain seen"
+
+
+def test_other_use_than_before_is_said() -> None:
+    assert "2.0 times more" in proof_texts.notes(proof(read_iops_after=200.0))[0]
+    assert "2.0 times less" in proof_texts.notes(proof(read_iops_after=50.0))[0]
+    assert proof_texts.notes(proof()) == []
+
+
+def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
+    cold = proof(has_percentiles=False)
+    cold.was_warm = False
+    assert [note.split(" ")[0:4] for note in proof_texts.notes(cold)] == [
+        ["The", "cache", "may", "still"],
+        ["Percentiles", "are", "not", "available"],
+    ]
+    assert [row.label for row in proof_texts.rows(cold.result)] == [
+        "Reads from SSD",
+        "Average read time",
+        "Reads per second",
+    ]
+
+
+def test_bars_are_drawn_against_the_larger_of_both_and_shares_against_all_reads() -> None:
+    rows = proof_texts.rows(TOLD)
+    assert [(row.before_width, row.after_width) for row in rows[:2]] == [
+        ("40.0", "62.0"),
+        ("100.0", "25.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.5, 0.7, "within"), (0.7, 0.9, "below"), (0.1, 0.3, "above"), (None, None, "")],
+)
+def test_what_was_measured_is_held_against_what_was_expected(
+    low: float | None, high: float | None, said: str
+) -> None:
+    order = Order(expected={"hit_rate_low": low, "hit_rate_high": high})
+    assert proof_texts.held(order, TOLD) == said
+    assert proof_texts.held(Order(), TOLD) == ""
