@@ -16,7 +16,7 @@ from jobs.engine import steps
 from jobs.hosts import contact
 from jobs.models import Job, State, Step, StepState
 from jobs.requester import Requester, requester_fields
-from storage.agent.wire.schema import RISES
+from storage.agent.operations.pacer import RISES
 from storage.planner import Refused
 from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, Wish
 from storage.volumes.snapshot import snapshots_of

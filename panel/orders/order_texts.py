@@ -8,10 +8,10 @@ from typing import Literal
 
 from jobs.models import Job, Kind, State, Step, StepState
 from panel.models import Order
+from storage.agent.verbs.registry import verbs_with
+from storage.agent.verbs.verb import Trait
 
-SWITCHING = frozenset(
-    {"cache.attach", "bcache.attach", "cache.set", "bcache.set", "cache.detach", "bcache.detach"}
-)
+SWITCHING = verbs_with(Trait.SWITCHES_CACHE)
 """The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
 
 PHASES = {

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .calls.refusals import Refusal
 from .guests import hiding
+from .operations.boot import boot
 from .realhost import RealHost
 from .state import admin, owner, policy
-from .state.boot import boot
 from .state.policy import PV_LISTS
 from .wire.serve import serve, unreplaced
 

@@ -237,7 +237,6 @@ def _flush(draft: Draft, writeback_percent: int) -> None:
     draft.add(
         "bcache.flush",
         "Write dirty data back to the slow disk, in writethrough meanwhile",
-        polled=True,
         dirty_limit_bytes=0,
         writeback_percent=writeback_percent,
     )
@@ -253,7 +252,6 @@ def _detach(
     draft.add(
         "bcache.detach",
         f"Detach the cache{window}",
-        polled=True,
         cset_uuid=cset_uuid,
     )
 
@@ -287,7 +285,6 @@ def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> No
             "cset.remove",
             f"{clearing} the cache device {lv.name} and free its SSD space",
             uuid=lv.uuid,
-            polled=True,
             name=lv.name,
             **named,
         )

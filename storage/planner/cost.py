@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from storage.agent.commands.vacated_extents import ranges
+from storage.agent.verbs.registry import VERBS, verbs_with
+from storage.agent.verbs.verb import Estimate, Frees, LongWork, Takes, Trait
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import DIRTY_LIMIT_BYTES, PlannedStep, Target
 from storage.planner.lvm_sizes import pool_bytes
@@ -25,39 +27,11 @@ ZERO_SLOW, ZERO_FAST = 100 * MIB, 400 * MIB
 MOVE = 50 * MIB
 """Bytes a second."""
 
-SECONDS: dict[str, tuple[float, float]] = {
-    "volume.create": (2, 1),
-    "volume.tag": (1, 1),
-    "volume.extend": (3, 1),
-    "volume.move": (4, 2),
-    "volume.clear": (4, 2),
-    "move.abort": (3, 2),
-    "volume.retire": (3, 1),
-    "volume.restore": (3, 1),
-    "volume.destroy": (3, 1),
-    "guest.resize": (1, 0),
-    "ssd.prepare": (3, 2),
-    "pool.create": (2, 2),
-    "pool.remove": (1, 1),
-    "cache.attach": (2, 2),
-    "cache.set": (2, 2),
-    "cache.flush": (2, 1),
-    "cache.detach": (3, 2),
-    "cache.drop": (2, 2),
-    "cset.create": (3, 1),
-    "cset.remove": (2, 1),
-    "bcache.format": (2, 0),
-    "bcache.attach": (1, 0),
-    "bcache.set": (1, 0),
-    "bcache.flush": (1, 0),
-    "bcache.detach": (1, 0),
-    "bcache.stop": (1, 0),
-}
-"""For each verb: what it takes at least, and for how much of that LVM locks the group."""
-UNKNOWN = (2.0, 2.0)
+IRREVERSIBLE = verbs_with(Trait.IRREVERSIBLE)
+"""Verbs that no later step could undo, whether or not the plan marks them."""
+UNKNOWN = Estimate(2, 2)
+"""Of a verb that an older or newer agent has."""
 
-WITHOUT_RETURN = frozenset({"volume.extend", "volume.destroy", "cache.drop", "ssd.prepare"})
-"""What no later step could undo, whether or not the plan marks it."""
 TAG = "volume.tag"
 """No job takes the tag off again. In front of other steps it takes no way back from them, but alone
 it is what the job is for."""
@@ -120,7 +94,7 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[PlannedStep]) -> Cost
     costs = []
     for step in steps:
         costs.append(_step(facts, target, lv, step, steps, dirty_bytes))
-        if step.verb in ("cache.flush", "bcache.flush", "cache.detach", "bcache.detach"):
+        if estimate_of(step).work in (LongWork.FLUSH, LongWork.FLUSH_REST):
             dirty_bytes = min(dirty_bytes, int(step.args.get("dirty_limit_bytes", 0)))
     if [step.verb for step in steps] == [TAG]:
         costs = [replace(each, is_final=True) for each in costs]
@@ -139,6 +113,12 @@ def cost(facts: HostFacts, target: Target, steps: Sequence[PlannedStep]) -> Cost
     )
 
 
+def estimate_of(step: PlannedStep) -> Estimate:
+    """What the verb of a step says of itself."""
+    verb = VERBS.get(step.verb)
+    return UNKNOWN if verb is None else verb.estimate
+
+
 def _step(
     facts: HostFacts,
     target: Target,
@@ -147,22 +127,22 @@ def _step(
     steps: Sequence[PlannedStep],
     dirty_bytes: int,
 ) -> StepCost:
-    seconds, locked = SECONDS.get(step.verb, UNKNOWN)
-    flush_seconds = dirty_bytes / _flush_speed(lv)
-    if step.verb in ("cache.flush", "bcache.flush", "bcache.detach"):
-        seconds += flush_seconds
-    elif step.verb == "cache.detach" or (step.verb == "cache.set" and "mode" in step.args):
+    estimate = estimate_of(step)
+    seconds, locked, work = estimate.seconds, estimate.locked_seconds, estimate.work
+    if work is LongWork.FLUSH:
+        seconds += dirty_bytes / _flush_speed(lv)
+    elif work is LongWork.FLUSH_REST or (work is LongWork.FLUSH_FOR_MODE and "mode" in step.args):
         # LVM flushes the rest under the group's lock; more than this the agent does not let it.
         limit = int(step.args.get("dirty_limit_bytes", DIRTY_LIMIT_BYTES))
         rest = min(dirty_bytes, limit) / _flush_speed(lv)
         seconds, locked = seconds + rest, locked + rest
-    elif step.verb == "volume.clear":
+    elif work is LongWork.ZERO_LEFT:
         seconds += _cleared_seconds(facts, target, lv, steps)
-    elif step.verb == "volume.move":
+    elif work is LongWork.MOVE:
         seconds += (lv.size_bytes if lv is not None else 0) / MOVE
     else:
         seconds += _zeroed_bytes(lv, step) / _zero_speed(facts, target, lv, step)
-    return StepCost(seconds, locked, step.turns or step.verb in WITHOUT_RETURN)
+    return StepCost(seconds, locked, step.turns or step.verb in IRREVERSIBLE)
 
 
 def _dirty(lv: LogicalVolume | None) -> int:
@@ -177,12 +157,13 @@ def _flush_speed(lv: LogicalVolume | None) -> int:
 
 
 def _zeroed_bytes(lv: LogicalVolume | None, step: PlannedStep) -> int:
-    if step.verb == "volume.create":
+    work = estimate_of(step).work
+    if work is LongWork.ZERO_NEW:
         return int(step.args["size_bytes"])
-    if step.verb == "volume.extend":
+    if work is LongWork.ZERO_GROWTH:
         before = int(step.args.get("from_bytes", lv.size_bytes if lv is not None else 0))
         return max(0, int(step.args["size_bytes"]) - before)
-    if step.verb == "volume.destroy":
+    if work is LongWork.ZERO_WHOLE:
         return lv.size_bytes if lv is not None else int(step.args.get("size_bytes", 0))
     return 0
 
@@ -235,9 +216,10 @@ def _ssd_peak(
 def _ssd_freed(
     facts: HostFacts, target: Target, lv: LogicalVolume | None, step: PlannedStep
 ) -> int:
-    if step.verb in ("cache.detach", "cache.drop"):
+    frees = estimate_of(step).frees
+    if frees is Frees.CACHE:
         return lv.cache.size_bytes if lv is not None and lv.cache is not None else 0
-    if step.verb in ("pool.remove", "cset.remove"):
+    if frees is Frees.NAMED:
         name = str(step.args.get("pool") or step.args.get("name"))
         gone = facts.lv_named(target.vg_uuid, name)
         return gone.size_bytes if gone is not None else 0
@@ -245,8 +227,8 @@ def _ssd_freed(
 
 
 def _ssd_bytes(facts: HostFacts, target: Target, step: PlannedStep) -> int:
-    vg = facts.vg(target.vg_uuid)
-    if step.verb == "pool.create" and vg is not None:
+    vg, takes = facts.vg(target.vg_uuid), estimate_of(step).takes
+    if takes is Takes.POOL and vg is not None:
         spare = max(
             (
                 lv.size_bytes
@@ -257,14 +239,14 @@ def _ssd_bytes(facts: HostFacts, target: Target, step: PlannedStep) -> int:
         )
         chunk_kib = int(step.args["chunk_kib"])
         return pool_bytes(int(step.args["size_bytes"]), chunk_kib, vg.extent_bytes, spare)
-    if step.verb == "cset.create":
+    if takes is Takes.CSET:
         made = facts.lv_named(target.vg_uuid, str(step.args["name"]))
         return 0 if made is not None else int(step.args["size_bytes"])
-    if step.verb == "volume.move" and target.lv_uuid is not None:
+    if takes is Takes.MOVED_VOLUME and target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
         to = _is_fast(facts, target, tuple(step.args["to_pvs"]))
         return lv.size_bytes if lv is not None and to else 0
-    if step.verb in ("volume.create", "volume.extend"):
+    if takes is Takes.VOLUME:
         lv = facts.lv_named(target.vg_uuid, target.lv_name)
         there = lv.size_bytes if lv is not None else 0
         to = _is_fast(facts, target, tuple(step.args.get("pvs", ())))

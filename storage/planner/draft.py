@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.agent.commands.free_space import TEXT_BYTES
+from storage.agent.verbs.registry import VERBS, verbs_with
+from storage.agent.verbs.verb import Trait
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import (
     MADE_TAG_PREFIX,
@@ -31,6 +32,8 @@ SETTINGS = {
     "writeback_percent": "writeback percent to {}",
 }
 """Arguments of the verbs that tune a cache, in words."""
+
+LASTING = verbs_with(Trait.LASTING)
 
 Disks = Mapping[str, Sequence[str]]
 """Names of physical volumes, by the verb of the step that allocates from them."""
@@ -89,9 +92,11 @@ class Draft:
     freed_bytes: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, verb: str, title: str, *, polled: bool = False, turns: bool = False, **args: Any
+        self, verb: str, title: str, *, lasts: bool = True, turns: bool = False, **args: Any
     ) -> None:
-        """A step on the target LV itself, guarded by its identity."""
+        """A step on the target LV itself, guarded by its identity. A verb that takes long is
+        polled, unless this step of it `lasts` for a moment only."""
+        polled = lasts and verb in LASTING
         expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
         if self.lv is not None:
             expect |= {"lv_uuid": self.lv.uuid, "size_bytes": self.lv.size_bytes}
@@ -100,14 +105,12 @@ class Draft:
             PlannedStep(verb, args, expect, title, polled, turns, holds_vg=not polled)
         )
 
-    def add_beside(
-        self, verb: str, title: str, *, uuid: str | None = None, polled: bool = False, **args: Any
-    ) -> None:
+    def add_beside(self, verb: str, title: str, *, uuid: str | None = None, **args: Any) -> None:
         """A step on something else in the volume group: a pool, a cache device, a new LV."""
         expect: dict[str, Any] = {"vg_uuid": self.vg.uuid}
         if uuid is not None:
             expect["lv_uuid"] = uuid
-        args = {"vg": self.vg.name, **args}
+        args, polled = {"vg": self.vg.name, **args}, verb in LASTING
         self.steps.append(PlannedStep(verb, args, expect, title, polled, holds_vg=not polled))
 
     def free(self, lv: LogicalVolume) -> None:
@@ -252,7 +255,7 @@ def has_text_room(draft: Draft) -> None:
     """Refuse where LVM's text about the group would not fit its metadata area any more: then every
     command that makes it longer fails, also a way back."""
     vg = draft.vg
-    needed = sum(TEXT_BYTES.get(step.verb, 0) for step in draft.steps)
+    needed = sum(VERBS[step.verb].text_bytes for step in draft.steps if step.verb in VERBS)
     free = vg.metadata_free_bytes
     if vg.metadata_bytes and free is not None and free < needed:
         raise Refused(

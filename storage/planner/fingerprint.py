@@ -7,9 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from storage.agent.verbs.registry import verbs_with
+from storage.agent.verbs.verb import Trait
 from storage.planner.draft import Disks, PlannedStep
 
-FLUSHES = frozenset({"cache.flush", "bcache.flush"})
+FLUSHES = verbs_with(Trait.FLUSHES)
 """Whether these are needed depends on how much is dirty this second; they change no data."""
 PASSING_ARGS = frozenset({"policy"})
 """Set back after a flush."""

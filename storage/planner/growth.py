@@ -10,6 +10,8 @@ from typing import Any
 from storage.agent.calls.names import guest as guest_name
 from storage.agent.commands.vacated_extents import TEXT_BYTES as NOTE_BYTES
 from storage.agent.facts.program_versions import missing_feature
+from storage.agent.verbs.registry import verbs_with
+from storage.agent.verbs.verb import Trait
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import (
     LEFT_TAG_PREFIX,
@@ -118,7 +120,6 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
     draft.add(
         "volume.extend",
         "Extend the volume; the new space is zeroed first",
-        polled=True,
         from_bytes=lv.size_bytes,
         size_bytes=size_bytes,
         pvs=list(pvs),
@@ -134,7 +135,7 @@ def tidy(draft: Draft, lv: LogicalVolume) -> None:
         _tidy(draft, lv, left)
 
 
-LEAVES = frozenset({"volume.move", "cache.detach", "pool.remove"})
+LEAVES = verbs_with(Trait.LEAVES_DATA)
 """Verbs after which data of the volume is where nothing of it lies any more."""
 
 
@@ -154,7 +155,6 @@ def clear(draft: Draft) -> None:
         draft.add(
             "volume.clear",
             "Write zeros over the disk space that the volume left behind",
-            polled=True,
             volume_key=draft.target.volume_key,
         )
 
@@ -179,6 +179,7 @@ def _tidy(draft: Draft, lv: LogicalVolume, left: LogicalVolume) -> None:
     draft.add(
         "volume.extend",
         f"Remove {left.name}, which an earlier attempt left",
+        lasts=False,
         from_bytes=lv.size_bytes,
         size_bytes=lv.size_bytes,
         pvs=list(left.pvs),
@@ -223,7 +224,7 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
             why = _why_not(user, from_bytes)
             title += f"; {user.name:.40} sees it at its next start: {why}"
     # Who is told may keep us waiting: meanwhile other jobs may have the group.
-    draft.add("guest.resize", title, polled=True, turns=True, size_bytes=size_bytes, **args)
+    draft.add("guest.resize", title, turns=True, size_bytes=size_bytes, **args)
 
 
 def _why_not(user: VolumeUser, from_bytes: int | None) -> str:
@@ -297,7 +298,6 @@ def _move(draft: Draft, leave: tuple[str, ...], to: tuple[str, ...]) -> None:
     draft.add(
         "volume.move",
         f"Move the volume to {where} ({', '.join(to)}), online",
-        polled=True,
         from_pvs=list(leave),
         to_pvs=list(to),
     )

@@ -114,7 +114,6 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
     draft.add(
         "volume.destroy",
         f"Overwrite {lv.vg_name}/{lv.name} with zeros and remove it permanently",
-        polled=True,
         turns=True,
         lv_uuid=lv.uuid,
         size_bytes=lv.size_bytes,

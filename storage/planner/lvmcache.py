@@ -250,7 +250,6 @@ def _flush(draft: Draft, current: DmCache) -> bool:
     draft.add(
         "cache.flush",
         "Write dirty data back to the slow disk",
-        polled=True,
         dirty_limit_bytes=limit_bytes,
         **pace,
     )

@@ -5,23 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 from storage.agent.facts.lvm_activity import sentence
+from storage.agent.verbs.registry import verbs_with
+from storage.agent.verbs.verb import Trait
 from storage.inventory.facts import LogicalVolume, Work
 from storage.naming import MOVING_TAG, PVMOVE_PREFIX
 from storage.planner.draft import Draft, Refused
 
 CLEAR = "volume.clear"
-MOVES = frozenset({"volume.move", "move.abort"})
-NEEDS_PLACE = MOVES | {
-    "volume.extend",
-    "volume.retire",
-    "volume.destroy",
-    "cache.attach",
-    "cache.set",
-    "cache.flush",
-    "cache.detach",
-    "cache.drop",
-    CLEAR,
-}
+MOVES = verbs_with(Trait.MOVES)
+NEEDS_PLACE = verbs_with(Trait.NEEDS_PLACE)
 """Verbs that have LVM change where the volume lies, what stands in front of it, or that it is."""
 
 
@@ -39,12 +31,7 @@ def work_at(draft: Draft, lv: LogicalVolume) -> Work | None:
     return Work("pvmove", segment.pvs[0], None, False) if segment and is_moving else None
 
 
-SPARED = frozenset(
-    {
-        *("volume.tag", "volume.extend", "volume.move", "volume.retire", "volume.destroy"),
-        *("pool.create", "cset.create", "cache.attach", "bcache.attach", "bcache.format"),
-    }
-)
+SPARED = verbs_with(Trait.SPARES_HOST)
 """What is never done to a volume that the host itself lives on; to take a cache off it is not."""
 
 

@@ -71,7 +71,6 @@ def _create(draft: Draft, size_bytes: int, pvs: tuple[str, ...]) -> None:
         "volume.create",
         f"Create {draft.lv_name} and zero it",
         uuid=draft.lv.uuid if draft.lv is not None else None,
-        polled=True,
         name=draft.lv_name,
         size_bytes=size_bytes,
         pvs=list(pvs),

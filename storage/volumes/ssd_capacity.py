@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from storage.agent.commands.free_space import TEXT_BYTES
+from storage.agent.verbs.pool import TEXT_BYTES
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.planner.lvm_sizes import volume_bytes
 from storage.planner.lvmcache import SUB_LV_SUFFIX
@@ -77,7 +77,7 @@ def capacities(
 def _more_caches(vg: VolumeGroup) -> int | None:
     if not vg.metadata_bytes or vg.metadata_free_bytes is None:
         return None
-    return vg.metadata_free_bytes // TEXT_BYTES["pool.create"]
+    return vg.metadata_free_bytes // TEXT_BYTES
 
 
 def _sold_bytes(facts: HostFacts, vg_uuid: str, sold_lv_uuids: Collection[str]) -> int:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from storage.agent.operations.boot import boot
 from storage.agent.operations.execute import execute
-from storage.agent.state.boot import boot
 from tests.fake import FakeHost
 from tests.fake.parts import Signature
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from storage.agent.guests import hiding
+from storage.agent.operations.boot import boot
 from storage.agent.state import udev_links
-from storage.agent.state.boot import boot
 from storage.agent.state.policy import Policy
 from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld

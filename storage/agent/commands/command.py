@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,3 +108,12 @@ def lv_write(args: Args, attribute: str, value: str, wait: str = "", name: str =
 
 def tags(*tags: str) -> list[str]:
     return [word for tag in tags for word in ("--addtag", tag)]
+
+
+def lvcreate(
+    args: Args, kind: Sequence[str], *, settings: Sequence[str] = (), marks: Sequence[str] = ()
+) -> Command:
+    """`kind` and `settings` around the name and the size; the PVs to lie on are always given."""
+    words = ["lvcreate", "-y", *kind, "-n", args["name"], "-L", f"{args['size_bytes']}b"]
+    words += [*settings, *tags(OURS, volume_tag(args["volume_key"]), *marks), args["vg"]]
+    return run("create", *words, *(f"/dev/{pv}" for pv in args["pvs"]))

@@ -13,6 +13,11 @@ _DEVICE = re.compile(r"(/dev/.+)\((\d+)\)")
 _WORD = re.compile(r"<extents of ([^/>]+)/([^>]+)>")
 
 
+def word_for(vg: str, lv: str) -> str:
+    """One word for the physical extents of an LV: which they are, is known when it runs."""
+    return f"<extents of {vg}/{lv}>"
+
+
 def of(host: LocalHost, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
     """One word for each PV. The VG is found by its uuid: a guest may call its own by the same name.
     Raises Refusal(not_found | unsupported), and what lvm.read raises."""
@@ -37,7 +42,7 @@ def of(host: LocalHost, vg_uuid: str, vg: str, lv: str) -> tuple[str, ...]:
 
 
 def filled(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """`argv` with each word of growth.extents_of replaced by the extents in `known`, which are by
+    """`argv` with each word of `word_for` replaced by the extents in `known`, which are by
     name of the LV. Raises Refusal(stale) for an LV that is not there."""
     words: list[str] = []
     for word in argv:

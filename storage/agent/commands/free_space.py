@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import math
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..facts.view import Check, View, space_subject
-from ..wire.protocol import VerbCall
 
 MIB = 1 << 20
 METADATA_BASE = 4 * MIB
 METADATA_PER_CHUNK = 44
 MAX_CHUNKS = 1_000_000
-# What LVM writes about each thing it makes: a cached volume is five LVs of about 390 bytes.
-TEXT_BYTES = {
-    "volume.create": 600,
-    "volume.extend": 1000,
-    "pool.create": 2000,
-    "cset.create": 600,
-}
 
 
 def whole_extents(view: View, call: VerbCall) -> Check:
@@ -53,18 +46,17 @@ def space(view: View, call: VerbCall, extra_bytes: int = 0) -> Check:
     return check
 
 
-def described(view: View, call: VerbCall) -> Check:
-    """LVM's text about the VG has room for what the verb adds: old and new must both fit the
+def described(view: View, call: VerbCall, text_bytes: int) -> Check:
+    """LVM's text about the VG has room for `text_bytes` more: old and new must both fit the
     metadata area, else every command that makes the text longer fails, also a way back."""
 
     def check() -> None:
         vg = view.vg(call.args["vg"])
-        needed = TEXT_BYTES[call.verb]
-        if vg["metadata_bytes"] and vg["metadata_free_bytes"] < needed:
+        if vg["metadata_bytes"] and vg["metadata_free_bytes"] < text_bytes:
             raise Refusal(
                 "no_space",
                 f"The metadata area of {vg['name']} has {vg['metadata_free_bytes']} bytes left; "
-                f"{needed} are needed.",
+                f"{text_bytes} are needed.",
                 "It does not grow in place: use another group, or remove what nobody needs.",
             )
 

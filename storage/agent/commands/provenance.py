@@ -4,7 +4,7 @@ gives; without it nothing is removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..calls import names
@@ -36,7 +36,6 @@ PATTERNS = {
     MADE_LEFT: names.made("w"),
     "retired": names.made("del"),
 }
-_BY_VERB = {"pool.create": MADE_POOL, "cset.create": MADE_CSET, "volume.extend": MADE_ROOM}
 
 
 def made(view: View, vg: str, name: str, mark: str) -> Check:
@@ -86,8 +85,11 @@ def _fits(name: str, kind: str) -> bool:
     return True
 
 
-def unmarked(host: LocalHost, facts: Facts) -> Iterator[tuple[str, Command]]:
-    """(VG, command) for each LV that an agent before the mark made and that lacks it. The journal
+def unmarked(
+    host: LocalHost, facts: Facts, marks: Mapping[str, str]
+) -> Iterator[tuple[str, Command]]:
+    """(VG, command) for each LV that an agent before the mark made and that lacks it; `marks` are
+    those that verbs give to what they make. The journal
     has to show the lvcreate that ended well: a request that went on with what it found made
     nothing. Of what is older than the journal only a cache device is told, by its work: its set is
     in front of the volume whose key it carries."""
@@ -101,7 +103,7 @@ def unmarked(host: LocalHost, facts: Facts) -> Iterator[tuple[str, Command]]:
         return
     for op in host.op_ids():
         record = host.op_load(op)
-        if record is None or record["call"]["verb"] not in _BY_VERB:
+        if record is None or record["call"]["verb"] not in marks:
             continue
         for name, size_bytes in _created(record):
             lv = there.get((record["call"]["expect"]["vg_uuid"], name))
@@ -109,7 +111,7 @@ def unmarked(host: LocalHost, facts: Facts) -> Iterator[tuple[str, Command]]:
             if lv is None or tag not in lv["tags"] or lv["size_bytes"] != size_bytes:
                 continue
             del there[lv["vg_uuid"], name]
-            yield _mark(lv, _BY_VERB[record["call"]["verb"]])
+            yield _mark(lv, marks[record["call"]["verb"]])
     at_work = {cset["lv_uuid"]: cset["uuid"] for cset in facts["csets"]}
     for lv in there.values():
         if _fits(lv["name"], MADE_CSET) and _serves(lv, at_work.get(lv["uuid"]), facts["lvs"]):

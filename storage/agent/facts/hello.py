@@ -12,7 +12,7 @@ from ..guests import guest_lvm_exposure, users
 from ..kernel import disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..state import bcache_by_hand, boot, fence, owner, policy, udev_links
+from ..state import bcache_by_hand, boot_state, fence, owner, policy, udev_links
 from . import groups, inventory, orphan_devices, program_versions, recovery, writeback
 from .problems import Problem, problem
 
@@ -43,7 +43,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
     kernel = named["kernel"]
     local = policy.load(host)
     facts, failure = _facts(host, local)
-    booted = boot.last(host)
+    booted = boot_state.last(host)
     problems = [
         *_policy_problems(local),
         *_owner_problems(host),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..facts.view import Check, Facts, View, lv_subject
 from ..kernel import bcache_sysfs
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..wire.protocol import VerbCall
 from .users import of_devices, of_inactive
 
 UDEV_TRIES = 4

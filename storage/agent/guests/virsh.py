@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Callable
 
 from ..calls import names
 from ..calls.refusals import Refusal
 from ..commands import failure
 from ..commands.command import Args, Command
-from ..commands.extension import VIRSH
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 
+VIRSH = ("virsh", "-q", "-c", "qemu:///system")
 # libvirt itself gives up after 30 s where something else holds the domain.
 SECONDS = 40.0
 AFTER_IT = "The volume has its new size; the guest is told once this is over."
@@ -29,8 +30,12 @@ _AWAY = re.compile(
 _GONE = re.compile(r"failed to get domain|not assigned to domain|not found in domain", re.I)
 
 
+def blockresize(disk: Mapping[str, str], size_bytes: int) -> tuple[str, ...]:
+    return (*VIRSH, "blockresize", disk["uuid"], disk["path"], f"{size_bytes}B")
+
+
 def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
-    """Tell one domain the size that growth.blockresize names. A disk that the domain sees with any
+    """Tell one domain the size that blockresize names. A disk that the domain sees with any
     other size than the volume's own before is left alone. Raises Refusal(guest_busy) while libvirt
     does not answer or the domain has a job at work, and what failure.of_command says."""
     *_, uuid, path, _ = command.argv

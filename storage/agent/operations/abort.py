@@ -6,24 +6,8 @@ from typing import Any
 
 from ..calls.refusals import Refusal
 from ..kernel.local_host import LocalHost
+from ..verbs.registry import ABORTABLE
 from . import journal, ops, pacer
-
-# Each of these may stop at any moment and be taken up again from what is there: zeroing and wiping
-# begin anew, LVM puts the cache's policy back, pvmove leaves each extent in one place or the other,
-# and a guest may be told its size again.
-ABORTABLE = frozenset(
-    (
-        "bcache.flush",
-        "cache.detach",
-        "cache.flush",
-        "guest.resize",
-        "volume.clear",
-        "volume.create",
-        "volume.destroy",
-        "volume.extend",
-        "volume.move",
-    )
-)
 
 
 def abort(host: LocalHost, op: str) -> dict[str, Any]:

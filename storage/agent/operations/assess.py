@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.build import commands
 from ..commands.command import Command
 from ..facts import program_versions
 from ..facts.view import Planned, View
 from ..kernel.local_host import LocalHost
-from ..verbs import VERBS
-from ..verbs.verb import Verb
-from ..wire.protocol import VerbCall
+from ..verbs.registry import VERBS, commands
 
 PACKAGES = {
     "lvcreate": "lvm2",
@@ -36,8 +34,6 @@ PACKAGES = {
 VERSIONED = {"lvm2": "lvm", "util-linux": "util_linux"}
 # What the agent does by itself, without a program.
 INSIDE = ("write", "qmp")
-# lvconvert and lvcreate run it to check a pool's metadata, and go on without it if they must.
-NEEDS_CACHE_CHECK = frozenset(("pool.create", "cache.attach"))
 
 
 def assess(view: View, call: VerbCall) -> tuple[Command, ...]:
@@ -58,8 +54,7 @@ def tools(host: LocalHost, call: VerbCall, remaining: Iterable[Command]) -> None
     """Raises Refusal(missing_tool | unsupported) unless every program that will be run is
     installed, and new enough."""
     needed = [command.argv[0] for command in remaining if command.argv[0] not in INSIDE]
-    if call.verb in NEEDS_CACHE_CHECK:
-        needed.append("cache_check")
+    needed += VERBS[call.verb].programs
     for tool in needed:
         if not host.has_tool(tool):
             raise Refusal(
@@ -69,8 +64,7 @@ def tools(host: LocalHost, call: VerbCall, remaining: Iterable[Command]) -> None
             )
     packages = {PACKAGES[tool] for tool in needed if tool in PACKAGES}
     counted = [program for package, program in VERSIONED.items() if package in packages]
-    if call.verb in NEEDS_CACHE_CHECK:
-        counted.append("kernel")
+    counted += VERBS[call.verb].versions
     program_versions.check(host, counted)
 
 
@@ -142,5 +136,5 @@ def _remaining(names: frozenset[str] | None, call: VerbCall) -> tuple[Command, .
 
 def settled(view: View, call: VerbCall) -> bool:
     """Whether the host shows what the verb was to bring: an exit code of 0 does not prove it."""
-    verb: Verb = VERBS[call.verb]
+    verb = VERBS[call.verb]
     return not verb.settled or verb.todo(view, call) == frozenset()

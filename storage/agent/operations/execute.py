@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import extents, failure, vacated_extents
 from ..commands.command import BY_MIRROR, REGISTER, Command, stamped
@@ -16,12 +17,13 @@ from ..guests import qmp, virsh
 from ..kernel import dm
 from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
 from ..state import fence, policy, undo_window
-from ..state.boot import remember
-from ..state.boot_state import FILES, SETTERS
+from ..state.boot_state import FILES, BootNote
 from ..state.owner import panel_from_json
-from ..wire.protocol import VerbCall, call_from_json
+from ..verbs.argument_checks import call_from_json
+from ..verbs.registry import VERBS
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
+from .boot import remember
 from .journal_entry import JournalEntry
 from .ops import Record, aborted, interrupted
 from .pacer import Pacer, throttling
@@ -93,7 +95,7 @@ class Execution:
         view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
         commands = [*todo]
         self._entry.plan(commands)
-        if self._call.verb in SETTERS:
+        if VERBS[self._call.verb].boot_note is BootNote.SETTINGS:
             # Before the first command: else a host that stops after the last one boots without.
             self._remember_for_boot(view)
         self._note_retirement(view, commands)

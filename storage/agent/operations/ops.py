@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import Command
 from ..facts.view import View
@@ -19,7 +20,6 @@ from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy
 from ..state import fence as fences
 from ..state.owner import PanelIdentity
-from ..wire.protocol import VerbCall
 from . import journal
 from .assess import assess
 from .pacer import FULL, THROTTLE, throttle

@@ -8,11 +8,11 @@ from typing import Callable
 
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device
-from ..commands.extension import room_name
 from ..commands.vacated_extents import held_name
 from ..kernel import bcache_sysfs, dm, mirror
 from ..kernel.dm import SECTOR
 from ..kernel.local_host import LocalHost
+from ..verbs.extend import room_name
 from .pace import Fall, Others, Pace
 
 UNFLUSHED = "flush for failed cache"

@@ -8,20 +8,25 @@ makes a superblock too, and that is never ours to touch.
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import CONGESTION, MADE_CSET, OURS
 from ..facts.view import Facts, View
+from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..wire.protocol import VerbCall
 
 PATH = "/var/lib/tiercel/tunables.json"
 UNIT = "/etc/systemd/system/tiercel-boot.service"
+TIMER = "/etc/systemd/system/tiercel-boot.timer"
+REPORT = "/var/lib/tiercel/boot.json"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # No VG has such a name: it orders the writers of this file and of udev's rules.
 FILES = "@files"
 FILES_SECONDS = 120.0
@@ -31,11 +36,19 @@ SETTINGS = {
     "sequential_cutoff_bytes": "sequential_cutoff",
     "writeback_percent": "writeback_percent",
 }
-# Verbs that change settings of a volume that has its superblock already.
-SETTERS = ("bcache.attach", "bcache.set")
-_BACKING = ("bcache.format", *SETTERS)
-VERBS = frozenset((*_BACKING, "cset.create", "cset.remove", "volume.destroy"))
 _KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
+
+
+class BootNote(enum.Enum):
+    """What an operation of a verb changes of what the next boot brings back."""
+
+    NOTHING = "nothing"
+    LINKS = "the links of udev to the volumes"
+    TAGGED = "a volume came under management; what root made by hand on it counts from now on"
+    CSET_MADE = "a new cache set"
+    FORMATTED = "a new backing device"
+    SETTINGS = "the settings of a backing device"
+    GONE = "what the volume carried"
 
 
 @dataclass(frozen=True)
@@ -81,12 +94,28 @@ def load(host: LocalHost) -> tuple[Kept, ...]:
         ) from None
 
 
-def after(view: View, call: VerbCall) -> None:
-    """Keep what a finished operation brought, or one of SETTERS will bring. Raises Refusal or
+def last(host: LocalHost) -> dict[str, Any]:
+    """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
+    `failed` (sentences)."""
+    data = host.read(REPORT)
+    ran, failed = False, []
+    if data is not None:
+        try:
+            report = json.loads(data.decode("utf-8"))
+            ran = report["boot_id"] == text(host, BOOT_ID)
+            failed = [str(line) for line in report["failed"]] if ran else []
+        except (ValueError, TypeError, LookupError, RecursionError):
+            failed = [f"{REPORT} cannot be read."]
+    return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
+
+
+def after(view: View, call: VerbCall, boot_note: BootNote) -> None:
+    """Keep what a finished operation brought, or one of SETTINGS will bring. Raises Refusal or
     OSError."""
     before = load(view.host)
-    now = _changed(before, view, call) if call.verb in VERBS else before
-    _save(view.host, before, now, view.facts)
+    is_kept = boot_note in (BootNote.NOTHING, BootNote.LINKS, BootNote.TAGGED)
+    changed = before if is_kept else _changed(before, view, call, boot_note)
+    _save(view.host, before, changed, view.facts)
 
 
 def note(host: LocalHost, facts: Facts) -> None:
@@ -132,13 +161,15 @@ def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
             yield _new(lv, "backing", found["uuid"], settings)
 
 
-def _changed(before: tuple[Kept, ...], view: View, call: VerbCall) -> tuple[Kept, ...]:
+def _changed(
+    before: tuple[Kept, ...], view: View, call: VerbCall, boot_note: BootNote
+) -> tuple[Kept, ...]:
     args = call.args
-    if call.verb == "cset.create":
+    if boot_note is BootNote.CSET_MADE:
         lv = view.lv(args["vg"], args["name"])
         made = _new(lv, "cset", args["cset_uuid"], dict.fromkeys(CONGESTION, "0"))
         return (*_without(before, lv["uuid"]), made)
-    if call.verb not in _BACKING:
+    if boot_note is BootNote.GONE:
         return _without(before, str(call.expect.get("lv_uuid", "")))
     lv = view.lv(args["vg"], args["lv"])
     if lv["bcache"] is None:
@@ -147,7 +178,7 @@ def _changed(before: tuple[Kept, ...], view: View, call: VerbCall) -> tuple[Kept
     settings = dict(known.settings) if known is not None else {}
     settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})
     made = _new(lv, "backing", lv["bcache"]["uuid"], settings)
-    is_roots = known is not None and known.by_hand and call.verb != "bcache.format"
+    is_roots = known is not None and known.by_hand and boot_note is not BootNote.FORMATTED
     return (*_without(before, lv["uuid"]), replace(made, by_hand=is_roots))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..facts.view import Check, View
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..wire.protocol import VerbCall
 from .policy import AGENT, PATH
 
 VERB = "volume.destroy"

@@ -5,8 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import CONGESTION, FORMAT_BCACHE, OURS, ZEROING, Args, device
+from ..commands.command import (
+    CONGESTION,
+    DATA_OFFSET_SECTORS,
+    FORMAT_BCACHE,
+    OURS,
+    REGISTER,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    lv_write,
+    run,
+    write,
+)
 from ..facts.redundancy import redundant
 from ..facts.view import Check, Facts, View, cset_subject, lv_subject
 from ..guests import hiding
@@ -14,9 +29,11 @@ from ..guests.usage_checks import unused
 from ..kernel import bcache_sysfs
 from ..kernel.dm import text
 from ..kernel.local_host import MissingTool, TimedOut
-from ..wire.protocol import VerbCall
+from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
+
+cache_mode_name = names.choice("writethrough", "writeback", "writearound", "none")
 
 
 def identity(view: View, call: VerbCall) -> list[Check]:
@@ -127,11 +144,35 @@ def hidden_from_lvm(view: View) -> Check:
     return lambda: hiding.demand(view.host)
 
 
+def _format_commands(args: Args) -> tuple[Command, ...]:
+    vg, lv = args["vg"], args["lv"]
+    return (
+        run("module", "modprobe", "bcache"),
+        run(
+            "format",
+            "make-bcache",
+            "--data-offset",
+            str(DATA_OFFSET_SECTORS),
+            "-B",
+            device(vg, lv),
+        ),
+        write("register", REGISTER, device(vg, lv), wait="backing_registered"),
+        run("formatted", "lvchange", "--deltag", FORMAT_BCACHE, f"{vg}/{lv}"),
+    )
+
+
 FORMAT = Verb(
+    name="bcache.format",
+    title="Format a fresh volume for bcache",
+    arguments=arguments({"lv": names.lv_name}, expects="lv_uuid"),
+    commands=_format_commands,
     identity=lambda view, call: [*identity(view, call), checks.vg_whole(view, call)],
     todo=_format_todo,
     state=_format_state,
     touches=touches,
+    estimate=Estimate(2, 0),
+    traits=(Trait.SPARES_HOST,),
+    boot_note=BootNote.FORMATTED,
 )
 
 
@@ -215,7 +256,32 @@ def redundant_set(view: View, call: VerbCall, uuid: str | None) -> Check:
     return check
 
 
+def _attach_commands(args: Args) -> tuple[Command, ...]:
+    # The set serves one volume on its own SSD space. By default bcache sends reads past a cache
+    # that once took 2 ms, and the volume never warms up on a busy host.
+    cset = f"/sys/fs/bcache/{args['cset_uuid']}"
+    # The mode goes before the cache: one left from an earlier cache must not hold for one moment.
+    return (
+        *(write(each, f"{cset}/{each}", "0") for each in CONGESTION),
+        lv_write(args, "cache_mode", args["cache_mode"]),
+        lv_write(args, "sequential_cutoff", str(args["sequential_cutoff_bytes"])),
+        lv_write(args, "attach", args["cset_uuid"], wait="attached"),
+    )
+
+
 ATTACH = Verb(
+    name="bcache.attach",
+    title="Attach a bcache cache to a volume",
+    arguments=arguments(
+        {
+            "lv": names.lv_name,
+            "cset_uuid": names.uuid,
+            "cache_mode": cache_mode_name,
+            "sequential_cutoff_bytes": names.cutoff_bytes,
+        },
+        expects="lv_uuid",
+    ),
+    commands=_attach_commands,
     identity=identity,
     todo=_attach_todo,
     state=lambda view, call: [
@@ -225,6 +291,12 @@ ATTACH = Verb(
         redundant_set(view, call, call.args["cset_uuid"]),
     ],
     touches=touches,
+    estimate=Estimate(1, 0),
+    traits=(
+        Trait.SWITCHES_CACHE,
+        Trait.SPARES_HOST,
+    ),
+    boot_note=BootNote.SETTINGS,
 )
 
 
@@ -248,11 +320,24 @@ def _right_cset(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _detach_commands(args: Args) -> tuple[Command, ...]:
+    return (lv_write(args, "detach", "1", wait="detached"),)
+
+
 DETACH = Verb(
+    name="bcache.detach",
+    title="Detach the bcache cache of a volume",
+    arguments=arguments({"lv": names.lv_name, "cset_uuid": names.uuid}, expects="lv_uuid"),
+    commands=_detach_commands,
     identity=identity,
     todo=_detach_todo,
     state=lambda view, call: [_right_cset(view, call)],
     touches=touches,
+    estimate=Estimate(1, 0, work=LongWork.FLUSH),
+    traits=(
+        Trait.LASTING,
+        Trait.SWITCHES_CACHE,
+    ),
 )
 
 
@@ -275,9 +360,18 @@ def _clean(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _stop_commands(args: Args) -> tuple[Command, ...]:
+    return (lv_write(args, "stop", "1", wait="stopped"),)
+
+
 STOP = Verb(
+    name="bcache.stop",
+    title="Stop the bcache device of a volume",
+    arguments=arguments({"lv": names.lv_name}, expects="lv_uuid"),
+    commands=_stop_commands,
     identity=identity,
     todo=_stop_todo,
     state=lambda view, call: [unused(view, call), _clean(view, call)],
     touches=touches,
+    estimate=Estimate(1, 0),
 )

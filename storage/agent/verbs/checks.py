@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, OURS, ZEROING
 from ..facts import lvm_activity
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
 from ..state.policy import HIDE, check_alone, check_vg
-from ..wire.protocol import VerbCall
 
 
 def vg(view: View, call: VerbCall) -> Check:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
 from ..commands.command import MADE_LEFT, OURS, ZEROING, volume_tag
 from ..facts.view import Check, Facts, View, lv_subject, space_subject
 from ..guests.usage_checks import unused
-from ..wire.protocol import VerbCall
+from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
 
 
 def noted(view: View, call: VerbCall) -> frozenset[str]:
@@ -98,10 +100,21 @@ def _lvm_knows_all(view: View, call: VerbCall) -> Check:
 
 
 CLEAR = Verb(
+    name="volume.clear",
+    title="Write zeros over what a volume left behind",
+    arguments=arguments({"lv": names.lv_name, "volume_key": names.volume_key}, expects="lv_uuid"),
+    commands=vacated_extents.volume_clear,
     identity=_identity,
     todo=_todo,
     state=_state,
     touches=lambda args: frozenset((lv_subject(args["vg"], args["lv"]), space_subject(args["vg"]))),
     # What was noted while an earlier try was cleared is left for the next one.
     settled=False,
+    estimate=Estimate(4, 2, work=LongWork.ZERO_LEFT),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.NEEDS_PLACE,
+    ),
+    boot_note=BootNote.LINKS,
 )

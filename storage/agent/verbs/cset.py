@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import re
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
-from ..commands.command import FORMAT_BCACHE, MADE_CSET, REGISTER, Args, device
+from ..commands.command import (
+    FORMAT_BCACHE,
+    MADE_CSET,
+    REGISTER,
+    WIPE,
+    Args,
+    Command,
+    device,
+    lvcreate,
+    run,
+    write,
+    zero,
+)
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject, space_subject
 from ..guests.usage_checks import unused
 from ..kernel.local_host import MissingTool, TimedOut
-from ..wire.protocol import VerbCall
+from ..state.boot_state import BootNote
 from . import checks
 from .backing import signatures
 from .pool import gone
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb, arguments
 
 KIB = 1024
 # The kernel computes roundup_pow_of_two(buckets) >> 10, which must not be 0.
 LEAST_BUCKETS = 512
+# What LVM writes about the volume.
+TEXT_BYTES = 600
 
 _CSET = re.compile(r"(?m)^cset\.uuid\s+([0-9a-f-]{36})\s*$")
 
@@ -100,12 +116,44 @@ def _uuid_free(view: View, call: VerbCall) -> Check:
 def _create_state(view: View, call: VerbCall) -> list[Check]:
     sized = [free_space.whole_extents(view, call), _buckets(view, call)]
     if view.find_lv(call.args["vg"], call.args["name"]) is None:
-        return [*sized, free_space.space(view, call), free_space.described(view, call)]
+        return [*sized, free_space.space(view, call), free_space.described(view, call, TEXT_BYTES)]
     resumed = VerbCall(call.verb, {**call.args, "lv": call.args["name"]}, {})
     return [*sized, unused(view, resumed)]
 
 
+def _create_commands(args: Args) -> tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    return (
+        lvcreate(args, WIPE, marks=[MADE_CSET]),
+        run("module", "modprobe", "bcache"),
+        run(
+            "format",
+            "make-bcache",
+            "--cset-uuid",
+            args["cset_uuid"],
+            "--bucket",
+            f"{args['bucket_kib']}k",
+            "-C",
+            device(vg, name),
+        ),
+        write("register", REGISTER, device(vg, name), wait="cset_registered"),
+    )
+
+
 CREATE = Verb(
+    name="cset.create",
+    title="Create the cache device of a bcache volume",
+    arguments=arguments(
+        {
+            "name": names.made("s"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "cset_uuid": names.uuid,
+            "bucket_kib": names.bucket_kib,
+            "volume_key": names.volume_key,
+        }
+    ),
+    commands=_create_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -118,6 +166,11 @@ CREATE = Verb(
         [lv_subject(args["vg"], args["name"]), cset_subject(args["cset_uuid"])]
     ),
     provides=lambda args: {cset_subject(args["cset_uuid"]): args["pvs"]},
+    estimate=Estimate(3, 1, takes=Takes.CSET),
+    traits=(Trait.SPARES_HOST,),
+    text_bytes=TEXT_BYTES,
+    mark=MADE_CSET,
+    boot_note=BootNote.CSET_MADE,
 )
 
 
@@ -293,9 +346,29 @@ def _remove_touches(args: Args) -> frozenset[str]:
     return frozenset(found)
 
 
+def _remove_commands(args: Args) -> tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    rest = (
+        run("wipe", "wipefs", "-a", "-t", "bcache", device(vg, name)),
+        zero(device(vg, name)),
+        run("remove", "lvremove", "-y", f"{vg}/{name}"),
+    )
+    if args.get("cset_uuid") is None:
+        return rest
+    unregister = f"/sys/fs/bcache/{args['cset_uuid']}/unregister"
+    return (write("unregister", unregister, "1", wait="cset_gone"), *rest)
+
+
 REMOVE = Verb(
+    name="cset.remove",
+    title="Remove the cache device of a bcache volume",
+    arguments=arguments({"name": names.made("s")}, {"cset_uuid": names.uuid}, expects="lv_uuid"),
+    commands=_remove_commands,
     identity=_remove_identity,
     todo=_remove_todo,
     state=_remove_state,
     touches=_remove_touches,
+    estimate=Estimate(2, 1, frees=Frees.NAMED),
+    traits=(Trait.LASTING,),
+    boot_note=BootNote.GONE,
 )

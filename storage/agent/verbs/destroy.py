@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
+from ..commands.command import Args, Command, device, run, tags, zero
 from ..commands.retirement import WIPING
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from ..guests.usage_checks import unused
+from ..state.boot_state import BootNote
 from ..state.quota import destroys
 from ..state.undo_window import over
-from ..wire.protocol import VerbCall
 from . import checks
 from .backing import signatures
 from .pool import gone
-from .retire import is_cache_device, known, marks_of
-from .verb import NOTHING, Verb
+from .retire import is_cache_device, known, let_go_commands, marks_of, register_commands
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
 
 
 def _destroy_identity(view: View, call: VerbCall) -> list[Check]:
@@ -84,7 +89,40 @@ def _window(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _commands(args: Args) -> tuple[Command, ...]:
+    """Zeros over all of it, then the removal of what has this uuid and nothing else. A udev rule
+    may register a bcache superblock as soon as the volume is active: it is registered on purpose,
+    stopped, and the superblock cleared, so that nothing holds the volume any more. Whether an
+    earlier try has cleared it already can only be seen once the volume is active."""
+    vg, lv = args["vg"], args["lv"]
+    path = device(vg, lv)
+    opened: tuple[Command, ...] = ()
+    if args["layout"] != "plain":
+        unsign = run("unsign", "wipefs", "-a", "-t", "bcache", path)
+        opened = (*register_commands(args), *let_go_commands(args), unsign)
+    return (
+        run("doom", "lvchange", *tags(WIPING), f"{vg}/{lv}"),
+        replace(run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"), reveals=bool(opened)),
+        *opened,
+        zero(path),
+        run("remove", "lvremove", "-y", "-S", f"lv_uuid={args['lv_uuid']}", f"{vg}/{lv}"),
+    )
+
+
 DESTROY = Verb(
+    name="volume.destroy",
+    title="Destroy a retired volume",
+    arguments=arguments(
+        {
+            "lv": names.made("del"),
+            "lv_uuid": names.lvm_uuid,
+            "size_bytes": names.size_bytes,
+            "volume_key": names.volume_key,
+            "layout": names.choice("plain", "bcache", "cset"),
+        },
+        expects="lv_uuid",
+    ),
+    commands=_commands,
     identity=_destroy_identity,
     todo=_destroy_todo,
     state=lambda view, call: [
@@ -93,4 +131,13 @@ DESTROY = Verb(
         unused(view, call),
     ],
     touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),
+    estimate=Estimate(3, 1, work=LongWork.ZERO_WHOLE),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.IRREVERSIBLE,
+        Trait.NEEDS_PLACE,
+        Trait.SPARES_HOST,
+    ),
+    boot_note=BootNote.GONE,
 )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance
+from ..commands.command import Args, Command, run
 from ..facts.inventory import cache_statuses
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from ..kernel import dm
-from ..wire.protocol import VerbCall
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Frees, Trait, Verb, arguments
 
 MISSING = "[unknown]"
 RUNBOOK = "Do not force it. The volume's page in the panel has the runbook."
@@ -97,7 +99,17 @@ def _nothing_in_it(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _commands(args: Args) -> tuple[Command, ...]:
+    """The same words as for a cache that is there: LVM asks whether the lost one may go, and would
+    refuse a writeback one without the force that this agent never uses."""
+    return (run("drop", "lvconvert", "-y", "--uncache", f"{args['vg']}/{args['lv']}"),)
+
+
 DROP = Verb(
+    name="cache.drop",
+    title="Drop an LVM cache whose SSD is lost",
+    arguments=arguments({"lv": names.lv_name, "pool": names.made("c")}, expects="lv_uuid"),
+    commands=_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.known_lv(view, call, call.args["lv"]),
@@ -112,5 +124,10 @@ DROP = Verb(
     ],
     touches=lambda args: frozenset(
         [lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"])]
+    ),
+    estimate=Estimate(2, 2, frees=Frees.CACHE),
+    traits=(
+        Trait.IRREVERSIBLE,
+        Trait.NEEDS_PLACE,
     ),
 )

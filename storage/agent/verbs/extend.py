@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
+
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands import free_space
-from ..commands.command import FORMAT_BCACHE, MADE_ROOM, OURS, ZEROING, Args, volume_tag
-from ..commands.extension import grown_tag, is_grown, room_name
+from ..commands import extents, free_space
+from ..commands.command import (
+    FORMAT_BCACHE,
+    MADE_ROOM,
+    OURS,
+    WIPE,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    run,
+    tags,
+    volume_tag,
+    zero,
+)
 from ..facts import program_versions
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from ..guests.usage_checks import unused
 from ..guests.users import of_devices
-from ..wire.protocol import VerbCall
+from ..guests.virsh import blockresize
+from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
 
+# What LVM writes about the room and about the volume's new segments.
+TEXT_BYTES = 1000
+# On a volume that is larger than its guest was told, with the size that the guest knows. Without a
+# size an older agent wrote it.
+GROWN = "tiercel.grown"
+# LVM would discard what it removes, and a disk may give back anything for discarded blocks.
+KEEP_ZEROS = ("--config", "devices/issue_discards=0")
 GIVE = frozenset(("mark", "give", "extend"))
 ALL = GIVE | {"reserve", "zero", "zeroed"}
+
+
+def room_name(args: Args) -> str:
+    """The LV that holds the room for a volume to grow into, while that is zeroed."""
+    return f"x-{args['volume_key']}"
+
+
+def grown_tag(from_bytes: int | None) -> str:
+    return GROWN if from_bytes is None else f"{GROWN}={from_bytes}"
+
+
+def is_grown(tags: Iterable[str]) -> bool:
+    """Whether a guest may not know yet how large its volume is."""
+    return any(tag == GROWN or tag.startswith(f"{GROWN}=") for tag in tags)
 
 
 def _identity(view: View, call: VerbCall) -> list[Check]:
@@ -87,7 +126,7 @@ def _extend_state(view: View, call: VerbCall) -> list[Check]:
         _grows(view, call),
         free_space.whole_extents(view, call),
         free_space.space(view, needed),
-        free_space.described(view, call),
+        free_space.described(view, call, TEXT_BYTES),
     ]
 
 
@@ -136,13 +175,62 @@ def _grows(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _extend_commands(args: Args) -> tuple[Command, ...]:
+    """The room is zeroed as a volume of its own, so that no guest can read or write it before;
+    then the volume grows onto exactly its extents. Without growth only left room is removed."""
+    vg, room = args["vg"], room_name(args)
+    name, held = f"{vg}/{args['lv']}", f"{vg}/{room}"
+    more = args["size_bytes"] - args["from_bytes"]
+    if more <= 0:
+        return (run("remove", "lvremove", "-y", held),)
+    tagged = tags(OURS, volume_tag(args["volume_key"]), MADE_ROOM, ZEROING)
+    give = ("lvremove", "-y", *KEEP_ZEROS, held)
+    extend = ("lvextend", "-L", f"{args['size_bytes']}b", name, extents.word_for(vg, room))
+    return (
+        run(
+            "reserve",
+            *("lvcreate", "-y", *WIPE, "-n", room, "-L", f"{more}b", *tagged, vg),
+            *(f"/dev/{pv}" for pv in args["pvs"]),
+        ),
+        zero(device(vg, room), watch="room_zeroed"),
+        run("zeroed", "lvchange", "--deltag", ZEROING, held),
+        run("mark", "lvchange", "--addtag", grown_tag(args["from_bytes"]), name),
+        Command("give", give, shlex.join(give), gives=room),
+        Command("extend", extend, " ".join(extend)),
+    )
+
+
 EXTEND = Verb(
+    name="volume.extend",
+    title="Extend a volume",
+    arguments=arguments(
+        {
+            "lv": names.lv_name,
+            "from_bytes": names.size_bytes,
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "volume_key": names.volume_key,
+        },
+        expects="lv_uuid",
+    ),
+    commands=_extend_commands,
     identity=_identity,
     todo=_extend_todo,
     state=_extend_state,
     touches=lambda args: frozenset(
         (lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], room_name(args)))
     ),
+    estimate=Estimate(3, 1, work=LongWork.ZERO_GROWTH, takes=Takes.VOLUME),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.IRREVERSIBLE,
+        Trait.NEEDS_PLACE,
+        Trait.SPARES_HOST,
+    ),
+    text_bytes=TEXT_BYTES,
+    mark=MADE_ROOM,
+    boot_note=BootNote.LINKS,
 )
 
 
@@ -210,7 +298,35 @@ def _resize_touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
+def _resize_commands(args: Args) -> tuple[Command, ...]:
+    """Tell every guest that holds the volume; one that is off sees the size at its next start. They
+    may keep whoever tells them waiting: meanwhile others may have the volume group."""
+    name, size = f"{args['vg']}/{args['lv']}", args["size_bytes"]
+    commands = [
+        run(f"tell {disk['uuid']} {disk['path']}", *blockresize(disk, size), locked=False)
+        for disk in args.get("domains", ())
+    ]
+    if "guests" in args:
+        shell = f"QMP of {', '.join(args['guests'])}: block_resize {name} to {size} bytes"
+        words = ("qmp", "block_resize", name, str(size))
+        commands.append(Command("tell", words, shell, locked=False))
+    told = run("told", "lvchange", "--deltag", grown_tag(args.get("from_bytes")), name)
+    return (*commands, told)
+
+
 RESIZE = Verb(
+    name="guest.resize",
+    title="Tell guests the new size of their volume",
+    arguments=arguments(
+        {"lv": names.lv_name, "size_bytes": names.size_bytes},
+        {
+            "from_bytes": names.size_bytes,
+            "guests": names.guests,
+            "domains": names.domains,
+        },
+        expects="lv_uuid",
+    ),
+    commands=_resize_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -220,4 +336,9 @@ RESIZE = Verb(
     todo=_resize_todo,
     state=_resize_state,
     touches=_resize_touches,
+    estimate=Estimate(1, 0),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+    ),
 )

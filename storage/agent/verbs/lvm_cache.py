@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands import provenance
-from ..commands.command import MADE_POOL, Args
+from ..commands import provenance, vacated_extents
+from ..commands.command import MADE_POOL, Args, Command, run
 from ..facts.redundancy import redundant
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
-from ..wire.protocol import VerbCall
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Frees, LongWork, Trait, Verb, arguments, dirty_limit
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB
 CLEANER = "cleaner"
+_mode = names.choice("writethrough", "writeback")
+_threshold_sectors = names.integer(0, 1 << 31)
 
 
 def _identity(view: View, call: VerbCall) -> list[Check]:
@@ -108,7 +111,42 @@ def _redundant(view: View, call: VerbCall, mode: str | None, pool: str) -> Check
     return check
 
 
+def _threshold_words(args: Args) -> list[str]:
+    if args.get("migration_threshold") is None:
+        return []
+    return ["--cachesettings", f"migration_threshold={args['migration_threshold']}"]
+
+
+def _attach_commands(args: Args) -> tuple[Command, ...]:
+    vg = args["vg"]
+    return (
+        run(
+            "attach",
+            "lvconvert",
+            "-y",
+            "--type",
+            "cache",
+            "--cachepool",
+            f"{vg}/{args['pool']}",
+            "--cachemode",
+            args["mode"],
+            "--cachepolicy",
+            "smq",
+            *_threshold_words(args),
+            f"{vg}/{args['lv']}",
+        ),
+    )
+
+
 ATTACH = Verb(
+    name="cache.attach",
+    title="Attach a cache pool to a volume",
+    arguments=arguments(
+        {"lv": names.lv_name, "pool": names.made("c"), "mode": _mode},
+        {"migration_threshold": _threshold_sectors},
+        expects="lv_uuid",
+    ),
+    commands=_attach_commands,
     identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
@@ -121,6 +159,14 @@ ATTACH = Verb(
     touches=lambda args: frozenset(
         [lv_subject(args["vg"], args["lv"]), lv_subject(args["vg"], args["pool"])]
     ),
+    estimate=Estimate(2, 2),
+    traits=(
+        Trait.SWITCHES_CACHE,
+        Trait.NEEDS_PLACE,
+        Trait.SPARES_HOST,
+    ),
+    programs=("cache_check",),
+    versions=("kernel",),
 )
 
 
@@ -211,7 +257,40 @@ def _touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
-SET = Verb(identity=_identity, todo=_set_todo, state=_set_state, touches=_touches)
+def _set_commands(args: Args) -> tuple[Command, ...]:
+    target = f"{args['vg']}/{args['lv']}"
+    steps = []
+    # The mode goes first: LVM flushes for it under the VG's lock, and once the cleaner policy is
+    # gone the guest makes new dirty data.
+    if args.get("mode") is not None:
+        steps.append(run("mode", "lvchange", "-y", "--cachemode", args["mode"], target))
+    if args.get("policy") is not None:
+        steps.append(run("policy", "lvchange", "-y", "--cachepolicy", args["policy"], target))
+    if _threshold_words(args):
+        steps.append(run("settings", "lvchange", "-y", *_threshold_words(args), target))
+    return tuple(steps)
+
+
+SET = Verb(
+    name="cache.set",
+    title="Change the settings of an LVM cache",
+    arguments=arguments(
+        {"lv": names.lv_name},
+        {"mode": _mode, "policy": names.choice("smq"), "migration_threshold": _threshold_sectors},
+        expects="lv_uuid",
+        any_of=("mode", "policy", "migration_threshold"),
+    ),
+    commands=_set_commands,
+    identity=_identity,
+    todo=_set_todo,
+    state=_set_state,
+    touches=_touches,
+    estimate=Estimate(2, 2, work=LongWork.FLUSH_FOR_MODE),
+    traits=(
+        Trait.SWITCHES_CACHE,
+        Trait.NEEDS_PLACE,
+    ),
+)
 
 
 def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
@@ -220,12 +299,36 @@ def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     return NOTHING if clean and cache["policy"] == CLEANER else None
 
 
+def _flush_commands(args: Args) -> tuple[Command, ...]:
+    target = f"{args['vg']}/{args['lv']}"
+    cleaner = ("lvchange", "-y", "--cachepolicy", "cleaner", target)
+    flush = run("cleaner", *cleaner, wait="flushed")
+    if not _threshold_words(args):
+        return (flush,)
+    return (run("settings", "lvchange", "-y", *_threshold_words(args), target), flush)
+
+
 FLUSH = Verb(
+    name="cache.flush",
+    title="Flush an LVM cache",
+    arguments=arguments(
+        {"lv": names.lv_name, "dirty_limit_bytes": dirty_limit},
+        {"migration_threshold": _threshold_sectors},
+        expects="lv_uuid",
+    ),
+    commands=_flush_commands,
     identity=_identity,
     todo=_flush_todo,
     state=lambda view, call: [checks.undisturbed(view, call), _working(view, call)],
     touches=_touches,
     settled=False,
+    estimate=Estimate(2, 1, work=LongWork.FLUSH),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.FLUSHES,
+        Trait.NEEDS_PLACE,
+    ),
 )
 
 
@@ -250,7 +353,22 @@ def _right_pool(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _detach_commands(args: Args) -> tuple[Command, ...]:
+    target, pool = f"{args['vg']}/{args['lv']}", f"{args['pool']}_cpool"
+    return (
+        vacated_extents.note(args["vg"], args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")),
+        run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),
+    )
+
+
 DETACH = Verb(
+    name="cache.detach",
+    title="Detach an LVM cache and remove its pool",
+    arguments=arguments(
+        {"lv": names.lv_name, "pool": names.made("c"), "dirty_limit_bytes": dirty_limit},
+        expects="lv_uuid",
+    ),
+    commands=_detach_commands,
     identity=_identity,
     todo=_detach_todo,
     state=lambda view, call: [
@@ -265,5 +383,12 @@ DETACH = Verb(
             lv_subject(args["vg"], args["pool"]),
             space_subject(args["vg"]),
         ]
+    ),
+    estimate=Estimate(3, 2, work=LongWork.FLUSH_REST, frees=Frees.CACHE),
+    traits=(
+        Trait.ABORTABLE,
+        Trait.SWITCHES_CACHE,
+        Trait.LEAVES_DATA,
+        Trait.NEEDS_PLACE,
     ),
 )

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import FORMAT_BCACHE, MOVING, ZEROING, Args
-from ..commands.extension import move_name
+from ..commands import vacated_extents
+from ..commands.command import BY_MIRROR, FORMAT_BCACHE, MOVING, ZEROING, Args, Command, run
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
-from ..wire.protocol import VerbCall
+from ..state.boot_state import BootNote
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
 
 MIB = 1 << 20
+# At each look LVM reads the metadata of every disk, also beside guests that are to feel nothing.
+POLL_SECONDS = "10"
+# The kernel copies a region at a time, 512 KiB a request: one request is in a guest's way then.
+ONE_REQUEST = ("--config", "activation/mirror_region_size=512 activation/raid_region_size=512")
 
 
 def _identity(view: View, call: VerbCall) -> list[Check]:
@@ -125,7 +133,38 @@ def _touches(args: Args) -> frozenset[str]:
     return frozenset((lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])))
 
 
+def move_name(pv: str) -> str:
+    return f"move {pv}"
+
+
+def _move_commands(args: Args) -> tuple[Command, ...]:
+    """One pvmove for each PV the volume is to leave, of its extents only. All of them move or,
+    where it is aborted, none (`--atomic`). The mark tells it from a pvmove by hand."""
+    name = f"{args['vg']}/{args['lv']}"
+    to = [f"/dev/{pv}" for pv in args["to_pvs"]]
+    words = ("pvmove", *ONE_REQUEST, "-i", POLL_SECONDS, "--atomic", "-n", name)
+    return (
+        vacated_extents.note(args["vg"], args["lv"], (args["lv"],), args["from_pvs"]),
+        run("mark", "lvchange", "--addtag", MOVING, name),
+        *(
+            replace(
+                run(move_name(pv), *words, f"/dev/{pv}", *to, watch="moved", locked=False),
+                pace=BY_MIRROR,
+            )
+            for pv in args["from_pvs"]
+        ),
+        run("unmark", "lvchange", "--deltag", MOVING, name),
+    )
+
+
 MOVE = Verb(
+    name="volume.move",
+    title="Move a volume to other disks",
+    arguments=arguments(
+        {"lv": names.lv_name, "from_pvs": names.devices, "to_pvs": names.devices},
+        expects="lv_uuid",
+    ),
+    commands=_move_commands,
     identity=_identity,
     todo=_todo,
     state=lambda view, call: [
@@ -134,6 +173,16 @@ MOVE = Verb(
         _fits(view, call),
     ],
     touches=_touches,
+    estimate=Estimate(4, 2, work=LongWork.MOVE, takes=Takes.MOVED_VOLUME),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.LEAVES_DATA,
+        Trait.NEEDS_PLACE,
+        Trait.MOVES,
+        Trait.SPARES_HOST,
+    ),
+    boot_note=BootNote.LINKS,
 )
 
 
@@ -161,9 +210,25 @@ def _source(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _abort_commands(args: Args) -> tuple[Command, ...]:
+    return (
+        run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),
+        run("unmark", "lvchange", "--deltag", MOVING, f"{args['vg']}/{args['lv']}"),
+    )
+
+
 ABORT = Verb(
+    name="move.abort",
+    title="End the move of a volume",
+    arguments=arguments({"lv": names.lv_name, "pv": names.device}, expects="lv_uuid"),
+    commands=_abort_commands,
     identity=_identity,
     todo=_abort_todo,
     state=lambda view, call: [_source(view, call)],
     touches=_touches,
+    estimate=Estimate(3, 2),
+    traits=(
+        Trait.NEEDS_PLACE,
+        Trait.MOVES,
+    ),
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands import free_space, provenance
-from ..commands.command import MADE_POOL, OURS, volume_tag
+from ..commands import free_space, provenance, vacated_extents
+from ..commands.command import MADE_POOL, OURS, Args, Command, lvcreate, run, volume_tag
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
-from ..wire.protocol import VerbCall
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb, arguments
 
 KIB = 1024
+# What LVM writes about a pool: a cached volume is five LVs of about 390 bytes.
+TEXT_BYTES = 2000
 
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
@@ -90,7 +93,24 @@ def _space(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _create_commands(args: Args) -> tuple[Command, ...]:
+    chunk = ("--chunksize", f"{args['chunk_kib']}k")
+    return (lvcreate(args, ("--type", "cache-pool"), settings=chunk, marks=[MADE_POOL]),)
+
+
 CREATE = Verb(
+    name="pool.create",
+    title="Create a cache pool",
+    arguments=arguments(
+        {
+            "name": names.made("c"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "chunk_kib": names.integer(32, 1 << 20, 32),
+            "volume_key": names.volume_key,
+        }
+    ),
+    commands=_create_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -101,12 +121,18 @@ CREATE = Verb(
     todo=_create_todo,
     state=lambda view, call: [
         free_space.whole_extents(view, call),
-        free_space.described(view, call),
+        free_space.described(view, call, TEXT_BYTES),
         _chunks(view, call),
         _space(view, call),
     ],
     touches=lambda args: frozenset([lv_subject(args["vg"], args["name"])]),
     provides=lambda args: {lv_subject(args["vg"], args["name"]): args["pvs"]},
+    estimate=Estimate(2, 2, takes=Takes.POOL),
+    traits=(Trait.SPARES_HOST,),
+    programs=("cache_check",),
+    versions=("kernel",),
+    text_bytes=TEXT_BYTES,
+    mark=MADE_POOL,
 )
 
 
@@ -188,11 +214,25 @@ def _idle(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _remove_commands(args: Args) -> tuple[Command, ...]:
+    vg, pool = args["vg"], args["pool"]
+    remove = run("remove", "lvremove", "-y", f"{vg}/{pool}")
+    if "lv" not in args:
+        return (remove,)
+    return (vacated_extents.note(vg, args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")), remove)
+
+
 REMOVE = Verb(
+    name="pool.remove",
+    title="Remove an idle cache pool",
+    arguments=arguments({"pool": names.made("c")}, {"lv": names.lv_name}, expects="lv_uuid"),
+    commands=_remove_commands,
     identity=_remove_identity,
     todo=_remove_todo,
     state=lambda view, call: [_idle(view, call)],
     touches=lambda args: frozenset(
         [lv_subject(args["vg"], args["pool"]), space_subject(args["vg"])]
     ),
+    estimate=Estimate(1, 1, frees=Frees.NAMED),
+    traits=(Trait.LEAVES_DATA,),
 )

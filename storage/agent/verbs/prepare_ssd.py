@@ -6,18 +6,21 @@ import json
 import re
 from typing import Any
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
+from ..commands.command import Args, Command, run
 from ..facts.view import Check, Facts, View, space_subject
 from ..guests.usage_checks import is_at_work
 from ..guests.users import of_devices
 from ..kernel import disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
-from ..wire.protocol import VerbCall
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Trait, Verb, arguments
 
 MEMBER = "LVM2_member"
+METADATA_AREA = "16m"
 # What is no hardware of this host, or is made of something that is.
 _OTHERS = re.compile(r"(?:bcache|dm|drbd|loop|nbd|ram|rbd|sr|zd|zram)\d*")
 
@@ -164,7 +167,21 @@ def _signatures(host: LocalHost, device: str) -> list[str]:
     return [str(found.get("type")) for found in document["signatures"]]
 
 
+def _commands(args: Args) -> tuple[Command, ...]:
+    """The usual metadata area, 1 MiB, is full with some 270 cached volumes, and never grows.
+    Without `-y`: should there be a signature after all, LVM asks, gets no answer and stops."""
+    path = f"/dev/{args['device']}"
+    return (
+        run("create", "pvcreate", "--metadatasize", METADATA_AREA, path),
+        run("extend", "vgextend", args["vg"], path),
+    )
+
+
 PREPARE = Verb(
+    name="ssd.prepare",
+    title="Add an SSD to a volume group",
+    arguments=arguments({"device": names.kernel_name, "serial": names.serial}),
+    commands=_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -177,4 +194,6 @@ PREPARE = Verb(
         _empty(view, call),
     ],
     touches=lambda args: frozenset([space_subject(args["vg"])]),
+    estimate=Estimate(3, 2),
+    traits=(Trait.IRREVERSIBLE,),
 )

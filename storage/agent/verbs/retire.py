@@ -1,21 +1,51 @@
-"""volume.retire and volume.restore: a volume switched off, and the way back."""
+"""volume.retire and volume.restore: a volume switched off, and the way back.
+
+`layout` is what the kernel has made of the volume: "cset" where its guest wrote a cache set into it
+and the host registered that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import MADE_CSET, MADE_PREFIX, OURS, Args, volume_tag
-from ..commands.retirement import WIPING, Retired, retired
+from ..commands.command import (
+    MADE_CSET,
+    MADE_PREFIX,
+    NOW,
+    OURS,
+    REGISTER,
+    Args,
+    Command,
+    device,
+    lv_write,
+    run,
+    tags,
+    volume_tag,
+    write,
+)
+from ..commands.retirement import NAME_PREFIX, RETIRED_PREFIX, WIPING, Retired, retired
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from ..guests.usage_checks import unused
 from ..state import boot_state
+from ..state.boot_state import BootNote
 from ..state.undo_window import is_fresh
-from ..wire.protocol import VerbCall
 from . import checks
 from .backing import hidden_from_lvm
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, Trait, Validator, Verb, arguments
 
 WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
 """Layouts of volumes that stand for themselves, by the first word of LVM's."""
+
+
+_NAMES: Mapping[str, Validator] = {
+    "lv": names.lv_name,
+    "retired_name": names.made("del"),
+    "volume_key": names.volume_key,
+    "layout": names.choice("plain", "bcache", "cset"),
+}
 
 
 def _here(view: View, call: VerbCall) -> Facts:
@@ -212,11 +242,53 @@ def _marked_lately(view: View, call: VerbCall, found: Facts, marks: Retired | No
         )
 
 
+def let_go_commands(args: Args) -> tuple[Command, ...]:
+    """bcache gives the volume back. A set is not named: its uuid is what a guest wrote."""
+    if args["layout"] == "bcache":
+        return (lv_write(args, "stop", "1", wait="stopped"),)
+    if args["layout"] == "cset":
+        return (lv_write(args, "set/unregister", "1", wait="stopped", name="unregister"),)
+    return ()
+
+
+def register_commands(args: Args) -> tuple[Command, ...]:
+    if args["layout"] != "bcache":
+        return ()
+    path = device(args["vg"], args["lv"])
+    return (
+        run("module", "modprobe", "bcache"),
+        write("register", REGISTER, path, wait="backing_registered"),
+    )
+
+
+def _retire_commands(args: Args) -> tuple[Command, ...]:
+    """The mark comes first: whatever happens after it, the next look sees what was begun. A volume
+    that is skipped at activation stays off over a reboot."""
+    vg, lv = args["vg"], args["lv"]
+    marks = tags(f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{NOW}")
+    return (
+        run("mark", "lvchange", *marks, "--setactivationskip", "y", f"{vg}/{lv}"),
+        *let_go_commands(args),
+        run("deactivate", "lvchange", "-an", f"{vg}/{lv}"),
+        run("rename", "lvrename", vg, lv, args["retired_name"]),
+    )
+
+
 RETIRE = Verb(
+    name="volume.retire",
+    title="Retire a volume",
+    arguments=arguments(_NAMES, expects="lv_uuid"),
+    commands=_retire_commands,
     identity=lambda view, call: known(view, call, _here(view, call)["name"]),
     todo=_retire_todo,
     state=lambda view, call: [_free(view, call, "retired_name"), _let_go(view, call)],
     touches=_both,
+    estimate=Estimate(3, 1),
+    traits=(
+        Trait.NEEDS_PLACE,
+        Trait.SPARES_HOST,
+    ),
+    boot_note=BootNote.LINKS,
 )
 
 
@@ -265,9 +337,28 @@ def _restore_state(view: View, call: VerbCall) -> list[Check]:
     return [*found, hidden_from_lvm(view)] if call.args["layout"] == "bcache" else found
 
 
+def _restore_commands(args: Args) -> tuple[Command, ...]:
+    """The marks go last: until then the volume counts as retired, and a broken restore goes on."""
+    vg, lv = args["vg"], args["lv"]
+    marks = (f"{NAME_PREFIX}{lv}", f"{RETIRED_PREFIX}{args['retired_at']}")
+    unmark = [word for mark in marks for word in ("--deltag", mark)]
+    return (
+        run("rename", "lvrename", vg, args["retired_name"], lv),
+        run("activate", "lvchange", "-ay", "-K", f"{vg}/{lv}"),
+        *register_commands(args),
+        run("unmark", "lvchange", *unmark, "--setactivationskip", "n", f"{vg}/{lv}"),
+    )
+
+
 RESTORE = Verb(
+    name="volume.restore",
+    title="Restore a retired volume",
+    arguments=arguments({**_NAMES, "retired_at": names.integer(0, 1 << 40)}, expects="lv_uuid"),
+    commands=_restore_commands,
     identity=lambda view, call: known(view, call, _here(view, call)["name"]),
     todo=_restore_todo,
     state=_restore_state,
     touches=_both,
+    estimate=Estimate(3, 1),
+    boot_note=BootNote.LINKS,
 )

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from ..calls import names
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
-from ..commands.command import OURS, ZEROING, Args, volume_tag
+from ..commands.command import (
+    FORMAT_BCACHE,
+    OURS,
+    WIPE,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    lvcreate,
+    run,
+    tags,
+    volume_tag,
+    zero,
+)
 from ..facts.view import Check, View, lv_subject
 from ..guests.usage_checks import unused
 from ..state import bcache_by_hand
-from ..wire.protocol import VerbCall
+from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Verb
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
+
+# What LVM writes about a volume.
+TEXT_BYTES = 600
 
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
@@ -28,11 +46,33 @@ def _create_state(view: View, call: VerbCall) -> list[Check]:
     return [
         free_space.whole_extents(view, call),
         free_space.space(view, call),
-        free_space.described(view, call),
+        free_space.described(view, call, TEXT_BYTES),
     ]
 
 
+def _create_commands(args: Args) -> tuple[Command, ...]:
+    vg, name = args["vg"], args["name"]
+    tags = [ZEROING, FORMAT_BCACHE] if args["layout"] == "bcache" else [ZEROING]
+    return (
+        lvcreate(args, WIPE, marks=tags),
+        zero(device(vg, name)),
+        run("zeroed", "lvchange", "--deltag", ZEROING, f"{vg}/{name}"),
+    )
+
+
 CREATE = Verb(
+    name="volume.create",
+    title="Create a volume",
+    arguments=arguments(
+        {
+            "name": names.made("v"),
+            "size_bytes": names.size_bytes,
+            "pvs": names.devices,
+            "volume_key": names.volume_key,
+            "layout": names.choice("plain", "bcache"),
+        }
+    ),
+    commands=_create_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -41,6 +81,13 @@ CREATE = Verb(
     todo=_create_todo,
     state=_create_state,
     touches=lambda args: frozenset([lv_subject(args["vg"], args["name"])]),
+    estimate=Estimate(2, 1, work=LongWork.ZERO_NEW, takes=Takes.VOLUME),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+    ),
+    text_bytes=TEXT_BYTES,
+    boot_note=BootNote.LINKS,
 )
 
 
@@ -89,7 +136,18 @@ def _tag_touches(args: Args) -> frozenset[str]:
     return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
+def _tag_commands(args: Args) -> tuple[Command, ...]:
+    marks = tags(OURS, volume_tag(args["volume_key"]))
+    return (run("tag", "lvchange", *marks, f"{args['vg']}/{args['lv']}"),)
+
+
 TAG = Verb(
+    name="volume.tag",
+    title="Put a volume under management",
+    arguments=arguments(
+        {"lv": names.lv_name, "volume_key": names.volume_key}, expects="lv_uuid lv_name size_bytes"
+    ),
+    commands=_tag_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
@@ -103,4 +161,7 @@ TAG = Verb(
         bcache_by_hand.is_sure(view, call.args["vg"], call.args["lv"]),
     ],
     touches=_tag_touches,
+    estimate=Estimate(1, 1),
+    traits=(Trait.SPARES_HOST,),
+    boot_note=BootNote.TAGGED,
 )

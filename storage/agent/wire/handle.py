@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..facts.counter_sample import sample
-from ..facts.hello import hello
-from ..facts.inventory import inventory
 from ..kernel import hung_readers
 from ..kernel.local_host import LocalHost
-from ..operations import ops
-from ..operations.abort import abort, pace
+from ..operations import boot, ops
 from ..operations.assess import preview
-from ..state import boot
-from ..state.policy import load
+from ..verbs.registry import VERBS
 from . import protocol
-from .protocol import Request, VerbCall
-
-Warnings = tuple[Mapping[str, str], ...]
+from .protocol import Request
+from .reading_verbs import READING, Data, Warnings
 
 
 def handle(line: bytes, host: LocalHost) -> bytes:
@@ -42,33 +36,23 @@ def handle(line: bytes, host: LocalHost) -> bytes:
     return protocol.encode(protocol.ok_reply(request.id, data, host_block(host), warnings))
 
 
-def answer(request: Request, host: LocalHost) -> tuple[Mapping[str, Any], Warnings]:
+def answer(request: Request, host: LocalHost) -> tuple[Data, Warnings]:
     """Data and warnings. Raises Refusal."""
     if not isinstance(request.body, VerbCall):
         _reachable(host)
         boot.demand_started(host)
         return {"steps": preview(host, request.body)}, ()
     call = request.body
-    if call.mutating or call.verb in ("inventory", "sample"):
+    if call.verb in VERBS:
         _reachable(host)
-    if call.mutating or call.verb == "inventory":
         boot.demand_started(host)
-    if call.mutating:
         return ops.accept(host, request.id, call, request.fence, request.panel), ()
-    if call.verb == "hello":
-        return hello(host), ()
-    if call.verb == "inventory":
-        return inventory(host, load(host)), ()
-    if call.verb == "sample":
-        data, warnings = sample(host)
-        return data, tuple(warnings)
-    if call.verb == "op.get":
-        return ops.get(host, call.args["op"], call.args["after"]), ()
-    if call.verb == "op.abort":
-        return abort(host, call.args["op"]), ()
-    if call.verb == "op.pace":
-        return pace(host, call.args["op"], call.args["rise_percent"]), ()
-    return ops.listing(host), ()
+    verb = READING[call.verb]
+    if verb.needs_reachable:
+        _reachable(host)
+    if verb.needs_started:
+        boot.demand_started(host)
+    return verb.answer(host, call)
 
 
 def _reachable(host: LocalHost) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import NAMESPACE_OID, uuid5
 
 from storage.agent.commands import vacated_extents
-from storage.agent.commands.build import commands
+from storage.agent.verbs.registry import commands
 from storage.inventory.facts import HostFacts
 from storage.naming import cache_device_name, pool_name
 from storage.planner import PlannedStep, Refused, Target, plan

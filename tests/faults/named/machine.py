@@ -11,7 +11,7 @@ from typing import Any
 
 from jobs.hosts.refresh import refresh
 from jobs.models import State
-from storage.agent.wire.schema import MUTATING
+from storage.agent.verbs.registry import VERBS
 from storage.models import Host, Placement, Volume
 from tests.faults import oracle
 from tests.faults.fault import Fault, NotReached, Played
@@ -128,8 +128,8 @@ def _injected(workers: Workers) -> Played:
         problems = []
         since = time.time()
         values = itertools.cycle(INJECTED)
-        for verb, shape in MUTATING.items():
-            for name, check in {**shape.required, **shape.optional}.items():
+        for verb, schema in ((each.name, each.arguments) for each in VERBS.values()):
+            for name, check in {**schema.required, **schema.optional}.items():
                 if name not in COMPARED:
                     accepted = [value for value in INJECTED if _passes(check, value)]
                     problems += [f"{verb}: {name}={value!r} was accepted" for value in accepted]

@@ -9,7 +9,7 @@ import pytest
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.agent.guests import hiding
-from storage.agent.state.boot import boot
+from storage.agent.operations.boot import boot
 from storage.health.drift import drift_of
 from storage.models import Host, Volume
 from storage.naming import cache_device_name, pool_name

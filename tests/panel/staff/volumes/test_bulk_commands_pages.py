@@ -60,7 +60,7 @@ def test_each_row_says_how_many_steps_and_whether_they_can_be_taken_back(staff: 
 def test_each_row_marks_the_step_after_which_there_is_no_way_back(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.planner.cost.WITHOUT_RETURN", frozenset({"cache.detach"}))
+    monkeypatch.setattr("storage.planner.cost.IRREVERSIBLE", frozenset({"cache.detach"}))
     page = shown(staff, cached())
     assert page.count("rollback not possible from here") == 1 and "Rollback: possible" not in page
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from storage.agent.operations.boot import boot
 from storage.agent.state import boot_state, policy, udev_links
-from storage.agent.state.boot import boot
 from tests.contract.client import MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.fake import FakeHost
 from tests.fake.parts import Signature

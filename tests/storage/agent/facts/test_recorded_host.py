@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.facts.counter_sample import sample
 from storage.agent.facts.hello import hello
@@ -16,7 +17,6 @@ from storage.agent.facts.inventory import inventory
 from storage.agent.operations.assess import preview
 from storage.agent.operations.ops import accept, get
 from storage.agent.state.policy import Policy
-from storage.agent.wire.protocol import VerbCall
 from storage.inventory.facts import decode
 
 from .replay import ReplayHost

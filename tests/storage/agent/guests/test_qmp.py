@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from storage.agent.commands.extension import is_grown
 from storage.agent.guests import qmp
+from storage.agent.verbs.extend import is_grown
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost

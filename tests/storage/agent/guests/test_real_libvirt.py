@@ -12,10 +12,10 @@ import pytest
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.commands.command import run as command
-from storage.agent.commands.extension import blockresize
 from storage.agent.guests import libvirt, virsh
 from storage.agent.guests.libvirt import DomainDisk
 from storage.agent.guests.users import of_devices
+from storage.agent.guests.virsh import blockresize
 
 from .libvirtd import Inside, Libvirtd, enlarge, loop_device, missing, started
 

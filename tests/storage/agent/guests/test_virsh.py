@@ -10,8 +10,8 @@ import pytest
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.commands.command import run as command
-from storage.agent.commands.extension import blockresize
 from storage.agent.guests import virsh
+from storage.agent.guests.virsh import blockresize
 from storage.agent.kernel import tools
 from storage.agent.realhost import RealHost
 

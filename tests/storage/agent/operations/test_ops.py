@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.commands.command import Command
 from storage.agent.facts.view import View
@@ -18,7 +19,6 @@ from storage.agent.operations.assess import assess
 from storage.agent.operations.execute import Execution, execute
 from storage.agent.operations.ops import accept, get, listing
 from storage.agent.state.fence import FOLDER
-from storage.agent.wire.protocol import VerbCall
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 

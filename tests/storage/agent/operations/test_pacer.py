@@ -10,9 +10,9 @@ import pytest
 
 from storage.agent.kernel import stats
 from storage.agent.operations import pacer, rhythm
+from storage.agent.operations.boot import boot
 from storage.agent.operations.ops import get
 from storage.agent.operations.pace import percentile_ns
-from storage.agent.state.boot import boot
 from tests.contract.client import MIB, Agent
 from tests.fake import FakeHost
 from tests.fake.nodes import THROTTLE

@@ -8,8 +8,8 @@ import pytest
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import hiding
+from storage.agent.operations.boot import boot
 from storage.agent.state import admin, boot_state
-from storage.agent.state.boot import boot
 from storage.agent.state.policy import Policy
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.facts.view import View
 from storage.agent.state import policy, quota
-from storage.agent.wire.protocol import VerbCall
 from tests.fake import FakeHost
 
 HOUR_SECONDS = 3600

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from storage.agent.operations.boot import boot
 from storage.agent.state import policy, undo_window
-from storage.agent.state.boot import boot
 from tests.contract.client import Agent
 from tests.contract.test_life import destroy_args, naming, restore_args
 from tests.fake import FakeHost

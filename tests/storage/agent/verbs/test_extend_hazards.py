@@ -8,8 +8,8 @@ import pytest
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.commands import extents
-from storage.agent.commands.extension import is_grown
 from storage.agent.kernel import mirror
+from storage.agent.verbs.extend import is_grown
 from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.fake import FakeHost, growth
 from tests.storage.agent.operations.test_hazards import around

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent.operations.boot import boot
 from storage.agent.state import boot_state
-from storage.agent.state.boot import boot
 from tests.fake import FakeHost
 from tests.fake.parts import MIB, Lv, Pv, Signature
 

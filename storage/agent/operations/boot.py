@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import OURS, REGISTER, device
@@ -24,15 +24,12 @@ from ..facts.view import Facts, View
 from ..kernel import bcache_sysfs
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
-from ..operations import ops
-from ..wire.protocol import VerbCall
-from . import bcache_by_hand, boot_state, udev_links, undo_window
-from .boot_state import FILES, FILES_SECONDS, UNIT, Kept
-from .policy import load
+from ..state import bcache_by_hand, boot_state, udev_links, undo_window
+from ..state.boot_state import BOOT_ID, FILES, FILES_SECONDS, REPORT, BootNote, Kept
+from ..state.policy import load
+from ..verbs.registry import MARKS, VERBS
+from . import ops
 
-TIMER = "/etc/systemd/system/tiercel-boot.timer"
-REPORT = "/var/lib/tiercel/boot.json"
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # Guests wait for the first run after a start. What has not come by then comes with a later run: the
 # unit's timer repeats it until nothing is missing.
 ACTIVE_SECONDS = 60.0
@@ -90,28 +87,14 @@ def remember(view: View, call: VerbCall) -> list[str]:
     """Note what the next boot has to bring back of an operation that ended well, or before its
     first command as far as that is known, and give a new volume its path. Returns what was run,
     as shell lines. Raises Refusal, LockBusy, OSError."""
-    if call.verb not in boot_state.VERBS and not call.verb.startswith("volume."):
+    boot_note = VERBS[call.verb].boot_note
+    if boot_note is BootNote.NOTHING:
         return []
     with view.host.lock(FILES, FILES_SECONDS):
-        boot_state.after(view, call)
-        if call.verb == "volume.tag":
+        boot_state.after(view, call, boot_note)
+        if boot_note is BootNote.TAGGED:
             bcache_by_hand.note(view.host, view.facts)
         return udev_links.refresh(view.host, view.facts, boot_state.load(view.host))
-
-
-def last(host: LocalHost) -> dict[str, Any]:
-    """What `hello` tells: `unit` (it runs at boot, and a timer repeats it), `ran` (in this boot),
-    `failed` (sentences)."""
-    data = host.read(REPORT)
-    ran, failed = False, []
-    if data is not None:
-        try:
-            report = json.loads(data.decode("utf-8"))
-            ran = report["boot_id"] == text(host, BOOT_ID)
-            failed = [str(line) for line in report["failed"]] if ran else []
-        except (ValueError, TypeError, LookupError, RecursionError):
-            failed = [f"{REPORT} cannot be read."]
-    return {"unit": host.exists(UNIT) and host.exists(TIMER), "ran": ran, "failed": failed}
 
 
 def demand_started(host: LocalHost) -> None:
@@ -119,7 +102,7 @@ def demand_started(host: LocalHost) -> None:
     come back yet would look lost, and a job would be planned, or fail, by that."""
     if host.boottime_ns() >= STARTING_SECONDS * 1e9:
         return
-    booted = last(host)
+    booted = boot_state.last(host)
     if booted["unit"] and not booted["ran"]:
         raise Refusal(
             "busy",
@@ -131,7 +114,7 @@ def demand_started(host: LocalHost) -> None:
 def _mark(host: LocalHost, done: list[str]) -> list[str]:
     """What an older agent made gets the marks of this one; sentences about what could not be."""
     failed = []
-    for vg, command in provenance.unmarked(host, _facts(host)):
+    for vg, command in provenance.unmarked(host, _facts(host), MARKS):
         try:
             with host.lock(vg, LOCK_SECONDS):
                 result = host.run(command.argv, timeout=None)
@@ -148,7 +131,7 @@ def _mark(host: LocalHost, done: list[str]) -> list[str]:
 def _all_back(host: LocalHost, kept: Sequence[Kept], done: list[str]) -> list[str]:
     """Rounds over all that is missing, so that nothing waits for another's device; then the
     sentences about what stays away. A run that is repeated waits for nothing: it comes again."""
-    patient = not last(host)["ran"]
+    patient = not boot_state.last(host)["ran"]
     began_ns: int | None = None
     while True:
         facts = _facts(host)

@@ -8,8 +8,9 @@ import pytest
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.guests import hiding
+from storage.agent.operations.boot import STARTING_SECONDS, boot
 from storage.agent.state import boot_state, udev_links
-from storage.agent.state.boot import REPORT, STARTING_SECONDS, boot, last
+from storage.agent.state.boot_state import REPORT, last
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import Signature

@@ -1,0 +1,84 @@
+"""The verbs that change nothing on a volume: what each takes, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from ..calls import names
+from ..calls.call import VerbCall
+from ..facts.counter_sample import sample
+from ..facts.hello import hello
+from ..facts.inventory import inventory
+from ..kernel.local_host import LocalHost
+from ..operations import ops
+from ..operations.abort import abort, pace
+from ..operations.pacer import RISES
+from ..state.policy import load
+from ..verbs.verb import Validator
+
+Data = Mapping[str, Any]
+Warnings = tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ReadingVerb:
+    """`title` is for people. `answer` gives data and warnings; it may raise Refusal.
+    `needs_reachable`: refused while a program that only reads hangs on the host. `needs_started`:
+    refused until the boot unit has ended after a start of the host."""
+
+    name: str
+    title: str
+    answer: Callable[[LocalHost, VerbCall], tuple[Data, Warnings]]
+    arguments: Mapping[str, Validator] = field(default_factory=dict)
+    needs_reachable: bool = False
+    needs_started: bool = False
+
+
+def _sample(host: LocalHost, call: VerbCall) -> tuple[Data, Warnings]:
+    data, warnings = sample(host)
+    return data, tuple(warnings)
+
+
+READING: Mapping[str, ReadingVerb] = {
+    verb.name: verb
+    for verb in (
+        ReadingVerb(
+            "hello",
+            "What the host is, its tools, versions, owner and problems",
+            lambda host, call: (hello(host), ()),
+        ),
+        ReadingVerb(
+            "inventory",
+            "Volume groups, disks, volumes, caches and who uses them",
+            lambda host, call: (inventory(host, load(host)), ()),
+            needs_reachable=True,
+            needs_started=True,
+        ),
+        ReadingVerb("sample", "Counters of disks, volumes and caches", _sample, {}, True),
+        ReadingVerb(
+            "op.get",
+            "State, output and progress of an operation",
+            lambda host, call: (ops.get(host, call.args["op"], call.args["after"]), ()),
+            {"op": names.request_id, "after": names.integer(0, 1 << 53)},
+        ),
+        ReadingVerb(
+            "op.list",
+            "All operations that the journal keeps",
+            lambda host, call: (ops.listing(host), ()),
+        ),
+        ReadingVerb(
+            "op.abort",
+            "Stop an operation",
+            lambda host, call: (abort(host, call.args["op"]), ()),
+            {"op": names.request_id},
+        ),
+        ReadingVerb(
+            "op.pace",
+            "Let an operation take more of the disks' time",
+            lambda host, call: (pace(host, call.args["op"], call.args["rise_percent"]), ()),
+            {"op": names.request_id, "rise_percent": names.number_of(*RISES)},
+        ),
+    )
+}
