@@ -21,9 +21,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from panel.billing.simulator import Simulator
 from panel.operations import local_services, supervisor
 from storage import row_security
+from tests.billing_simulator.server import Simulator
 from tests.demo import database, settings
 from tests.demo.furniture import TENANTS
 from tests.demo.stage import stage

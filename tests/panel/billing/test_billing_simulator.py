@@ -14,13 +14,13 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.billing import simulator_page
 from panel.billing.http_post import post
 from panel.billing.message_delivery import send_due
 from panel.billing.signature import sign
-from panel.billing.simulator import Simulator, new_secret
-from panel.billing.simulator_state import Books
 from panel.models import Message, Order, OrderState
+from tests.billing_simulator import invoice_page
+from tests.billing_simulator.ledger import BillingLedger
+from tests.billing_simulator.server import Simulator, new_secret
 from tests.panel.billing.test_message_delivery import again_at_once
 from tests.panel.orders.till import buy
 from tests.panel.portal.shop import plan, shop
@@ -55,30 +55,30 @@ def state_of(simulator: Simulator) -> dict[str, Any]:
     ("price", "word"), [(490, "approve"), (1066, "refuse"), (1077, "pending"), (1088, "slow")]
 )
 def test_the_price_decides(price: int, word: str) -> None:
-    assert Books().take("m1", asked(price))["decision"] == word
+    assert BillingLedger().take("m1", asked(price))["decision"] == word
 
 
 def test_a_file_of_rules_decides_first_and_is_read_each_time(tmp_path: Path) -> None:
     rules = tmp_path / "rules.json"
     rules.write_text('[{"customer_external_id": "c-1", "plan": "Fast", "decision": "refuse"}]')
-    books = Books("approve", rules)
+    ledger = BillingLedger("approve", rules)
     fast = {"to_plan": {"name": "Fast"}}
-    assert books.take("m1", asked(**fast))["decision"] == "refuse"
-    assert books.take("m2", asked(**fast, customer_external_id="c-2"))["decision"] == "approve"
+    assert ledger.take("m1", asked(**fast))["decision"] == "refuse"
+    assert ledger.take("m2", asked(**fast, customer_external_id="c-2"))["decision"] == "approve"
     rules.write_text("[]")
-    assert books.take("m1", asked(**fast))["decision"] == "refuse"
-    assert books.take("m3", asked(**fast))["decision"] == "approve"
+    assert ledger.take("m1", asked(**fast))["decision"] == "refuse"
+    assert ledger.take("m3", asked(**fast))["decision"] == "approve"
 
 
 def test_an_invoice_has_each_line_once_and_credits_count_against_it() -> None:
-    books = Books()
+    ledger = BillingLedger()
     for name, said in (("a", line("charge", 300)), ("b", line("credit", 100, "l2"))):
-        books.take(name, said)
-        books.take(name, said)
-    invoice = books.state()["invoices"]["c-1"]
+        ledger.take(name, said)
+        ledger.take(name, said)
+    invoice = ledger.state()["invoices"]["c-1"]
     assert [each["id"] for each in invoice["lines"]] == ["l1", "l2"]
     assert invoice["sum_minor"] == {"EUR": 200}
-    text = simulator_page.page(books.state())
+    text = invoice_page.page(ledger.state())
     assert "EUR 2.00" in text
     assert "<b>" not in text
 

@@ -15,7 +15,7 @@ REASON = "The payment was declined. Use another card, or ask us."
 MATCHED = ("customer_external_id", "volume_external_id", "intent", "price_minor", "charge_minor")
 
 
-class Books:
+class BillingLedger:
     """`rules` is a JSON list such as `[{"customer_external_id": "c-1", "decision": "refuse",
     "reason": "…"}]`: the first whose other fields (of `MATCHED`, and `plan` by name) are those of
     the order decides, then the price's ending, then `decision`. The file is read at each

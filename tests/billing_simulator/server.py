@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
-from panel.billing import simulator_page
 from panel.billing.http_post import Answer, post
 from panel.billing.signature import BadSignature, sign, verify
-from panel.billing.simulator_state import Books
+from tests.billing_simulator import invoice_page
+from tests.billing_simulator.ledger import BillingLedger
 
 HOOK = "/hook"
 SLOW_SECONDS = 15
@@ -30,7 +30,7 @@ def new_secret() -> str:
 
 
 class Simulator:
-    """`decision` is the usual answer (`panel.billing.simulator_state`), `rules` a file of others.
+    """`decision` is the usual answer (`tests.billing_simulator.ledger`), `rules` a file of others.
     `secret` signs what comes, `in_secret` its own calls to the panel at `panel_url`; `port` 0 takes
     a free one. `settings` is what the panel must be started with."""
 
@@ -47,7 +47,7 @@ class Simulator:
     ) -> None:
         self.secret, self.in_secret = secret or new_secret(), in_secret or new_secret()
         self.panel_url = panel_url.rstrip("/")
-        self.books = Books(decision, rules)
+        self.ledger = BillingLedger(decision, rules)
         self.slow_seconds = slow_seconds
         self.stopping = threading.Event()
         self._port = port
@@ -69,7 +69,7 @@ class Simulator:
         }
 
     def start(self) -> None:
-        """Listen; after a stop on the same port again, with the same books."""
+        """Listen; after a stop on the same port again, with the same ledger."""
         self.stopping.clear()
         handler = type("Bound", (Handler,), {"simulator": self})
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", self._port), handler)
@@ -101,17 +101,17 @@ class Simulator:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Messages at `HOOK`, the page at `/`, the books as JSON at `/state.json`."""
+    """Messages at `HOOK`, the page at `/`, the ledger as JSON at `/state.json`."""
 
     simulator: ClassVar[Simulator]
 
     def do_GET(self) -> None:
-        """What is in the books."""
-        state = self.simulator.books.state()
+        """What is in the ledger."""
+        state = self.simulator.ledger.state()
         if self.path == "/state.json":
             self._answer(200, json.dumps(state, indent=1), "application/json")
         elif self.path == "/":
-            self._answer(200, simulator_page.page(state), "text/html; charset=utf-8")
+            self._answer(200, invoice_page.page(state), "text/html; charset=utf-8")
         else:
             self._answer(404, "{}", "application/json")
 
@@ -132,7 +132,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except BadSignature as bad:
             self._answer(401, json.dumps({"error": str(bad)}), "application/json")
             return
-        answer = self.simulator.books.take(name, json.loads(body))
+        answer = self.simulator.ledger.take(name, json.loads(body))
         if answer.get("decision") == "slow":
             self.simulator.stopping.wait(self.simulator.slow_seconds)
             answer = {"decision": "approve"}
@@ -142,7 +142,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         order, decision = said.get("order", ""), said.get("decision", "")
         answer = self.simulator.call("decide-order", {"order": order, "decision": decision})
         if answer.status == 200:
-            self.simulator.books.decided(order)
+            self.simulator.ledger.decided(order)
         self.send_response(303)
         self.send_header("Location", "/")
         self.send_header("Content-Length", "0")
