@@ -1,7 +1,8 @@
 """Jobs, their steps, whose turn it is on a host, and the audit trail."""
 
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
-from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
+from jobs.models.job import OVER, Job, JobQuerySet, Origin, State
+from jobs.models.kind import Kind
 from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.step import Line, Step, StepState
 

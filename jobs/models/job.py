@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from jobs.models.kind import Kind
 from storage.access import Person, is_staff
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
@@ -39,26 +40,6 @@ TOLD = (
     *("key", "kind", "dry_run", "state", "explanation", "error", "host__name", "volume__label"),
     *("created_at", "started_at", "ended_at", "not_before", "awaits"),
 )
-
-
-class Kind(models.TextChoices):
-    """What a person asked for. The runner does not read it: the wish says what to do."""
-
-    CREATE_VOLUME = "create-volume", "Create volume"
-    TAG_VOLUME = "tag-volume", "Manage existing volume"
-    EXTEND_VOLUME = "extend-volume", "Extend volume"
-    MOVE_VOLUME = "move-volume", "Move volume"
-    RETIRE_VOLUME = "retire-volume", "Retire volume"
-    RESTORE_VOLUME = "restore-volume", "Restore volume"
-    DESTROY_VOLUME = "destroy-volume", "Destroy volume"
-    ADD_CACHE = "add-cache", "Add cache"
-    SET_CACHE = "set-cache", "Change cache"
-    REPLACE_CACHE = "replace-cache", "Replace cache"
-    FLUSH_CACHE = "flush-cache", "Flush cache"
-    REMOVE_CACHE = "remove-cache", "Remove cache"
-    DROP_CACHE = "drop-cache", "Drop lost cache"
-    REPAIR_VOLUME = "repair-volume", "Repair volume"
-    PREPARE_SSD = "prepare-ssd", "Add SSD"
 
 
 class Origin(models.TextChoices):

@@ -5,41 +5,8 @@ Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from jobs.models import Job, Kind, State
-
-
-@dataclass(frozen=True, slots=True)
-class KindWords:
-    """A verb with its object, for each time; `{}` is the volume, or the device."""
-
-    doing: str
-    done: str
-    do: str
-
-
-def _words(doing: str, done: str, do: str, rest: str = "{}") -> KindWords:
-    return KindWords(f"{doing} {rest}", f"{done} {rest}", f"{do} {rest}")
-
-
-WORDS: dict[str, KindWords] = {
-    Kind.CREATE_VOLUME: _words("Creating", "Created", "create"),
-    Kind.TAG_VOLUME: _words("Putting", "Put", "put", "{} under management"),
-    Kind.EXTEND_VOLUME: _words("Extending", "Extended", "extend"),
-    Kind.MOVE_VOLUME: _words("Moving", "Moved", "move"),
-    Kind.RETIRE_VOLUME: _words("Retiring", "Retired", "retire"),
-    Kind.RESTORE_VOLUME: _words("Restoring", "Restored", "restore"),
-    Kind.DESTROY_VOLUME: _words("Destroying", "Destroyed", "destroy"),
-    Kind.ADD_CACHE: _words("Attaching", "Attached", "attach", "a cache to {}"),
-    Kind.SET_CACHE: _words("Changing", "Changed", "change", "the cache of {}"),
-    Kind.REPLACE_CACHE: _words("Replacing", "Replaced", "replace", "the cache of {}"),
-    Kind.FLUSH_CACHE: _words("Flushing", "Flushed", "flush", "the cache of {}"),
-    Kind.REMOVE_CACHE: _words("Removing", "Removed", "remove", "the cache of {}"),
-    Kind.DROP_CACHE: _words("Dropping", "Dropped", "drop", "the lost cache of {}"),
-    Kind.REPAIR_VOLUME: _words("Repairing", "Repaired", "repair"),
-    Kind.PREPARE_SSD: _words("Adding", "Added", "add", "the SSD {}"),
-}
+from jobs.models import Job, State
+from jobs.models.kind import WORDS
 
 
 def headline(job: Job, *, begun: bool) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, Kind, State
-from panel.staff.jobs.headline import WORDS, cancel_effect, detail, headline, rollback
+from jobs.models.kind import WORDS
+from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from storage.models import Volume
 
 
