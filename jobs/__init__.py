@@ -1,1 +1,1 @@
-"""Verbs: jobs, the runner, the transport to hosts, the collectors."""
+"""Jobs: how a wish becomes true on a host. The queue, the engine, the transport, the collector."""

@@ -1,5 +1,5 @@
-"""The name a worker signs its leases with. By it another process of the same machine knows for
-certain that the worker has died, long before the lease lapses."""
+"""The name with which a worker signs its leases. With it, another process of the same machine knows
+for certain that the worker has died, long before the lease expires."""
 
 from __future__ import annotations
 

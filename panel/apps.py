@@ -1,4 +1,4 @@
-"""Registers the panel, its system checks and what of the static files is served."""
+"""Registers the panel, its system checks and its static files."""
 
 from django.apps import AppConfig
 from django.contrib.staticfiles.apps import StaticFilesConfig

@@ -1,4 +1,4 @@
-"""What every template may ask for."""
+"""Variables available in every template."""
 
 from collections.abc import Callable
 from functools import cache

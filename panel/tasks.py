@@ -1,5 +1,4 @@
-"""Celery's entries of the panel. Messages are hints: each task does what the database says is
-due."""
+"""The panel's Celery tasks. Messages are hints: each task does what the database says is due."""
 
 from __future__ import annotations
 

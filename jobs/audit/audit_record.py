@@ -1,6 +1,5 @@
-"""Writes the audit trail. Called within the transaction that changes the step, so that an
-operation that was sent has its intent, and a step that ended has its outcome.
-"""
+"""Writes the audit trail, within the transaction that changes the step: an operation that was sent
+has its intent, and a step that ended has its outcome."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a person decides about a job that needs attention. Each decision hands the job back to a
-worker, whose first act is to read the host again."""
+"""A person's decision about a job that needs attention. Each decision returns the job to a worker,
+which first reads the host again."""
 
 from __future__ import annotations
 

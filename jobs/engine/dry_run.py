@@ -1,6 +1,6 @@
 """Previews: dry-run jobs, filled by any worker. Nothing on the host changes and nothing is locked.
 
-The steps and their exact commands are the agent's own answer, so what a person confirms is what
+The steps and their exact commands are the agent's own answer, so a person confirms exactly what
 would run.
 """
 

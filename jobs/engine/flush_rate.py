@@ -1,9 +1,9 @@
-"""The pace of a step that takes long: a person raises it while it runs.
+"""The speed of a long step, which a person can raise while the step runs.
 
-The pace is part of the job's wish. A flush that runs at another one is stopped, and the next plan
-takes it up at the new pace from what is dirty then; the kernel goes on writing meanwhile. What
-zeroes or moves keeps what the other volumes on its disks feel within a budget: it is told the new
-one, and goes on.
+The speed is part of the job's wish. A flush with another speed is stopped, and the next plan
+continues with the remaining dirty data at the new speed; the kernel writes on meanwhile. Zeroing
+and moves keep the latency of the other volumes on their disks within a budget: the agent receives
+the new budget, and the operation continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a broken job left on the host: neither what was wished nor what was there. Pure."""
+"""What an interrupted job left on the host: neither in the wish nor there before. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job has left to do, by facts that were just read."""
+"""The remaining steps of a job, computed from facts that were just read."""
 
 from __future__ import annotations
 

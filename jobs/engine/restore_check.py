@@ -1,8 +1,8 @@
-"""A panel whose database is older than its hosts: nothing goes on by itself, and what differs is
-told.
+"""After a restore the database is older than the hosts: no job continues automatically, and the
+differences are reported.
 
-What was done, cancelled or ordered between the backup and now is not in the database. So all jobs
-stop, those that were under way wait for a person, and each host is asked what it was told since.
+The database does not know what was done, cancelled or ordered since the backup. So all jobs stop,
+unfinished jobs wait for a person, and each host is asked what it was sent since.
 """
 
 from __future__ import annotations

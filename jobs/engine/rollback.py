@@ -1,5 +1,5 @@
-"""The way back. A job that cannot reach its wish plans towards its `fallback`, the wish that
-restores where it began, as long as the point of no return is not passed."""
+"""Rollback. A job that cannot fulfil its wish plans towards its `fallback`, the wish that restores
+the state in which it began, until the point of no return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns in a volume group: which step may change it now, and the number of that turn."""
+"""The lock on a volume group: which step may change the group now, and its fencing token."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Two hosts that claim to be the same: a cloned machine, or a volume group that two of them see;
 and a host that another machine claims to be.
 
-Whatever one of them did to a volume the other would undo or destroy, and which of them is the real
-one only a person can tell. So both are quarantined, and nothing of what they say is recorded.
+Each of the two would undo or destroy what the other did to a volume, and only a person can tell
+which one is real. So both are quarantined, and nothing that they report is recorded.
 """
 
 from __future__ import annotations

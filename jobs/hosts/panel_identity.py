@@ -1,7 +1,7 @@
-"""Which panel this is, towards the hosts: its id, and the panels it was restored from.
+"""The identity of this panel towards the hosts: its id, and the panels it was restored from.
 
 The id is made once, lives in the database, and changes with a restore: the copy takes over from the
-original, and a host refuses the original from then on. Two live panels never take turns.
+original, and a host refuses the original from then on. Two live panels never share a host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The second lock on the undo window of a retired volume, by the clock of the panel's database.
+"""The second check of a retired volume's undo window, by the clock of the panel's database.
 
 The host measures the window by its own clocks. A wrong wall clock at the retirement would make the
-mark on the volume wrong for ever, and over a restart of the host the mark is all there is.
+tag on the volume wrong forever, and after a restart of the host the tag is the only record.
 """
 
 from __future__ import annotations

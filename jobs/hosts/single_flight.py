@@ -1,7 +1,8 @@
-"""One inventory for all of this process who want one of the same host at the same time.
+"""Single flight: callers of this process who want an inventory of the same host share one request.
 
-Whoever asks gets an inventory that was begun after he asked, never one that was under way already:
-what his last step changed is in it. So many jobs on one host cost it two inventories, not one each.
+A caller gets an inventory that was begun after the call, never one that was already in progress, so
+it contains the effect of the caller's last step. Many jobs on one host cost it two inventories, not
+one each.
 """
 
 from __future__ import annotations

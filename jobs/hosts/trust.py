@@ -1,6 +1,6 @@
 """Which machine is the host: the SSH host key that a person accepted, and quarantine.
 
-A host in quarantine is sent nothing until a person accepts a fingerprint again.
+Nothing is sent to a quarantined host until a person accepts a fingerprint again.
 """
 
 from __future__ import annotations

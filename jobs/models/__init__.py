@@ -1,4 +1,4 @@
-"""Jobs, their steps, whose turn it is on a host, and the audit trail."""
+"""Jobs, their steps, the locks on hosts and volume groups, and the audit trail."""
 
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.job import OVER, Job, JobQuerySet, Origin, State

@@ -1,4 +1,4 @@
-"""The audit trail: what was asked of the hosts, by whom, and what came of it."""
+"""The audit trail: what was requested of the hosts, by whom, and the outcome."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was asked of a host, and how far it is. `Job.state` is written by `jobs.engine.transitions`
-only; everything else of a job by its runner."""
+"""A job: what was requested, and its state. Only `jobs.engine.transitions` writes `Job.state`; its
+runner writes everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is on the hosts."""
+"""This panel's identity, the fencing tokens of volume groups, and the global stop."""
 
 from __future__ import annotations
 

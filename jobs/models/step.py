@@ -1,4 +1,4 @@
-"""What a job ran on its host, step by step, and what came out."""
+"""The steps of a job with the output of their commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The jobs of adoption: a tag on the host for each adopted volume where its policy allows it, and
-what stands in the way of undoing an adoption."""
+"""The jobs of adoption: a tag on the host for each adopted volume if the host's policy allows it,
+and the reasons against undoing an adoption."""
 
 from __future__ import annotations
 

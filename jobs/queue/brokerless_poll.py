@@ -1,8 +1,8 @@
-"""Workers look into the database themselves while the broker is away.
+"""Workers poll the database while the broker is down.
 
-Messages are hints. As long as the broker answers, they and the sweeper wake the workers; while it
-does not, a thread of each worker of the queue `jobs` does what the sweeper would have announced.
-A claim decides who works, so any number of them may look at once.
+Messages are hints. As long as the broker answers, messages and the reaper wake the workers. While
+it does not, a thread of each worker of the queue `jobs` does what the reaper would have announced.
+A claim decides which worker runs a job, so any number of them may poll at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One change for many volumes, carried out: a job for each, or what stood in its way."""
+"""Carries out one change for many volumes: a job for each, or the reason against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a preview to its job: the very same wish, for the very same steps."""
+"""From a preview to its job: the same wish, with the same steps."""
 
 from __future__ import annotations
 

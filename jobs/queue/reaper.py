@@ -1,5 +1,5 @@
 """Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs.
-Forgets old previews."""
+Deletes old previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SSD space that accepted jobs will take and have not taken yet."""
+"""SSD space reserved by accepted jobs that have not used it yet."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Pages for who is not in yet: the one behind a one-time link, whose token in the path is the only
-credential, and the one for a forgotten password."""
+"""Pages for people who cannot sign in yet: the page behind a one-time link, whose token in the path
+is the only credential, and the page for a forgotten password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-time links: to the first admin's account, into the staff, into a customer, to a new password.
+"""One-time links: for the first admin, for staff, for a customer's members, for a new password.
 
 The database keeps only the token's digest. Opening a link does not use it up; choosing a password
 does.

@@ -1,4 +1,4 @@
-"""Forms of people: inviting them, letting them in, changing what they are."""
+"""Forms for people: invite them, accept an invitation, change roles."""
 
 from __future__ import annotations
 

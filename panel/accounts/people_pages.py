@@ -1,4 +1,4 @@
-"""Pages of people: who may sign in, and as what. For admins."""
+"""Pages of people for admins: who may sign in, and with which role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a session is over: unused for a while, or begun long ago, whatever was done in it since."""
+"""When a session ends: after a time without use, and after a maximum age in any case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person is signed in. Ending a session deletes it: whoever used it must sign in again."""
+"""The sessions of a person. Ending a session deletes it: its browser must sign in again."""
 
 from __future__ import annotations
 

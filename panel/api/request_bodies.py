@@ -1,4 +1,4 @@
-"""What a request may say. Unknown fields are errors: a misspelt one would be silently ignored.
+"""The bodies of requests. Unknown fields are errors: a misspelt one would be silently ignored.
 
 Rules about values are the model's, checked by `Model.full_clean` for pages and API alike.
 """

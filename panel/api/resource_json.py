@@ -1,6 +1,5 @@
-"""Nouns as the API says them: rows in, values of `panel.api.response_shapes` out. Fields that only
-staff see are missing for everybody else: hosts, devices and technology are the provider's
-business."""
+"""Rows to JSON: the values of `panel.api.response_shapes`. Fields for staff only are missing for
+everybody else: hosts, devices and technology are the provider's business."""
 
 from __future__ import annotations
 

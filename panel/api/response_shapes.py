@@ -1,4 +1,4 @@
-"""The forms of what the API says. Fields with `required=False` are for staff."""
+"""The shapes of responses. Fields with `required=False` are for staff."""
 
 from __future__ import annotations
 

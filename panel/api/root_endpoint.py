@@ -1,4 +1,4 @@
-"""What this API is, its description, and what it is not."""
+"""The root of the API, its OpenAPI document, and the answer to unknown paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a person proves who they are, at sign-in and before an act of weight.
+"""How people prove their identity, at sign-in and before protected actions.
 
-In: passwords, codes, keys, links. Out: a signed-in session and how fresh its proof is.
+In: passwords, codes, keys, links. Out: a signed-in session and the age of its proof.
 """

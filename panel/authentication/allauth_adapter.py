@@ -1,5 +1,5 @@
-"""What we ask of allauth: nobody makes an account by themselves, and what it mails leads to the
-public address, whatever name the request was sent to."""
+"""Our rules for allauth: sign-up is closed, and links in e-mails lead to the public address,
+whatever host name the request used."""
 
 from __future__ import annotations
 

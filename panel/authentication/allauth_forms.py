@@ -1,4 +1,4 @@
-"""allauth's forms with labels written as all others here: one capital, at the beginning."""
+"""allauth's forms with labels in our style: one capital, at the beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Six digits by e-mail: how a person without a password shows that they are still themselves."""
+"""Six digits by e-mail: the proof of identity for a person without a password."""
 
 from __future__ import annotations
 

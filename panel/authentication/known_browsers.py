@@ -1,5 +1,5 @@
-"""Browsers in which a person has signed in before: a cookie of their own, which opens nothing, but
-keeps them from being shut out by somebody who guesses their password elsewhere."""
+"""Browsers in which a person has signed in before. Their cookie grants no access, but keeps the
+person from being locked out by somebody who guesses the password elsewhere."""
 
 from __future__ import annotations
 

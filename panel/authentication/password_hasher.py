@@ -1,4 +1,4 @@
-"""Digests of passwords: as Django makes them, at a lower priority than all else that web does."""
+"""Password digests: Django's, computed at a lower priority than the rest of web."""
 
 from __future__ import annotations
 

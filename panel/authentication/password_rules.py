@@ -1,4 +1,4 @@
-"""Words that everybody would try first in a password of this panel."""
+"""Words that an attacker would try first in a password of this panel."""
 
 from __future__ import annotations
 

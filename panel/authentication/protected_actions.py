@@ -1,9 +1,9 @@
-"""The one policy of lasting power: which acts outlive the session that does them, so that they take
-a fresh proof of who sits at the screen (`panel.authentication.step_up`).
+"""Which actions need a fresh proof of identity, because their effect outlives the session
+(`panel.authentication.step_up`).
 
-Every route of the panel has its line, and a route without one is treated as if what it changes gave
-lasting power. The gate holds pages to it; the API needs nothing more, since a session changes
-nothing there: only a token does, and making one takes a fresh proof.
+Every route of the panel has a line; a route without one is treated as if its changes gave lasting
+power. A middleware enforces this for pages. The API needs nothing more: a session cannot change
+anything there, only a token can, and creating a token needs a fresh proof.
 """
 
 from __future__ import annotations

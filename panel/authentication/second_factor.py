@@ -1,4 +1,4 @@
-"""The second factor that the provider's staff need besides a password."""
+"""The second factor that staff need in addition to a password."""
 
 from __future__ import annotations
 

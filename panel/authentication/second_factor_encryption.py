@@ -1,6 +1,6 @@
 """Second factors at rest: the secrets of authenticator apps and the seeds of recovery codes are
-sealed with a key that follows from TIERCEL_SECRET_KEY, so that whoever reads the database (a dump,
-a query) has no factor of anybody. XSalsa20-Poly1305 of libsodium."""
+encrypted with a key derived from TIERCEL_SECRET_KEY, so that a reader of the database (a dump, a
+query) gets nobody's factor. XSalsa20-Poly1305 of libsodium."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A fresh proof of who sits at the screen, asked for before something costs money, destroys data or
-gives lasting power (`panel.authentication.protected_actions`).
+"""A fresh proof of identity, required before an action costs money, destroys data or gives lasting
+power (`panel.authentication.protected_actions`).
 
-The proof is a second factor where the person has one, else the password, else a code that is mailed
-to them. Signing in counts as well, for as long as it is young; a one-time link never does. What was
-proven and when lies in the session (allauth's records of authentication). allauth's own
-re-authentication is never asked: it takes the password although there is a second factor.
+The proof is a second factor if the person has one, otherwise the password, otherwise a mailed code.
+A recent sign-in counts as well; a one-time link never does. The session stores what was proven and
+when (allauth's records of authentication). allauth's own re-authentication is not used: it accepts
+the password although there is a second factor.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How often a password may be tried. Who guesses is stopped, and who owns the account still comes
-in: tries are counted for an address and a network together and, across all networks, only those of
-browsers that never signed in as this person; a browser that did has a count of its own."""
+"""Limits on password attempts. They stop somebody who guesses and still let the owner in: attempts
+are counted per address and network and, across all networks, only for browsers that never signed in
+as this person. A browser that did has a count of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a billing system answers to the question whether an order may go on. Pure."""
+"""Decodes the billing system's answer to the question whether an order may begin. Pure."""
 
 from __future__ import annotations
 

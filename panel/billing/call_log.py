@@ -1,8 +1,8 @@
-"""The book of signed calls: each is done once, and answered again as it was the first time.
+"""The log of signed calls: each is executed once, and a repetition gets the first answer.
 
-The name is written in the same transaction as what the call did; two calls of one name at once wait
-for each other there. A refusal is kept too: who sends a refused call again gets the refusal, not
-what has become possible meanwhile. Only what failed by our own fault may be tried again.
+The call's id is written in the same transaction as its effect; two calls with one id at the same
+time wait for each other there. A refusal is stored too: a repeated call gets the refusal, not what
+has become possible meanwhile. Only a call that failed through our own fault may be tried again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One HTTP POST to the billing system, and nothing it did not ask for: no redirect, no proxy, no
-address that the operator did not mean, no longer than it may take.
+"""One HTTP POST to the billing system, without redirects, without a proxy, within a time limit, and
+only to addresses that the operator allowed.
 
-The address is looked up once, judged, and connected to: looked up twice, it could be another one.
+The name is resolved once, and the checked address is the one connected to: a second lookup could
+return another one.
 """
 
 from __future__ import annotations

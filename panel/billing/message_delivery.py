@@ -1,7 +1,7 @@
-"""Posts what is due to the billing system, and does what it answers to a question.
+"""Sends due messages to the billing system, and acts on its answers to questions.
 
-Level-triggered: `send_due` sends whatever the database says is due, however it was called. A lost
-answer is asked for again under the same name.
+Level-triggered: `send_due` sends whatever the database says is due, however it was called. If an
+answer is lost, the question is asked again under the same name.
 """
 
 from __future__ import annotations

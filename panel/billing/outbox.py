@@ -1,5 +1,5 @@
 """Messages to the billing system: one record for each message name, written in the transaction of
-its event and sent by one sender at a time. `panel.billing.message_delivery` posts them."""
+its event and sent by one sender at a time. `panel.billing.message_delivery` sends them."""
 
 from __future__ import annotations
 

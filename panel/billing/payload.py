@@ -1,4 +1,4 @@
-"""What messages say: thin, so that whoever wants more asks the API. Pure."""
+"""The contents of messages: small, because the API has the details. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Signatures by Standard Webhooks: HMAC-SHA256 over id, time and body. Pure but for the clock that
 `verify` reads.
 
-While a secret is changed there are two: we sign with each, and take what either of them signed.
+While a secret is changed there are two: we sign with both and accept either.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Signed calls of the billing system. Their signature (Standard Webhooks) is the right to make
-them: there is no token and no person. `docs/billing.md` shows them all."""
+"""Signed calls of the billing system. The signature (Standard Webhooks) is the only credential:
+there is no token and no person. `docs/billing.md` describes all calls."""
 
 from __future__ import annotations
 

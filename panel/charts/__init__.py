@@ -1,4 +1,4 @@
-"""Charts: what they show, for which time, and the marks of jobs on them.
+"""Charts: their contents, their time range, and the marks of jobs.
 
 In: a volume and a time range. Out: series as JSON and CSV, and the panels that the browser draws.
 """

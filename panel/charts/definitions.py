@@ -1,4 +1,4 @@
-"""What a volume's charts say: panels, their lines and axes, and the summary in words.
+"""The contents of a volume's charts: panels, lines, axes, and the summary in words.
 
 Pure. `static/js/charts.js` draws panels as they are described here. The words are for staff or,
 where `plain`, for customers.

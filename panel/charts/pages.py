@@ -1,5 +1,5 @@
-"""Charts of a volume: what a page needs to show them, and the figures they fetch. The time that
-they show is in the URL of the page (`panel.charts.time_range`)."""
+"""Charts of a volume: the context of their page, and the series that they fetch. The page's URL
+contains the time range (`panel.charts.time_range`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the settings are made of: environment, databases, logs, beat.
+"""Building blocks of the settings: environment, databases, logs, beat.
 
 In: environment variables. Out: values for `panel.settings`, checks of them.
 """

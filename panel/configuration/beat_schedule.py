@@ -1,4 +1,4 @@
-"""What Celery's clock starts, and how often."""
+"""The tasks that Celery beat starts, and their intervals."""
 
 from __future__ import annotations
 

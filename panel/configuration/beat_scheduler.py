@@ -1,4 +1,4 @@
-"""Celery's clock without a file of its own: it fires everything at start and leaves a mark."""
+"""Celery beat without a state file: it runs every task at start and leaves a heartbeat."""
 
 import logging
 from datetime import timedelta

@@ -1,5 +1,5 @@
-"""How Django's cache writes to Redis: as JSON. Its own way, pickle, runs whatever code was written
-there by whoever reaches Redis. And how it reads: what it did not write itself is not there."""
+"""Django's cache in Redis, as JSON. The default, pickle, would run code that somebody wrote into
+Redis. A value that this cache did not write itself counts as absent."""
 
 from __future__ import annotations
 

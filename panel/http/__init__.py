@@ -1,4 +1,4 @@
-"""What every page shares about a request and its answer.
+"""What every page shares about requests and answers.
 
-In: requests. Out: the client's address, fragments for htmx, limits of how many run at once.
+In: requests. Out: the client's address, fragments for htmx, concurrency limits.
 """

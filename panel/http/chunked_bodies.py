@@ -1,5 +1,5 @@
-"""Bodies that come in chunks, without a length (RFC 9112, 7.1). Django takes a request without a
-length for one without a body: what it said would be lost without a word."""
+"""Request bodies in chunks, without a length (RFC 9112, 7.1). Django treats a request without a
+length as one without a body, and would silently lose the body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many do the same thing at once, so that no kind of request ever holds all threads of web."""
+"""Concurrency limits, so that no kind of request ever holds all threads of web."""
 
 from __future__ import annotations
 

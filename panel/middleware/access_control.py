@@ -1,6 +1,6 @@
-"""Who may come in: everybody signs in, also those whose session ended while a page was open; staff
-who need a second factor set it up first; what destroys, costs or gives lasting power takes a fresh
-proof (`panel.authentication.protected_actions`)."""
+"""Access control: everybody must sign in, including people whose session ended while a page was
+open; staff who need a second factor set it up first; actions that destroy, cost or give lasting
+power need a fresh proof (`panel.authentication.protected_actions`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the database who changes a record, for the events that its triggers write."""
+"""Passes the acting person to the database, for the events that its triggers write."""
 
 from __future__ import annotations
 

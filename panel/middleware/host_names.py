@@ -1,5 +1,6 @@
-"""By which names the panel is asked. Nothing that leaves it is made of the name in a request (links
-in mail come from TIERCEL_PUBLIC_URL); here what cannot be meant for it is refused quietly."""
+"""The host names at which the panel answers. Nothing in its output is built from the name in a
+request (links in e-mails come from TIERCEL_PUBLIC_URL); a request with an unknown name is refused
+with one line in the log."""
 
 from __future__ import annotations
 

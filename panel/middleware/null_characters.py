@@ -1,5 +1,5 @@
-"""The one character that no text in PostgreSQL may hold: a request with it is turned away before a
-query fails of it."""
+"""Refuses requests with NUL, the one character that PostgreSQL cannot store, before a query fails
+on it."""
 
 from __future__ import annotations
 

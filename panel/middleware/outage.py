@@ -1,4 +1,4 @@
-"""Pages for when the panel cannot do its work: maintenance, no database, an error of ours."""
+"""Pages for outages: maintenance, no database, an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the second wall (`storage.row_security`) for whom each request asks."""
+"""Sets the row-security scope (`storage.row_security`) of each request to that of its person."""
 
 from __future__ import annotations
 

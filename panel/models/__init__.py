@@ -1,4 +1,4 @@
-"""People, their API tokens, what was answered to requests that may come twice, and orders."""
+"""Records of people, API tokens, answered requests, orders, proofs, billing and notices."""
 
 from panel.models.api_token import ApiToken, IdempotentRequest, Scope
 from panel.models.billing import (

@@ -1,4 +1,4 @@
-"""What customers are told by e-mail, and what they would rather not be told."""
+"""E-mail notices to customers, and the kinds that a person unsubscribed from."""
 
 from __future__ import annotations
 

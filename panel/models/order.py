@@ -1,4 +1,4 @@
-"""What a customer asked for and agreed to pay. Only `Order.transition` writes `Order.state`."""
+"""A customer's order and the price agreed for it. Only `Order.transition` writes `Order.state`."""
 
 from __future__ import annotations
 

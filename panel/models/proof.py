@@ -1,4 +1,4 @@
-"""What an order did to its volume, as measured. Only `Proof.transition` writes `Proof.state`."""
+"""The measured effect of an order on its volume. Only `Proof.transition` writes `Proof.state`."""
 
 from __future__ import annotations
 

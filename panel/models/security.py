@@ -1,4 +1,4 @@
-"""The security log: who came in or tried to, and every change of what opens the panel."""
+"""The security log: sign-ins, failed attempts, and every change of a credential."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""E-mails to customers about their orders: written down with what they tell of, sent after it."""
+"""E-mails to customers about their orders: recorded with the event, sent afterwards."""

@@ -1,4 +1,5 @@
-"""What people want to be told, and the link in each e-mail that ends one kind of them."""
+"""Which kinds of notices a person wants, and the link in each e-mail that unsubscribes from one
+kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends what is due, once for each notice, however many workers are told to."""
+"""Sends due notices, each once, however many workers run at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person chooses what they are told by e-mail; the link in each mail ends one kind."""
+"""The page where people choose their notices, and the page behind an unsubscribe link."""
 
 from __future__ import annotations
 

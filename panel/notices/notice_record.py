@@ -1,4 +1,4 @@
-"""Writes a notice for everybody who is to be told, in the transaction that makes it so."""
+"""Writes a notice for every recipient, in the transaction of its event."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One file that a panel can be put back from: the database, what it was made by, and the secrets
-where they are asked for. It is restored into an empty panel only.
+"""One file from which a panel can be restored: the database, its origin and, on request, the
+secrets. It is restored into an empty panel only.
 
 A restored panel has a new id, with which it takes its hosts over from the old one
 (`jobs.hosts.panel_identity`), and begins with the global stop; `manage.py after_restore` comes

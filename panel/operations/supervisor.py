@@ -1,5 +1,5 @@
-"""The Procfile's processes on this machine: started and stopped together, and one that ends before
-is started again, as are the embedded services."""
+"""Runs the Procfile's processes on this machine: starts and stops them together, and restarts a
+process, or an embedded service, that ends early."""
 
 import os
 import signal

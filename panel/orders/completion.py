@@ -1,4 +1,4 @@
-"""What becomes of an order when its job is over."""
+"""Ends an order when its job is over."""
 
 from __future__ import annotations
 

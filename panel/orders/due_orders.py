@@ -1,7 +1,7 @@
-"""What happens to orders by itself: an order ends when its job is over, is decided when the billing
-system did not answer in time, and begins at the end of the period; a trial is taken back.
+"""Changes of orders that happen automatically: an order ends when its job is over, is decided when
+the billing system did not answer in time, and begins at the end of the period; a trial is reverted.
 
-Level-triggered: it does what the rows say is due, and any number of processes may do so at once.
+Level-triggered: it does what the rows say is due, and any number of processes may run it at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an order would be: its intent, its time, its money, and whether anything is in the way."""
+"""Evaluates an order before it is placed: its intent, time, money, and any reason against it."""
 
 from __future__ import annotations
 

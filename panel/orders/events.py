@@ -1,7 +1,7 @@
-"""What happens to orders, for those who tell others of it.
+"""Signals about orders, for billing and notices.
 
-Each is sent with `order=` inside the transaction that makes it so: a receiver writes rows, or waits
-for `transaction.on_commit`, and never asks anybody outside.
+Each is sent with `order=` inside the transaction of the change: a receiver writes rows, or waits
+for `transaction.on_commit`, and never makes an external request.
 """
 
 from __future__ import annotations

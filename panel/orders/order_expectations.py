@@ -1,5 +1,5 @@
-"""What to expect of each choice a customer has: from the volume's own figures, and from what was
-measured of similar volumes."""
+"""Forecasts for the choices of a customer, from the volume's own figures and from similar
+volumes."""
 
 from __future__ import annotations
 

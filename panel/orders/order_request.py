@@ -1,4 +1,4 @@
-"""What somebody asks for."""
+"""The request for an order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What customers are told of a change, coded: no output and no error of a tool gets through."""
+"""What customers read about a change, by code: no output and no error of a tool gets through."""
 
 from __future__ import annotations
 

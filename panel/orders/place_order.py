@@ -1,4 +1,4 @@
-"""Taking an order: one transaction, or nothing at all."""
+"""Places an order: in one transaction, or not at all."""
 
 from __future__ import annotations
 

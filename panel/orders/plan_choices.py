@@ -1,4 +1,4 @@
-"""What may be chosen for a volume, with what it costs: one answer for page, API and billing."""
+"""The choices for a volume with their prices: one answer for page, API and billing."""
 
 from __future__ import annotations
 

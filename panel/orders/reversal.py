@@ -1,4 +1,4 @@
-"""Taking an order back: what is asked for then, and whether it may be."""
+"""Undoing an order: the reverse order, and whether it is allowed."""
 
 from __future__ import annotations
 

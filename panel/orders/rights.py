@@ -1,4 +1,4 @@
-"""Who may order at all."""
+"""Who may order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change did: the hour before it against the last one, as measured."""
+"""The measured effect of a change: the hour before it against the last hour."""
 
 from __future__ import annotations
 

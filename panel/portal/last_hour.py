@@ -1,4 +1,4 @@
-"""The last hour of volumes: what a customer's one sentence and the small line beside it rest on."""
+"""A volume's last hour: the data behind the customer's one sentence and its sparkline."""
 
 from __future__ import annotations
 

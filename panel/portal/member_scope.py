@@ -1,4 +1,4 @@
-"""What a member may meet on these pages: their customers' volumes and changes, nobody else's.
+"""What a member sees on these pages: only the volumes and orders of their own customers.
 
 Staff see every volume elsewhere; here they are members or strangers like everybody.
 """

@@ -1,4 +1,4 @@
-"""One order: how far it is, what became of it, and the way back."""
+"""Pages of one order: its progress, its result, and its undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What customers are told of an order: where it stands, what comes next, what it cost.
+"""What customers read about an order: its state, the next step, its cost.
 
 An order, the steps of its job and its proof in, words out.
 """

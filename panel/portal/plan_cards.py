@@ -1,6 +1,7 @@
-"""The cards of the upgrade page: each choice with its money, what to expect of it and what bars it.
+"""The cards of the plan page: each choice with its price, its forecast and any reason against it.
 
-Nothing here decides: `panel.orders` weighed each choice, and weighs it again when an order comes.
+Nothing here decides: `panel.orders` evaluated each choice, and evaluates it again when an order
+comes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A volume as its customer meets it: the answer, the last hour as a line, what is changing."""
+"""A volume in a customer's list: its answer, a sparkline of the last hour, the change in
+progress."""
 
 from __future__ import annotations
 

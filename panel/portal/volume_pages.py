@@ -1,4 +1,4 @@
-"""Customers look at their volumes and at the changes they asked for."""
+"""The customers' pages of volumes and their changes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Django's backend for PostgreSQL, but quicker to read moments: a page has a thousand of them."""
+"""Django's backend for PostgreSQL with faster decoding of timestamps: a page has a thousand of
+them."""

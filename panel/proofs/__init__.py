@@ -1,3 +1,3 @@
-"""Proof that an order did what it was bought for: the time before it against the time after it, as
-measured, with an honest word on how sure that is. The statistics are
-`storage.analysis.before_after`'s."""
+"""Proofs: whether an order achieved what it was bought for. They compare the measured time before
+and after it and say how certain the result is. The statistics are in
+`storage.analysis.before_after`."""

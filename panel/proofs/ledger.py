@@ -1,5 +1,5 @@
-"""What was expected of all orders against what was measured: for the provider, so that what pages
-promise is kept honest."""
+"""Forecasts and results of all orders side by side, so that the provider can check its
+forecasts."""
 
 from __future__ import annotations
 

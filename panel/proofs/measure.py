@@ -1,5 +1,5 @@
-"""From an order that is done to its proof: the time before, the wait for a warm cache, the time
-after, the comparison. Every function does what the rows and the samples say is due."""
+"""From a completed order to its proof: the time before, the wait for a warm cache, the time after,
+the comparison. Every function does what the rows and the samples say is due."""
 
 from __future__ import annotations
 

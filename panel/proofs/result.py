@@ -1,4 +1,4 @@
-"""What a proof found, as it is kept and told. Pure."""
+"""The result of a proof, as stored and shown. Pure."""
 
 from __future__ import annotations
 

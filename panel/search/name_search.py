@@ -1,5 +1,5 @@
-"""What a person finds by a few letters: hosts, volumes, guests, customers and jobs for staff, their
-own volumes for customers."""
+"""Search by parts of names: hosts, volumes, guests, customers and jobs for staff, their own volumes
+for customers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who comes in, and what changes about who may: the security log, and letters to the owner."""
+"""The security log of sign-ins and changed credentials, and the e-mails to their owners."""

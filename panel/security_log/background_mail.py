@@ -1,5 +1,5 @@
-"""Mail that nobody waits for: a page is answered as fast whether it makes one or not, so that how
-long it takes does not tell who has an account, and a mail server that is away is no error of it."""
+"""Mail in the background: a page answers equally fast with or without an e-mail, so its duration
+does not reveal who has an account, and a mail server that is down causes no error."""
 
 from __future__ import annotations
 

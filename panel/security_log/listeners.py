@@ -1,6 +1,6 @@
-"""What Django and allauth tell of sign-ins and of one's own keys, into the security log. A second
-factor that comes or goes ends the person's other sessions; a password that was set without the old
-one ends their API tokens too."""
+"""Writes sign-ins and changes of credentials, reported by Django and allauth, into the security
+log. A second factor that is added or removed ends the person's other sessions; a password that was
+set without the old one also ends their API tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the security log, and tells the owner of a key that it was changed."""
+"""Writes the security log, and informs the owner of a changed credential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What signed in, in words, from what a browser says of itself."""
+"""The browser and system of a sign-in, in words, from its user agent."""
 
 from __future__ import annotations
 

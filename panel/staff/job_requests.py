@@ -1,7 +1,7 @@
-"""How a page asks for a job, and how it answers.
+"""How a page requests a job, and how it answers.
 
 Every answer to a POST is a redirect to the page that shows the job, or the form again with its
-errors (422), or what prevents the job (409 another job, 422 refused).
+errors (422), or the obstacle (409 another job, 422 refused).
 """
 
 from __future__ import annotations

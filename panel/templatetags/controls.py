@@ -1,4 +1,4 @@
-"""Form fields in Tabler's clothes."""
+"""Form fields with Tabler's classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a flush, zeroing or a move gets on, for the page of its job."""
+"""The progress of a flush, of zeroing or of a move, for the page of its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py after_restore`: nothing goes on by itself, and what differs from the hosts is told."""
+"""`manage.py after_restore`: pauses all jobs and reports what differs from the hosts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Prints the line that enrols a storage host."""
+"""`manage.py enrol NAME ADDRESS`: prints the command that enrols a storage host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and mandates as the API says them, and what requests say of them."""
+"""Orders and mandates in the API: the shapes of answers and of request bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks: the bearer of a token or, for reading only, whoever is signed in to the pages."""
+"""Authentication: a bearer token or, for reading only, a session of the pages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is true of the whole OpenAPI document, and so said once: how large a whole number may be,
-and what any operation may answer."""
+"""Parts of the OpenAPI document that hold for all operations: the range of whole numbers, and the
+errors that any operation may return."""
 
 from __future__ import annotations
 

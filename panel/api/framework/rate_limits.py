@@ -1,11 +1,11 @@
-"""How many requests one token, one session and one address may send: 429 beyond. To the API, and
-what is sent to sign in, whose every try costs a password's digest.
+"""Rate limits for tokens, sessions and addresses: 429 beyond. They apply to the API and to sign-in
+forms, because each attempt costs a password digest.
 
 A bucket (GCRA) is one number: the time at which it would be full again. Each process has its own
-buckets, and shares them by Redis, which knows of all processes. Redis only ever takes away from
-what a process would allow by itself, and for no longer than a bucket takes to fill: without it, or
-with one that somebody wrote into, nobody is locked out and nobody gets more than the rate of a
-process times the processes.
+buckets and shares them through Redis, which covers all processes. Redis only ever reduces what a
+process would allow on its own, and for no longer than a bucket takes to fill. So without Redis, or
+with forged data in Redis, nobody is locked out and nobody gets more than the rate of a process
+times the processes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""`?wait=N`: answer when the job is over, or after N seconds. Whoever waits holds a thread of web,
-so only so many do: the others are answered at once, and told when to ask again."""
+"""`?wait=N`: answer when the job is over, or after N seconds. A waiting request holds a thread of
+web, so only a limited number may wait: others are answered at once, with the time to retry after.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the endpoints share by which a person cancels, speeds up, resumes or decides about a job."""
+"""Shared base of the endpoints with which a person cancels, speeds up, resumes or decides about a
+job."""
 
 from __future__ import annotations
 

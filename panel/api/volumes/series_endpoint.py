@@ -1,4 +1,4 @@
-"""What volumes did, in columns."""
+"""A volume's figures over time, in columns."""
 
 from __future__ import annotations
 

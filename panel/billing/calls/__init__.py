@@ -1,4 +1,4 @@
-"""Signed calls of the billing system: their names, what they may say and what they do."""
+"""Signed calls of the billing system: their names, fields and effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What signed calls may say."""
+"""The fields of signed calls."""
 
 from __future__ import annotations
 

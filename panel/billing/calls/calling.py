@@ -1,4 +1,5 @@
-"""The rows a signed call names. The billing system may name any: its signature is the right."""
+"""The rows that a signed call names. The billing system may name any row: its signature is the
+permission."""
 
 from __future__ import annotations
 

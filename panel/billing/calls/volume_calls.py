@@ -1,4 +1,4 @@
-"""Calls about volumes: whose they are, and their end."""
+"""Calls about volumes: assign them to a customer, terminate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py person EMAIL`: let somebody sign in; sign-up is closed, so this is the way in."""
+"""`manage.py person EMAIL`: create a person who may sign in. Sign-up is closed."""
 
 import getpass
 import secrets

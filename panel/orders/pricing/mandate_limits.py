@@ -1,4 +1,4 @@
-"""Whether a charge keeps within what the customer let the provider charge."""
+"""Whether a charge is within the limits of the customer's mandate."""
 
 from __future__ import annotations
 

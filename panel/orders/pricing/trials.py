@@ -1,4 +1,4 @@
-"""Free trials: once for a volume without a cache, and back by themselves."""
+"""Free trials: once for a volume without a cache, and ended automatically."""
 
 from __future__ import annotations
 

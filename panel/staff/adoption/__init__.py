@@ -1,4 +1,4 @@
-"""Adoption of volumes that were there before the panel, in three steps.
+"""Adoption of existing volumes, in three steps.
 
 In: a host's inventory and the customers chosen. Out: volumes with a customer, and tagging jobs.
 """

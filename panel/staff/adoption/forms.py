@@ -1,4 +1,4 @@
-"""Forms of adoption, and how their answer travels from the preview to the confirmation."""
+"""Forms of adoption, and how their input passes from the preview to the confirmation."""
 
 from __future__ import annotations
 

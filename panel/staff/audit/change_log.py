@@ -1,9 +1,9 @@
-"""Changes of a record in the books: who changed which field of a host, a volume, a customer or its
-mandate, and when.
+"""The history of a record: who changed which field of a host, a volume, a customer or its mandate,
+and when.
 
-django-pghistory's triggers write an event for each change of a tracked field, whoever makes it and
-however. An update's event holds the row as it was before; what it became is in the next event, or
-in the record itself. What only repeats the host's reports is not tracked.
+django-pghistory's triggers write an event for each change of a tracked field, by whatever means. An
+update's event holds the row as it was before; the new values are in the next event, or in the
+record itself. Fields that only repeat the host's reports are not tracked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Staff pages of what is sold: cache plans, and how much of each host's SSD space is sold.
+"""Staff pages of cache plans, and of the SSD space that is sold on each host.
 
-A plan that somebody has, or had, is never deleted: it is retired, and who has it keeps it.
+A plan that a volume has, or had, is never deleted: it is retired, and its volumes keep it.
 """
 
 from __future__ import annotations

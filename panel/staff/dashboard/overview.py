@@ -1,4 +1,4 @@
-"""The first page of staff: what needs a person, how the fleet is, what goes on."""
+"""The first page of staff: what needs attention, the state of the fleet, what is running."""
 
 from __future__ import annotations
 

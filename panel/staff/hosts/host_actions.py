@@ -1,4 +1,4 @@
-"""What a person does to a host: trust it, refresh it, hold its jobs back, add an SSD."""
+"""A person's actions on a host: trust it, refresh it, hold its jobs back, add an SSD."""
 
 from __future__ import annotations
 

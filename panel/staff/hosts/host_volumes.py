@@ -1,4 +1,4 @@
-"""The volumes on a host as its page needs them: few columns of all of them, read in one query."""
+"""The volumes of a host for its page: a few columns of all volumes, read in one query."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Pages that show hosts and the fragments these load. They only read; what changes a host is in
-`panel.staff.hosts.host_actions`."""
+"""Pages that show hosts, and their fragments. They only read; `panel.staff.hosts.host_actions`
+changes hosts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What stands on what: disk -> array -> volume group -> volume -> cache -> guest. Pure.
+"""The layers of a host's storage: disk -> array -> volume group -> volume -> cache -> guest. Pure.
 
-Everything on the host is in it, whether Tiercel manages it or not, foreign volumes as what they
-are; a bcache cache device in use is drawn as the cache it is. A page draws the devices of a tier
-side by side, and each volume as a row that stands on them.
+The stack contains everything on the host, managed or not. A bcache cache device in use is drawn as
+a cache. A page draws the devices of a tier side by side, and each volume as a row above them.
 """
 
 from __future__ import annotations

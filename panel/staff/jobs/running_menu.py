@@ -1,4 +1,4 @@
-"""The jobs of now, for the menu in the top bar of every page."""
+"""The unfinished jobs, for the menu in the top bar of every page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a job waits for that no worker holds now, or one that has fallen silent. Pure."""
+"""Why a job is waiting: the reason for a job that no worker holds, or whose worker no longer
+reports. Pure."""
 
 from __future__ import annotations
 

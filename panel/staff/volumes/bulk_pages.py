@@ -1,4 +1,4 @@
-"""One change for many volumes: what would come of each, then a result for each."""
+"""One change for many volumes: a preview for each, then a result for each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The list of volumes: which ones, and in which order. The database filters, sorts and pages; no
-inventory is read."""
+"""Filters and order of the list of volumes. The database filters, sorts and pages; no inventory is
+read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The life of a volume: create it or take over one that exists, retire, restore, destroy it. Each
-change makes a preview first."""
+"""Pages that create a volume, put a found one under management, retire, restore and destroy it.
+Each change makes a preview first."""
 
 from __future__ import annotations
 

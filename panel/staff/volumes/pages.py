@@ -1,5 +1,5 @@
-"""The page of one volume, and the fragments of it that renew themselves. They only read; forms and
-buttons on it name the URLs of what changes a host."""
+"""The page of one volume, and its fragments that refresh. They only read; forms and buttons on the
+page name the URLs that change a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A volume that becomes larger, or goes to the other tier. Each makes a preview first."""
+"""Pages that extend a volume, or move it to the other tier. Each makes a preview first."""
 
 from __future__ import annotations
 
