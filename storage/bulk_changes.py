@@ -18,10 +18,10 @@ from django.core.exceptions import ValidationError
 
 from storage.access import Person
 from storage.models import CachePlan, Customer
-from storage.planner import Disks, Refused, Target, plan
+from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
+from storage.planner.current_wish import uncached
 from storage.planner.fingerprint import disks_of, fingerprint
-from storage.planner.growth import uncached
 from storage.planner.wish import Wish
 from storage.volumes.forms import MODES, ModeForm, NewCacheForm
 from storage.volumes.lifecycle_forms import life_refusal, life_wish
@@ -201,9 +201,7 @@ def _planned(row: VolumeSnapshot, wish: Wish, action: Action) -> PlannedChange:
     facts, placement = row.facts, row.placement
     if facts is None or placement is None:
         return PlannedChange(row, None, (), "", _refused("The volume is missing on the host."))
-    target = Target(
-        row.volume.key, placement.vg_uuid, placement.vg_name, placement.lv_name, placement.lv_uuid
-    )
+    target = placement.target
     steps = plan(facts, target, wish)
     titles = tuple(step.title for step in steps)
     if not steps:

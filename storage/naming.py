@@ -10,6 +10,8 @@ import base64
 import re
 import secrets
 
+AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
+"""The agent on a host."""
 KEY_BYTES = 10
 KEY_PATTERN = re.compile(r"[a-z2-7]{8,26}")
 MANAGED_TAG = "tiercel"

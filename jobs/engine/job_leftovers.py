@@ -6,10 +6,10 @@ from storage.formatting import size
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.planner import Target
-from storage.planner.lvmcache import SUB_LV_SUFFIX, pool_name_of
+from storage.planner.current_wish import wish_now
 from storage.planner.ssd_wish import Preparation
+from storage.planner.technologies.lookup import is_part
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.cache import wish_now
 from storage.volumes.wish_diff import changes
 
 STATES = {ZEROING_TAG: ", not fully zeroed yet", FORMAT_TAG: ", not formatted yet"}
@@ -36,7 +36,7 @@ def leftovers_of(
     return found + [
         _there(other)
         for other in facts.lvs
-        if _is_beside(other, target, lv) and not (lv and _uses(facts, lv, other))
+        if _is_beside(other, target, lv) and not (lv and is_part(facts, lv, other))
     ]
 
 
@@ -79,12 +79,3 @@ def _is_beside(other: LogicalVolume, target: Target, lv: LogicalVolume | None) -
     """Pools and cache devices that carry the volume's tag."""
     ours = MANAGED_TAG in other.tags and tagged_volume_key(other.tags) == target.volume_key
     return ours and other.vg_uuid == target.vg_uuid and (lv is None or other.uuid != lv.uuid)
-
-
-def _uses(facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:
-    """Whether `other` is the cache, or the cache's device, of the volume."""
-    if lv.cache is not None:
-        return other.name.removesuffix(SUB_LV_SUFFIX) == pool_name_of(lv.cache)
-    attached = lv.bcache.cset_uuid if lv.bcache is not None else None
-    cset = facts.cset(attached) if attached is not None else None
-    return cset is not None and cset.lv_uuid == other.uuid

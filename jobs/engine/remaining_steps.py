@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.engine.rollback import current_wish
-from jobs.hosts.read_inventory import placement_of, target_of
+from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
 from storage.planner import PlannedStep, plan
@@ -18,4 +18,4 @@ def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
         return prepare(facts, Preparation.from_json(job.wish))
     # The way back was in no preview.
     preferred = {} if job.falls_back else job.disks
-    return plan(facts, target_of(placement_of(job)), current_wish(job), preferred)
+    return plan(facts, placement_of(job).target, current_wish(job), preferred)

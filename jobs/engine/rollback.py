@@ -11,7 +11,7 @@ from jobs.engine import steps
 from jobs.engine.finish import fail_job, finish_job, has_changed_host
 from jobs.engine.job_leftovers import leftovers_of, leftovers_of_add_ssd
 from jobs.engine.transitions import renew
-from jobs.hosts.read_inventory import placement_of, read_facts, target_of
+from jobs.hosts.read_inventory import placement_of, read_facts
 from jobs.models import Job, State, StepState
 from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
@@ -129,7 +129,7 @@ def finish_rollback(job: Job, facts: HostFacts) -> None:
     after = job.error.get("after_step", 0)
     undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
     titles = list(undone.values_list("title", flat=True))
-    target, wish = target_of(placement_of(job)), current_wish(job)
+    target, wish = placement_of(job).target, current_wish(job)
     left = leftovers_of(facts, target, wish, wish)
     if not error:
         what = "finished steps were undone" if titles else "nothing had to be undone"
@@ -172,5 +172,5 @@ def _leftovers(job: Job, facts: HostFacts) -> list[str]:
     if job.volume_id is None:
         return leftovers_of_add_ssd(facts, Preparation.from_json(job.wish))
     fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
-    target = target_of(placement_of(job))
+    target = placement_of(job).target
     return leftovers_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))

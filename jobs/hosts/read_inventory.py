@@ -22,7 +22,6 @@ from storage.discovery.skip_unchanged import rows_digest, still
 from storage.host_data import BadHostData
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement
-from storage.planner import Target
 
 HOSTS_LIMIT = 32
 """So many hosts' last inventories a process keeps in mind."""
@@ -95,15 +94,4 @@ def placement_of(job: Job) -> Placement:
     """Where the volume lies, as the facts just read have it."""
     return Placement.objects.select_related("volume").get(
         volume=job.its_volume, host_id=job.host_id, until=None
-    )
-
-
-def target_of(placement: Placement) -> Target:
-    """What a plan aims at."""
-    return Target(
-        volume_key=placement.volume.key,
-        vg_uuid=placement.vg_uuid,
-        vg_name=placement.vg_name,
-        lv_name=placement.lv_name,
-        lv_uuid=placement.lv_uuid,
     )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind
 from jobs.queue.submit import Busy, cancel, submit
 from jobs.requester import Requester
@@ -112,7 +111,7 @@ def beyond_tag(row: VolumeSnapshot, wish: Wish) -> str:
     adoption changes no setting, not even of a cache that is being emptied by hand."""
     if row.facts is None or row.placement is None:
         return ""
-    steps = plan(row.facts, target_of(row.placement), wish)
+    steps = plan(row.facts, row.placement.target, wish)
     titles = [step.title for step in steps if step.verb != "volume.tag"]
     return ", ".join(title[:1].lower() + title[1:] for title in titles)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Step
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -18,7 +17,7 @@ def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:
     """The cost as of the last inventory; None where there are no steps, or no inventory."""
     if row.facts is None or row.placement is None:
         return None
-    return _cost(row.facts, target_of(row.placement), steps)
+    return _cost(row.facts, row.placement.target, steps)
 
 
 def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:

@@ -12,7 +12,6 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, requester_fields
@@ -88,7 +87,7 @@ def submit(
     check_contactable(placement.host)
     facts = inventory_of(placement.host)
     if facts is not None:
-        _refuse_impossible(facts, target_of(placement), wish)
+        _refuse_impossible(facts, placement.target, wish)
     if not dry_run:
         _check_ssd_space(placement, wish)
         _end_preview_only(volume)
@@ -251,7 +250,7 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
         return
     held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
     try:
-        plan(less_reserved(facts, placement.vg_uuid, held), target_of(placement), wish)
+        plan(less_reserved(facts, placement.vg_uuid, held), placement.target, wish)
     except Refused as refused:
         if refused.code != "no_space":
             return

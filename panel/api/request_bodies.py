@@ -14,10 +14,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.response_shapes import LIVES, MODES, Json
+from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
 from storage.access import Person
 from storage.models import Customer, Host
-from storage.planner.wish import MAX_BYTES
+from storage.planner.technologies.technology import Setting, Technology
+from storage.planner.wish import LAYOUTS, MAX_BYTES
 
 
 class Body(serializers.Serializer[Json]):
@@ -37,7 +38,7 @@ class Body(serializers.Serializer[Json]):
         return super().to_internal_value(data)
 
 
-class WishCache(Body):
+class WishCache(Body, WithSettings):
     """The wished-for cache."""
 
     size_bytes = serializers.IntegerField(
@@ -49,15 +50,10 @@ class WishCache(Body):
         help_text="Left out: that of the cache that is there, writethrough for a first one. "
         "writearound only with bcache.",
     )
-    migration_threshold_sectors = serializers.IntegerField(
-        required=False, min_value=0, help_text="lvmcache: data on the move at once."
-    )
-    sequential_cutoff_bytes = serializers.IntegerField(
-        required=False, min_value=0, help_text="bcache: longer reads go past the cache; 0 = none."
-    )
-    writeback_percent = serializers.IntegerField(
-        required=False, min_value=0, help_text="bcache: share that may stay dirty, 0 to 40."
-    )
+
+    def field_of(self, technology: Technology, setting: Setting) -> serializers.IntegerField:
+        help_text = f"{technology.name}: {setting.summary}"
+        return serializers.IntegerField(required=False, min_value=0, help_text=help_text)
 
 
 class WishBody(Body):
@@ -117,7 +113,7 @@ class NewVolumeBody(Body):
     )
     tier = serializers.ChoiceField(choices=["hdd", "ssd"], default="hdd")
     layout = serializers.ChoiceField(
-        choices=["plain", "bcache"],
+        choices=LAYOUTS,
         default="plain",
         help_text="For life: plain takes an lvmcache, bcache (formatted at birth) a bcache.",
     )

@@ -22,9 +22,9 @@ from storage.health.drift import drift_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
-from storage.planner.wish import Bcache, Wish
+from storage.planner.technologies.lookup import SETTINGS
+from storage.planner.wish import Wish
 from storage.volumes.cache import free_bytes
-from storage.volumes.cache_settings_form import SETTINGS
 from storage.volumes.snapshot import VolumeSnapshot
 
 CUSTOMER_ERROR = {
@@ -59,7 +59,7 @@ def volume_json(row: VolumeSnapshot, user: Person) -> Json:
             "host": host_ref(row.host),
             "vg": placement.vg_name if placement is not None else "",
             "lv": placement.lv_name if placement is not None else "",
-            "technology": row.technology,
+            "technology": row.technology.name,
             "state": state_of(row),
             "guest": volume.guest,
             "adopted_at": volume.adopted_at,
@@ -97,11 +97,9 @@ def wish_json(wish: Wish, *, settings: bool = True) -> Json:
         rest |= {"size_bytes": wish.size_bytes, "tier": wish.tier}
     if cache is None:
         return {"cache": None, **rest}
-    mode = cache.cache_mode if isinstance(cache, Bcache) else cache.mode
-    said: Json = {"size_bytes": cache.size_bytes, "mode": mode}
+    said: Json = {"size_bytes": cache.size_bytes, "mode": cache.mode}
     if settings:
-        technology = "bcache" if isinstance(cache, Bcache) else "lvmcache"
-        said |= {name: getattr(cache, name) for name in SETTINGS[technology]}
+        said |= {name: getattr(cache, name) for name in SETTINGS[cache.technology]}
     return {"cache": said, **rest}
 
 
@@ -231,9 +229,15 @@ def plan_ref(plan: CachePlan | None) -> Json | None:
 
 def _cost(cost: Cost) -> Json:
     names = ("seconds", "wait_seconds", "dirty_bytes", "ssd_bytes", "ssd_free_bytes", "final_step")
-    return {**{name: getattr(cost, name) for name in names}, "other_volumes": cost.other_count}
+    return {
+        **{name: getattr(cost, name) for name in names},
+        "other_volumes": cost.other_count,
+    }
 
 
 def _step(step: Step) -> Json:
     names = ("n", "verb", "title", "state", "commands", "progress", "started_at", "ended_at")
-    return {**{name: getattr(step, name) for name in names}, "error": step.error or None}
+    return {
+        **{name: getattr(step, name) for name in names},
+        "error": step.error or None,
+    }

@@ -8,6 +8,8 @@ from rest_framework import serializers
 
 from jobs.models import Kind, State, StepState
 from storage.models.host import HostState
+from storage.planner.technologies.lookup import SETTINGS, TECHNOLOGIES
+from storage.planner.technologies.technology import Setting, Technology
 
 Json = dict[str, Any]
 MODES = ("writethrough", "writeback", "writearound")
@@ -64,7 +66,7 @@ class VolumeShape(serializers.Serializer[Json]):
     host = Ref(allow_null=True, required=False)
     vg = serializers.CharField(required=False, allow_blank=True)
     lv = serializers.CharField(required=False, allow_blank=True)
-    technology = serializers.ChoiceField(choices=["lvmcache", "bcache"], required=False)
+    technology = serializers.ChoiceField(choices=list(SETTINGS), required=False)
     state = serializers.ChoiceField(choices=STATES, required=False)
     guest = serializers.CharField(required=False, allow_blank=True)
     adopted_at = serializers.DateTimeField(required=False, allow_null=True)
@@ -75,16 +77,27 @@ class VolumeShape(serializers.Serializer[Json]):
     )
 
 
-class WishCacheShape(serializers.Serializer[Json]):
+class WithSettings(serializers.Serializer[Json]):
+    """What has the settings of each technology as its last fields."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return super().get_fields() | {
+            setting.name: self.field_of(technology, setting)
+            for technology in TECHNOLOGIES
+            for setting in technology.settings
+        }
+
+    def field_of(self, technology: Technology, setting: Setting) -> serializers.IntegerField:
+        return serializers.IntegerField(required=False, help_text=technology.name)
+
+
+class WishCacheShape(WithSettings):
     """The cache a volume should have."""
 
     size_bytes = serializers.IntegerField(
         min_value=1, help_text="Rounded up to whole extents of the volume group."
     )
     mode = serializers.ChoiceField(choices=MODES)
-    migration_threshold_sectors = serializers.IntegerField(required=False, help_text="lvmcache")
-    sequential_cutoff_bytes = serializers.IntegerField(required=False, help_text="bcache")
-    writeback_percent = serializers.IntegerField(required=False, help_text="bcache")
 
 
 class WishShape(serializers.Serializer[Json]):
@@ -96,12 +109,8 @@ class WishShape(serializers.Serializer[Json]):
     tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
 
 
-class CacheNow(CacheShape):
+class CacheNow(WithSettings, CacheShape):
     """A cache with the settings of its technology."""
-
-    migration_threshold_sectors = serializers.IntegerField(required=False, help_text="lvmcache")
-    sequential_cutoff_bytes = serializers.IntegerField(required=False, help_text="bcache")
-    writeback_percent = serializers.IntegerField(required=False, help_text="bcache")
 
 
 class WishNow(serializers.Serializer[Json]):

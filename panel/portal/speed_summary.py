@@ -9,7 +9,7 @@ from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
-from storage.volumes.cache import Cache
+from storage.planner.technologies.technology import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 

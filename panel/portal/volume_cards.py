@@ -15,7 +15,7 @@ from panel.portal.last_hour import Hour, hours_of
 from panel.portal.speed_summary import Glance, glance
 from storage.formatting import ms, percent
 from storage.models import Volume
-from storage.volumes.cache import Cache
+from storage.planner.technologies.technology import Cache
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 SMALL = (160, 32)

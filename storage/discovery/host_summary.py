@@ -8,8 +8,8 @@ from datetime import datetime
 from storage.health.inventory_findings import dated, findings_of
 from storage.inventory.facts import HostFacts
 from storage.models import Host, HostOutline, Placement
-from storage.planner.lvmcache import SUB_LV_SUFFIX
-from storage.volumes.cache import cache_of
+from storage.planner.technologies.lookup import cache_of
+from storage.planner.technologies.lvmcache_plan import SUB_LV_SUFFIX
 from storage.volumes.snapshot import VolumeSnapshot
 
 FIELDS = (

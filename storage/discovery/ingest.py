@@ -15,7 +15,8 @@ from storage.discovery.placement_cache import keep_caches, note_of
 from storage.host_data import storable
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
 from storage.models import Host, Placement, Volume
-from storage.naming import FORMAT_TAG, MANAGED_TAG, tagged_volume_key
+from storage.naming import MANAGED_TAG, tagged_volume_key
+from storage.planner.technologies.lookup import PLAIN, layout_seen
 
 GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
 GUEST_LIMIT = 200
@@ -124,7 +125,7 @@ def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at:
     if key is not None and not Volume.objects.filter(key=key).exists():
         # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
         fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
-    volume = Volume.objects.create(**fields, layout=_layout(lv))
+    volume = Volume.objects.create(**fields, layout=layout_seen(lv))
     Placement.objects.create(
         volume=volume,
         host=host,
@@ -147,9 +148,10 @@ def _follow(placement: Placement, lv: LogicalVolume, key: str | None, at: dateti
         placement.vg_name, placement.vg_uuid, placement.lv_name, placement.lv_uuid = seen
         placement.save(update_fields=["vg_name", "vg_uuid", "lv_name", "lv_uuid"])
     volume = placement.volume
-    layout, size_bytes = _layout(lv), lv.guest_size_bytes
-    if volume.layout == "bcache" and layout == "plain":
-        # Its backing device is not registered now; the layout stays what it was at birth.
+    layout: str = layout_seen(lv)
+    size_bytes = lv.guest_size_bytes
+    if volume.layout != PLAIN and layout == PLAIN:
+        # Its device is not registered now; the layout stays what it was at birth.
         layout, size_bytes = volume.layout, volume.size_bytes
     now: dict[str, Any] = {
         "managed": MANAGED_TAG in lv.tags and key == volume.key,
@@ -177,7 +179,3 @@ def _retired_at(lv: LogicalVolume) -> datetime | None:
 def _was_destroyed(host: Host, lv: LogicalVolume) -> bool:
     ended = Placement.objects.filter(host=host, lv_uuid=lv.uuid, until__isnull=False)
     return ended.filter(volume__destroyed_at__isnull=False).exists()
-
-
-def _layout(lv: LogicalVolume) -> str:
-    return "bcache" if lv.bcache is not None or FORMAT_TAG in lv.tags else "plain"

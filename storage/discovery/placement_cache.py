@@ -8,7 +8,7 @@ from typing import Any
 
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Placement
-from storage.volumes.cache import cache_of
+from storage.planner.technologies.lookup import cache_of
 
 FIELDS = ("cache_technology", "cache_mode", "cache_bytes", "cache_trouble")
 MODE_LIMIT, TROUBLE_LIMIT = 32, 200

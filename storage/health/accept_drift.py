@@ -6,8 +6,7 @@ import shlex
 
 from storage.health.drift import LEFT_OVER, VolumeDrift
 from storage.health.lost_cache import loss_of_row
-from storage.health.restart_checks import AGENT
-from storage.naming import grown_tags
+from storage.naming import AGENT_PATH, grown_tags
 from storage.planner import Refused
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -53,12 +52,14 @@ def _instead(row: VolumeSnapshot, drift: VolumeDrift) -> str:
 
 
 def _is_away(row: VolumeSnapshot) -> bool:
-    """What is there is not the volume as its guest knows it: bcache gives it no device, or does
-    not tell of the cache."""
-    if row.lv is None or row.volume.layout != "bcache":
+    """What is there is not the volume as its guest knows it: it has no device, or its cache is not
+    registered."""
+    if row.lv is None:
         return False
-    has_device = row.lv.bcache is not None and row.lv.bcache.device is not None
-    return not has_device or (row.cache is not None and row.cache.size_bytes is None)
+    cache, technology = row.cache, row.technology
+    is_own = cache is not None and cache.technology == technology.name
+    is_unknown = cache is not None and is_own and cache.size_bytes is None
+    return bool(technology.why_not_running(row.lv)) or is_unknown
 
 
 def _away(row: VolumeSnapshot) -> Refused:
@@ -71,6 +72,7 @@ def _away(row: VolumeSnapshot) -> Refused:
         )
     return Refused(
         "unregistered",
-        f"{row.volume} is not registered with bcache, so its size and its cache are unknown.",
-        f"As root on the host: {AGENT} boot. Then read the host again.",
+        f"{row.volume} is not registered with {row.technology.name}, so its size and its cache are "
+        "unknown.",
+        f"As root on the host: {AGENT_PATH} boot. Then read the host again.",
     )

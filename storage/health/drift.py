@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from storage.agent.commands.retirement import is_retired
 from storage.formatting import size
@@ -19,23 +17,20 @@ from storage.naming import (
     grown_tags,
     tagged_volume_key,
 )
-from storage.planner import Refused, Target, plan
-from storage.planner.lvm_sizes import guest_bytes
-from storage.planner.wish import BUCKET_KIB, Bcache, LvmCache, Wish
+from storage.planner import Refused, plan
+from storage.planner.technologies.lookup import (
+    guest_bytes,
+    hides_volume,
+    is_only_writing_back,
+    layout_of,
+    of_cache,
+    of_layout,
+)
+from storage.planner.technologies.technology import Difference
+from storage.planner.wish import CacheWish, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 
-KIB = 1024
-CLEANER = "cleaner"
 LEFT_OVER = "Left over"
-LEAST_THRESHOLD_CHUNKS = 8
-"""The kernel raises a lower migration_threshold to so many chunks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    what: str
-    recorded: str
-    found: str
 
 
 UNFINISHED = {
@@ -95,7 +90,7 @@ def repaired(row: VolumeSnapshot) -> Wish | None:
         return recorded.lasting
     if row.lv is None or row.wish is None or not _unfinished(row, row.lv):
         return None
-    layout: Literal["plain", "bcache"] = "bcache" if row.volume.layout == "bcache" else "plain"
+    layout = layout_of(row.volume.layout)
     return Wish(guest_bytes(row.lv.size_bytes, layout), row.wish.tier, layout)
 
 
@@ -104,15 +99,8 @@ def repair_refusal(row: VolumeSnapshot) -> Refused | None:
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
         return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")
-    target = Target(
-        row.volume.key,
-        placement.vg_uuid,
-        placement.vg_name,
-        placement.lv_name,
-        placement.lv_uuid,
-    )
     try:
-        steps = plan(row.facts, target, wish)
+        steps = plan(row.facts, placement.target, wish)
     except Refused as refused:
         return refused
     if steps:
@@ -147,9 +135,9 @@ def _differences(
         return
     if not row.volume.managed:
         yield Difference("Management", "tagged as this volume", "the tag is gone")
-    if recorded.layout == "bcache" and (lv.bcache is None or lv.bcache.device is None):
-        why = "not registered" if lv.bcache is None else "waiting for its cache set"
-        yield Difference("bcache", "running", f"{why}: it has no device")
+    technology = of_layout(recorded.layout)
+    if why := technology.why_not_running(lv):
+        yield Difference(technology.name, "running", f"{why}: it has no device")
         return
     if not 0 <= lv.guest_size_bytes - recorded.size_bytes < extent_bytes:
         yield Difference("Size", size(recorded.size_bytes), size(lv.guest_size_bytes))
@@ -163,58 +151,26 @@ def _differences(
     if recorded.tier != now.tier:
         yield Difference("Location", recorded.tier.upper(), now.tier.upper())
     yield from _of_cache(recorded, now, extent_bytes)
-    if lv.cache is not None and lv.cache.policy == CLEANER:
+    if is_only_writing_back(lv):
         yield Difference("Writing back", "as data grows old", "everything at once (cleaner)")
     if any(tag.startswith(LEFT_TAG_PREFIX) for tag in lv.tags):
         yield Difference(LEFT_OVER, "nothing", "disk space that is still to be cleared")
-    if grown_tags(lv.tags) and lv.bcache is None:
+    if grown_tags(lv.tags) and not hides_volume(lv):
         yield Difference("Guest", "knows its size", "does not know that the volume has grown")
     for left in leftovers_of(row, recorded):
         yield Difference(LEFT_OVER, "nothing", left)
 
 
 def _of_cache(recorded: Wish, now: Wish, extent_bytes: int) -> Iterator[Difference]:
-    wanted, there = recorded.cache, now.cache
-    if wanted is None or there is None or wanted.name != there.name:
-        if wanted is not there:
-            yield Difference("Cache", _named(wanted), _named(there))
-        return
-    if isinstance(wanted, LvmCache) and isinstance(there, LvmCache):
-        whole = math.lcm(extent_bytes, there.chunk_kib * KIB)
-        if not 0 <= there.size_bytes - wanted.size_bytes < whole:
-            yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
-        if wanted.mode != there.mode:
-            yield Difference("Cache mode", wanted.mode, there.mode)
-        least = LEAST_THRESHOLD_CHUNKS * there.chunk_kib * 2
-        thresholds = wanted.migration_threshold_sectors, there.migration_threshold_sectors
-        if max(thresholds[0], least) != max(thresholds[1], least):
-            yield Difference("Data on the move", *(size(each * 512) for each in thresholds))
-    elif isinstance(wanted, Bcache) and isinstance(there, Bcache):
-        yield from _of_bcache(wanted, there, extent_bytes)
+    before, after = recorded.cache, now.cache
+    if before is None or after is None or before.name != after.name:
+        if before is not after:
+            yield Difference("Cache", _named(before), _named(after))
+    elif before.technology == after.technology:
+        yield from of_cache(before).differences(before, after, extent_bytes)
 
 
-def _of_bcache(wanted: Bcache, there: Bcache, extent_bytes: int) -> Iterator[Difference]:
-    bucket = BUCKET_KIB * KIB
-    if not -bucket <= there.size_bytes - wanted.size_bytes < extent_bytes:
-        yield Difference("Cache size", size(wanted.size_bytes), size(there.size_bytes))
-    if wanted.cset_uuid != there.cset_uuid:
-        yield Difference("Cache set", wanted.cset_uuid, there.cset_uuid)
-    if wanted.cache_mode != there.cache_mode:
-        yield Difference("Cache mode", wanted.cache_mode, there.cache_mode)
-    if wanted.sequential_cutoff_bytes != there.sequential_cutoff_bytes:
-        yield Difference(
-            "Sequential cutoff",
-            size(wanted.sequential_cutoff_bytes),
-            size(there.sequential_cutoff_bytes),
-        )
-    if wanted.writeback_percent != there.writeback_percent:
-        yield Difference(
-            "Writeback percent", f"{wanted.writeback_percent} %", f"{there.writeback_percent} %"
-        )
-
-
-def _named(cache: LvmCache | Bcache | None) -> str:
+def _named(cache: CacheWish | None) -> str:
     if cache is None:
         return "none"
-    technology = "lvmcache" if isinstance(cache, LvmCache) else "bcache"
-    return f"{technology} {cache.name}, {size(cache.size_bytes)}"
+    return f"{cache.technology} {cache.name}, {size(cache.size_bytes)}"

@@ -10,9 +10,8 @@ from typing import Any, Literal, Self
 
 from storage.formatting import counted, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
-from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner.lost import loss_of
-from storage.volumes.cache import Cache
+from storage.inventory.facts import HostFacts
+from storage.planner.technologies.lookup import is_lost, of_cache
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
@@ -87,15 +86,16 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[In
             continue
         name, key = f"{lv.vg_name}/{lv.name}", row.volume.key
         if row.cache is not None and row.cache.trouble:
-            code = _code_of(row, row.cache)
+            code = row.cache.trouble_code
             severity: Literal["error", "warning"] = (
                 "warning" if code == "cache_needs_check" else "error"
             )
             how = "Open the volume's page for the next steps."
             yield InventoryFinding(code, severity, name, row.cache.trouble, how, key)
-        if row.cache is not None and row.cache.mode == "writeback" and unsafe & _under(facts, lv):
+        if row.cache is not None and row.cache.mode == "writeback" and unsafe & set(row.cache.pvs):
+            on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.
-            is_known = lv.cache is None or not lv.cache.failed
+            is_known = row.cache.trouble_code != "cache_failed"
             held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
             yield InventoryFinding(
                 "writeback_degraded",
@@ -103,10 +103,10 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[In
                 name,
                 f"{name} uses writeback on a degraded SSD mirror: {held} of data is on one SSD "
                 "only.",
-                _end_writeback(row, lv, name),
+                of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 key,
             )
-        if loss_of(facts, lv) is not None:
+        if is_lost(facts, lv):
             yield InventoryFinding(
                 "ssd_lost",
                 "error",
@@ -145,49 +145,6 @@ def _of_record(row: VolumeSnapshot, name: str) -> Iterator[InventoryFinding]:
         if lasting_differences(row):
             how = "Open the volume's page for a solution."
     yield InventoryFinding(code, "warning", name, said, how, row.volume.key)
-
-
-def _under(facts: HostFacts, lv: LogicalVolume) -> set[str]:
-    """The physical volumes that the cache of an LV lies on."""
-    if lv.cache is not None:
-        return set(lv.cache.pvs)
-    cset_uuid = lv.bcache.cset_uuid if lv.bcache is not None else None
-    cset = facts.cset(cset_uuid) if cset_uuid is not None else None
-    device = facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
-    return set(device.pvs) if device is not None else set()
-
-
-def _end_writeback(row: VolumeSnapshot, lv: LogicalVolume, name: str) -> str:
-    """What a person does about a cache of one copy; a bcache that is not running has no switch."""
-    if lv.cache is not None:
-        return out_of_writeback(name, on_page=row.volume.managed and row.wish is not None)
-    device = lv.bcache.device if lv.bcache is not None else None
-    if device is None:
-        return "Replace the failed SSD."
-    switch = f"echo writethrough > /sys/block/{device}/bcache/cache_mode"
-    return f"Replace the failed SSD, or: {switch}"
-
-
-def out_of_writeback(name: str, *, on_page: bool) -> str:
-    """How an LVM cache that has lost a disk of its mirror gets to writethrough. Never its mode at
-    once: LVM then flushes all that is dirty under the group's lock, and no guest of the group can
-    start for hours."""
-    name = shlex.quote(name)
-    if on_page:
-        return (
-            "Replace the failed SSD, or set its mode to writethrough on the volume's page: it is "
-            "flushed first, without the lock of the group."
-        )
-    return (
-        f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are dirty: "
-        f"lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
-    )
-
-
-def _code_of(row: VolumeSnapshot, cache: Cache) -> str:
-    if row.lv is not None and row.lv.cache is not None:
-        return "cache_failed" if row.lv.cache.failed else "cache_needs_check"
-    return "cache_lost" if cache.size_bytes is not None else "cache_unregistered"
 
 
 def dated(

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from storage.formatting import size
 from storage.inventory.facts import LogicalVolume
 from storage.naming import held_name
-from storage.planner.bcache import cache_devices, is_on
-from storage.planner.draft import Draft, Target
+from storage.planner.draft import Draft
 from storage.planner.growth import held_of, left_room
-from storage.planner.lost import MISSING
-from storage.planner.lvmcache import unattached_pools
-from storage.planner.wish import Bcache, LvmCache, Wish
+from storage.planner.technologies.bcache_plan import cache_devices
+from storage.planner.technologies.lookup import of_layout
+from storage.planner.technologies.lvmcache_loss import MISSING
+from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -22,21 +22,11 @@ def leftovers_of(row: VolumeSnapshot, recorded: Wish) -> Iterator[str]:
     draft = _seen(row)
     if draft is None:
         return
-    caches = [wish.cache for wish in (recorded, row.wish) if wish is not None]
-    if recorded.layout == "bcache":
-        what, made = "cache device", cache_devices(draft)
-        used = [
-            lv
-            for lv in made
-            if any(isinstance(cache, Bcache) and is_on(draft, lv, cache) for cache in caches)
-        ]
-    else:
-        what, made = "cache pool", unattached_pools(draft)
-        names = {cache.name for cache in caches if isinstance(cache, LvmCache)}
-        used = [lv for lv in made if lv.name in names]
-    for lv in made:
-        if lv not in used and MISSING not in lv.pvs:
-            yield f"the {what} {_named(lv)}, which is unused"
+    wishes = [wish for wish in (recorded, row.wish) if wish is not None]
+    technology = of_layout(recorded.layout)
+    for lv in technology.unused(draft, [wish.cache for wish in wishes if wish.cache is not None]):
+        if MISSING not in lv.pvs:
+            yield f"the {technology.made_label} {_named(lv)}, which is unused"
     room = left_room(draft)
     if room is not None and room in draft.ours() and MISSING not in room.pvs:
         yield f"{_named(room)}, new space that the volume never got"
@@ -56,10 +46,9 @@ def cache_device_of(row: VolumeSnapshot) -> str | None:
 def _seen(row: VolumeSnapshot) -> Draft | None:
     """The volume as finders look at it. Nothing is planned, so nothing is refused: the wish is any,
     and a host that allows no change is looked at too."""
-    if row.facts is None or row.lv is None or row.vg is None:
+    if row.facts is None or row.lv is None or row.vg is None or row.placement is None:
         return None
-    target = Target(row.volume.key, row.vg.uuid, row.vg.name, row.lv.name, row.lv.uuid)
-    return Draft(row.facts, target, Wish(row.lv.size_bytes), row.vg, row.lv)
+    return Draft(row.facts, row.placement.target, Wish(row.lv.size_bytes), row.vg, row.lv)
 
 
 def _named(lv: LogicalVolume) -> str:

@@ -12,8 +12,8 @@ from storage.inventory.facts import LogicalVolume
 from storage.models import Sample, Volume
 from storage.naming import is_pool_name
 from storage.planner import Refused
-from storage.planner.growth import uncached
-from storage.planner.lost import Loss, loss_of
+from storage.planner.current_wish import uncached
+from storage.planner.technologies.lvmcache_loss import Loss, loss_of
 from storage.planner.wish import Bcache, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 

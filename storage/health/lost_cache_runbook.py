@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner.lost import Loss
+from storage.planner.technologies.lvmcache_loss import Loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,24 @@ from typing import Any
 
 from storage.formatting import counted, size
 from storage.health.drift import differences_of
-from storage.inventory.facts import BcacheBacking, DmCache, HostFacts, LogicalVolume, WriteCache
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.naming import AGENT_PATH
+from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
+from storage.planner.technologies.technology import Technology
 from storage.volumes.snapshot import VolumeSnapshot
 
-SETTINGS = frozenset({"Sequential cutoff", "Writeback percent", "Data on the move", "Cache mode"})
-AGENT = "/usr/lib/tiercel/agent.pyz"
+SETTINGS = frozenset(
+    {"Cache mode"} | {setting.label for each in TECHNOLOGIES for setting in each.settings}
+)
+"""What a restart may change of a cache."""
 NAMED = 5
 """So many volumes are named where there may be hundreds."""
-FAILED, INACTIVE = "failed, or needs a check", "not active"
-INCONSISTENT, UNREGISTERED = "inconsistent", "bcache does not run it"
 UNREADABLE = "dm-writecache does not tell"
 UNKNOWN = {
-    FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
-    "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
-    INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
-    INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
+    why: correction for each in TECHNOLOGIES for why, correction in each.unknown_content.items()
+} | {
     UNREADABLE: "One of dm-writecache: `dmsetup status` on the host tells its free blocks; to "
     "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
-    UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT} boot, then read the "
-    "host again; its page tells where its SSD is lost.",
 }
 """What to do, by why nobody knows what a cache holds."""
 
@@ -60,8 +59,7 @@ def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
     dirty = {
         name: found
         for lv in facts.public_lvs()
-        if (name := f"{lv.vg_name}/{lv.name}") not in unknown
-        and (found := _dirty_bytes(lv.cache, lv.bcache, lv.writecache))
+        if (name := f"{lv.vg_name}/{lv.name}") not in unknown and (found := _dirty_bytes(lv))
     }
     texts, corrections = [], []
     if dirty:
@@ -86,41 +84,30 @@ def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
     return Point(False, " ".join(texts), " ".join(corrections))
 
 
-def _dirty_bytes(*caches: DmCache | BcacheBacking | WriteCache | None) -> int:
-    return sum(each.dirty_bytes for each in caches if each is not None)
+def _dirty_bytes(lv: LogicalVolume) -> int:
+    return dirty_bytes(lv) + (lv.writecache.dirty_bytes if lv.writecache is not None else 0)
 
 
 def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]:
     """Volumes, by `group/name`, whose cache does not tell what it holds: their 0 B are no figure.
     With why, as in `UNKNOWN`."""
-    away = {row.lv.uuid for row in rows if row.lv is not None and _has_bcache(row)}
-    found = {
-        f"{lv.vg_name}/{lv.name}": _why_unknown(lv, is_bcache=lv.uuid in away)
+    recorded = {
+        row.lv.uuid: row.technology for row in rows if row.lv is not None and _has_cache(row)
+    }
+    unknown = {
+        f"{lv.vg_name}/{lv.name}": _why_unknown(lv, recorded.get(lv.uuid))
         for lv in facts.public_lvs()
     }
-    return {name: why for name, why in found.items() if why}
+    return {name: why for name, why in unknown.items() if why}
 
 
-def _why_unknown(lv: LogicalVolume, *, is_bcache: bool) -> str:
-    """Why its cache does not tell; "" where it tells, or there is none. `is_bcache`: a bcache cache
-    is recorded of it."""
+def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
+    """Why its cache does not tell; "" where it tells, or there is none. `recorded` is the
+    technology of the cache that is recorded of it."""
     if "writecache" in lv.layout and not (lv.writecache is not None and lv.writecache.dirty_known):
         return UNREADABLE
-    if lv.cache is not None:
-        if lv.cache.failed or lv.cache.needs_check:
-            return FAILED
-        return "" if lv.active else INACTIVE
-    if lv.bcache is None:
-        return UNREGISTERED if is_bcache else ""
-    if lv.bcache.state == "inconsistent":
-        return INCONSISTENT
-    # The kernel keeps it waiting for a cache set that it had.
-    waits = lv.bcache.cset_uuid is not None or lv.bcache.state == "dirty"
-    return UNREGISTERED if waits and lv.bcache.device is None else ""
-
-
-def _has_bcache(row: VolumeSnapshot) -> bool:
-    return _has_cache(row) and row.volume.layout == "bcache"
+    technology = on(lv) or recorded
+    return technology.why_content_is_unknown(lv) if technology is not None else ""
 
 
 def _idle(unfinished_jobs: int) -> Point:
@@ -175,13 +162,15 @@ def _ran(hello: dict[str, Any]) -> Point:
     booted = _boot(hello)
     failed = [str(line) for line in booted.get("failed", ())]
     if failed:
-        return Point(False, " ".join(failed), f"After fixing the cause, run as root: {AGENT} boot")
+        return Point(
+            False, " ".join(failed), f"After fixing the cause, run as root: {AGENT_PATH} boot"
+        )
     if booted.get("ran"):
         return Point(True, "The boot unit ran since the last start, without failures.")
     return Point(
         False,
         "The boot unit did not run since the last start.",
-        f"As root on the host: {AGENT} boot",
+        f"As root on the host: {AGENT_PATH} boot",
     )
 
 
@@ -219,7 +208,7 @@ def _caches(rows: Sequence[VolumeSnapshot]) -> Point:
     return Point(
         False,
         f"{counted(len(gone), 'recorded cache')} not attached: {', '.join(gone[:5])}.",
-        f"As root on the host: {AGENT} boot. What is missing then is shown as drift below.",
+        f"As root on the host: {AGENT_PATH} boot. What is missing then is shown as drift below.",
     )
 
 
@@ -240,5 +229,5 @@ def _settings(rows: Sequence[VolumeSnapshot]) -> Point:
         False,
         f"{counted(len(changed), 'cache')} without the recorded settings: "
         f"{', '.join(changed[:5])}.",
-        f"As root on the host: {AGENT} boot. Or repair these volumes.",
+        f"As root on the host: {AGENT_PATH} boot. Or repair these volumes.",
     )

@@ -13,6 +13,8 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
 from storage.naming import new_key
+from storage.planner.draft import Target
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import Wish
 
 
@@ -69,8 +71,8 @@ class Volume(models.Model):
     label = models.CharField(max_length=200)
     layout = models.CharField(
         max_length=8,
-        choices=(("plain", "plain"), ("bcache", "bcache-ready")),
-        default="plain",
+        choices=tuple((each.layout, each.layout_label) for each in TECHNOLOGIES),
+        default=TECHNOLOGIES[0].layout,
     )
     managed = models.BooleanField(default=False)
     size_bytes = models.BigIntegerField()
@@ -155,3 +157,8 @@ class Placement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vg_name}/{self.lv_name} on {self.host}"
+
+    @property
+    def target(self) -> Target:
+        """What a plan for the volume aims at."""
+        return Target(self.volume.key, self.vg_uuid, self.vg_name, self.lv_name, self.lv_uuid)

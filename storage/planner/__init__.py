@@ -9,7 +9,7 @@ leaves its uuid out of `expect`; the runner plans anew after each step and then 
 from __future__ import annotations
 
 from storage.inventory.facts import HostFacts
-from storage.planner import bcache, growth, life, lvmcache, occupied, volume
+from storage.planner import growth, life, occupied, volume
 from storage.planner.draft import (
     ANY_DISKS,
     DIRTY_LIMIT_BYTES,
@@ -20,6 +20,7 @@ from storage.planner.draft import (
     begin,
     may_change,
 )
+from storage.planner.technologies.lookup import of_layout
 from storage.planner.wish import Wish
 
 __all__ = ["DIRTY_LIMIT_BYTES", "Disks", "PlannedStep", "Refused", "Target", "plan"]
@@ -40,10 +41,7 @@ def plan(
         life.restore(draft)
     else:
         volume.exist(draft)
-        if wish.layout == "bcache":
-            bcache.shape(draft)
-        else:
-            lvmcache.shape(draft)
+        of_layout(wish.layout).plan(draft)
         growth.move(draft)
         growth.clear(draft)
     occupied.forget_mark(draft)

@@ -17,11 +17,11 @@ from storage.agent.verbs.verb import Estimate, Frees, LongWork, Takes, Trait
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import DIRTY_LIMIT_BYTES, PlannedStep, Target
 from storage.planner.lvm_sizes import pool_bytes
-from storage.planner.lvmcache import SPARE_ROLE
+from storage.planner.technologies.lookup import cache_of, on
+from storage.planner.technologies.lvmcache_plan import spare_bytes
 from storage.planner.wish import MIB
 
 BLOCKS_A_SECOND = 80
-BCACHE_BLOCK_BYTES = 64 * 1024
 FASTEST_FLUSH = 100 * MIB
 ZERO_SLOW, ZERO_FAST = 100 * MIB, 400 * MIB
 MOVE = 50 * MIB
@@ -146,13 +146,13 @@ def _step(
 
 
 def _dirty(lv: LogicalVolume | None) -> int:
-    if lv is not None and lv.cache is not None:
-        return lv.cache.dirty_bytes
-    return lv.bcache.dirty_bytes if lv is not None and lv.bcache is not None else 0
+    technology = on(lv) if lv is not None else None
+    return technology.dirty_bytes(lv) if technology is not None and lv is not None else 0
 
 
 def _flush_speed(lv: LogicalVolume | None) -> int:
-    block = lv.cache.chunk_bytes if lv is not None and lv.cache is not None else BCACHE_BLOCK_BYTES
+    technology = on(lv) if lv is not None else None
+    block = technology.block_bytes(lv) if technology is not None and lv is not None else 1
     return max(1, min(FASTEST_FLUSH, block * BLOCKS_A_SECOND))
 
 
@@ -218,7 +218,8 @@ def _ssd_freed(
 ) -> int:
     frees = estimate_of(step).frees
     if frees is Frees.CACHE:
-        return lv.cache.size_bytes if lv is not None and lv.cache is not None else 0
+        cache = cache_of(facts, lv) if lv is not None else None
+        return (cache.size_bytes or 0) if cache is not None else 0
     if frees is Frees.NAMED:
         name = str(step.args.get("pool") or step.args.get("name"))
         gone = facts.lv_named(target.vg_uuid, name)
@@ -229,14 +230,7 @@ def _ssd_freed(
 def _ssd_bytes(facts: HostFacts, target: Target, step: PlannedStep) -> int:
     vg, takes = facts.vg(target.vg_uuid), estimate_of(step).takes
     if takes is Takes.POOL and vg is not None:
-        spare = max(
-            (
-                lv.size_bytes
-                for lv in facts.lvs
-                if lv.vg_uuid == target.vg_uuid and SPARE_ROLE in lv.role
-            ),
-            default=0,
-        )
+        spare = spare_bytes(facts, target.vg_uuid)
         chunk_kib = int(step.args["chunk_kib"])
         return pool_bytes(int(step.args["size_bytes"]), chunk_kib, vg.extent_bytes, spare)
     if takes is Takes.CSET:

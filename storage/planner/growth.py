@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from storage.agent.calls.names import guest as guest_name
 from storage.agent.commands.vacated_extents import TEXT_BYTES as NOTE_BYTES
-from storage.agent.facts.program_versions import missing_feature
 from storage.agent.verbs.registry import verbs_with
 from storage.agent.verbs.verb import Trait
-from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
+from storage.inventory.facts import LogicalVolume, VolumeUser, Work
 from storage.naming import (
     LEFT_TAG_PREFIX,
     MANAGED_TAG,
@@ -23,61 +20,17 @@ from storage.naming import (
     size_known_to_guest,
     tagged_volume_key,
 )
+from storage.planner.allocation import TIERS, room, same_sectors
+from storage.planner.current_wish import tier_of
 from storage.planner.draft import Draft, Refused, demand_mark
-from storage.planner.lvm_sizes import choose, keep
 from storage.planner.occupied import stop_move, work_at
-from storage.planner.ssd import same_sectors
-from storage.planner.wish import MIB, Tier, Wish
+from storage.planner.technologies.lookup import hides_volume, refuse_growth
+from storage.planner.wish import Tier
 
-TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 QEMU_KINDS = ("qemu", "proxmox")
 TOLD = (*QEMU_KINDS, "libvirt")
 SIMPLE = (("linear",), ("cache",))
 SNAPSHOTS = {"origin", "thickorigin", "snapshot"}
-
-
-def tier_of(facts: HostFacts, lv: LogicalVolume) -> Tier:
-    """The tier a volume is on: SSD where all of it lies on fast disks and no cache is in front."""
-    if "writecache" in lv.layout:
-        return "hdd"
-    cached = lv.cache is not None or (lv.bcache is not None and lv.bcache.cset_uuid is not None)
-    return "hdd" if cached else lies_on(facts, lv)
-
-
-def lies_on(facts: HostFacts, lv: LogicalVolume) -> Tier:
-    """Where the volume itself lies, whatever is in front of it: SSD where all is on fast disks."""
-    fast = {pv.name for pv in facts.pvs_of(lv.vg_uuid, "fast")}
-    return "ssd" if lv.pvs and fast.issuperset(lv.pvs) else "hdd"
-
-
-def uncached(facts: HostFacts | None, lv: LogicalVolume | None, wish: Wish) -> Wish:
-    """`wish` without a cache, for a volume that stays where it lies: with one it counted as on HDD,
-    and what lies on SSD would be moved once the cache is gone."""
-    tier = wish.tier if facts is None or lv is None else lies_on(facts, lv)
-    return dataclasses.replace(wish.lasting, tier=tier, cache=None)
-
-
-def room(
-    draft: Draft, verb: str, tier: Tier, needed_bytes: int, near: Iterable[str] = ()
-) -> tuple[str, ...]:
-    """Names of the physical volumes of a tier to allocate from for `verb`: those it prefers, else
-    one of `near`, where they have room. Raises `Refused`."""
-    pvs = tuple(
-        dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
-        for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[tier])
-    )
-    close = [pv for pv in pvs if pv.name in near and pv.free_bytes >= needed_bytes]
-    preferred = keep(pvs, needed_bytes, draft.preferred.get(verb, ()))
-    names = preferred or choose(close or pvs, needed_bytes)
-    if not names:
-        free_bytes = sum(pv.free_bytes for pv in pvs)
-        raise Refused(
-            "no_space",
-            f"{draft.vg.name} has {free_bytes // MIB} MiB free on {TIERS[tier]} disks; "
-            f"the volume needs {needed_bytes // MIB} MiB.",
-            "Choose a smaller size, another volume group, or add a disk to the group.",
-        )
-    return names
 
 
 def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
@@ -92,7 +45,7 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
         _tidy(draft, lv, left)
     if more > 0:
         _extend(draft, lv, size_bytes, left)
-    if (more > 0 or grown) and lv.bcache is None:
+    if (more > 0 or grown) and not hides_volume(lv):
         known = size_known_to_guest(lv.tags) if grown else lv.size_bytes
         _tell(draft, lv, max(size_bytes, lv.size_bytes), known)
 
@@ -100,21 +53,12 @@ def grow(draft: Draft, lv: LogicalVolume, size_bytes: int) -> None:
 def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolume | None) -> None:
     _simple(draft, lv)
     _demand_raw(draft, lv)
-    lack = missing_feature("extend_cached", draft.facts.lvm_version)
-    if lv.cache is not None and lack is not None:
-        raise Refused(
-            "unsupported",
-            lack,
-            "Remove the cache, extend the volume, and add the cache again; or upgrade LVM.",
-        )
+    tier = tier_of(draft.facts, lv)
+    refuse_growth(draft, lv, size_bytes, tier)
     more = size_bytes - lv.size_bytes
-    if draft.wish.layout == "bcache":
-        raise _guest_off(draft, lv, size_bytes)
     kept = left is not None and left.size_bytes == more
     pvs = (
-        left.pvs
-        if left is not None and kept
-        else room(draft, "volume.extend", tier_of(draft.facts, lv), more, lv.pvs)
+        left.pvs if left is not None and kept else room(draft, "volume.extend", tier, more, lv.pvs)
     )
     same_sectors(draft, pvs)
     draft.add(
@@ -324,44 +268,3 @@ def _simple(draft: Draft, lv: LogicalVolume) -> None:
             else f"{name} is or has a classic snapshot: LVM neither grows nor moves it.",
             "Wait until the snapshot is removed, or remove it. A running job waits automatically.",
         )
-
-
-def _guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int) -> Refused:
-    name = shlex.quote(f"{draft.vg.name}/{lv.name}")
-    return Refused(
-        "needs_guest_off",
-        f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
-        "off.",
-        "Remove the cache and stop the guest; then on the host, as root, in one go: "
-        f"{' && '.join(by_hand(draft, lv, size_bytes))}. Where one of them fails, none after it "
-        "runs: leave the guest off and read what it said. After the last one start the guest and "
-        "refresh the host.",
-    )
-
-
-def by_hand(draft: Draft, lv: LogicalVolume, size_bytes: int) -> tuple[str, ...]:
-    """The shell commands that make a bcache volume `size_bytes` large, to be joined by `&&`.
-
-    udev may register the volume as soon as it has grown, whatever comes next. So the new extents
-    are zeroed while they belong to a volume of their own, and given over without a discard."""
-    vg, more = draft.vg.name, size_bytes - lv.size_bytes
-    pvs = room(draft, "volume.extend", tier_of(draft.facts, lv), more, lv.pvs)
-    name, new = shlex.quote(f"{vg}/{lv.name}"), shlex.quote(f"{vg}/{lv.name}-room")
-    path, new_path = shlex.quote(f"/dev/{vg}/{lv.name}"), shlex.quote(f"/dev/{vg}/{lv.name}-room")
-    disks = " ".join(shlex.quote(f"/dev/{pv}") for pv in pvs)
-    stop: tuple[str, ...] = ()
-    if lv.bcache is not None and lv.bcache.device:
-        device = shlex.quote(f"/sys/block/{lv.bcache.device}")
-        stop = (f"echo 1 > {device}/bcache/stop", f"while [ -e {device} ]; do sleep 1; done")
-    return (
-        f"lvcreate -y -Wy -Zy -n {shlex.quote(f'{lv.name}-room')} -L {more}b "
-        f"{shlex.quote(vg)} {disks}",
-        f"blkdiscard --zeroout --step 16MiB {new_path}",
-        f"cmp -n {more} {new_path} /dev/zero",
-        f"PLACE=$(lvs --noheadings --segments -o seg_pe_ranges {new})",
-        *stop,
-        f"lvremove -y --config devices/issue_discards=0 {new}",
-        f"lvextend -L {size_bytes}b {name} $PLACE",
-        f"cmp -n {more} -i {lv.size_bytes}:0 {path} /dev/zero",
-        f"echo {path} > /sys/fs/bcache/register_quiet",
-    )

@@ -6,9 +6,10 @@ import shlex
 
 from storage.agent.commands.retirement import retired
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.naming import FORMAT_TAG, WIPING_TAG, retired_name, tagged_volume_key
-from storage.planner import bcache, growth, lvmcache, volume
+from storage.naming import WIPING_TAG, retired_name, tagged_volume_key
+from storage.planner import growth, volume
 from storage.planner.draft import Draft, Refused, Target
+from storage.planner.technologies.lookup import PLAIN, held_as, of_layout
 
 
 def is_gone(facts: HostFacts, target: Target) -> bool:
@@ -79,7 +80,7 @@ def restore(draft: Draft) -> None:
         lv=marks.name,
         retired_name=retired_name(draft.target.volume_key),
         volume_key=draft.target.volume_key,
-        layout=_layout(draft, lv) if draft.wish.layout == "bcache" else "plain",
+        layout=held_as(draft, lv) if draft.wish.layout != PLAIN else PLAIN,
         retired_at=marks.at,
     )
 
@@ -87,11 +88,7 @@ def restore(draft: Draft) -> None:
 def _retire(draft: Draft, lv: LogicalVolume) -> None:
     volume.own(draft, lv)
     growth.tidy(draft, lv)
-    if draft.wish.layout == "plain":
-        # Also where its guest made a bcache of it: the wish has no cache, and that is let go of.
-        lvmcache.shape(draft)
-    elif lv.bcache is not None:
-        bcache.shape(draft)
+    of_layout(draft.wish.layout).release(draft, lv)
     growth.clear(draft)
     name = retired_name(draft.target.volume_key)
     draft.add(
@@ -99,7 +96,7 @@ def _retire(draft: Draft, lv: LogicalVolume) -> None:
         f"Deactivate {lv.vg_name}/{lv.name} and rename it to {name}; the data is kept",
         retired_name=name,
         volume_key=draft.target.volume_key,
-        layout=_layout(draft, lv),
+        layout=held_as(draft, lv),
     )
 
 
@@ -118,18 +115,8 @@ def _destroy(draft: Draft, lv: LogicalVolume) -> None:
         lv_uuid=lv.uuid,
         size_bytes=lv.size_bytes,
         volume_key=draft.target.volume_key,
-        layout=_layout(draft, lv),
+        layout=held_as(draft, lv),
     )
-
-
-def _layout(draft: Draft, lv: LogicalVolume) -> str:
-    """bcache only once it was formatted: before that there is no superblock to register. What a
-    guest wrote into a plain volume counts while the host has it registered."""
-    if draft.wish.layout == "plain" and lv.bcache is not None:
-        return "bcache"
-    if any(cset.lv_uuid == lv.uuid for cset in draft.facts.csets):
-        return "cset"
-    return "bcache" if draft.wish.layout == "bcache" and FORMAT_TAG not in lv.tags else "plain"
 
 
 def _carries_key(lv: LogicalVolume, key: str) -> bool:

@@ -12,26 +12,9 @@ POOL_METADATA_BASE_BYTES = 4 * MIB
 POOL_METADATA_BYTES_PER_CHUNK = 44
 POOL_METADATA_MIN_BYTES = 8 * MIB
 
-BCACHE_DATA_OFFSET_BYTES = 4 * MIB
-"""make-bcache --data-offset 8192 sectors: RAID-aligned, and more than the 8 KiB it needs."""
-
 
 def round_up(size_bytes: int, extent_bytes: int) -> int:
     return -(-size_bytes // extent_bytes) * extent_bytes
-
-
-def volume_bytes(size_bytes: int, layout: str, extent_bytes: int) -> int:
-    """The LV size for a volume whose guest sees at least `size_bytes`."""
-    return round_up(size_bytes + _offset(layout), extent_bytes)
-
-
-def guest_bytes(lv_bytes: int, layout: str) -> int:
-    """What a guest sees of an LV, once it is formatted where it is to be."""
-    return lv_bytes - _offset(layout)
-
-
-def _offset(layout: str) -> int:
-    return BCACHE_DATA_OFFSET_BYTES if layout == "bcache" else 0
 
 
 def pool_metadata_bytes(size_bytes: int, chunk_kib: int, extent_bytes: int) -> int:

@@ -14,8 +14,9 @@ from storage.naming import (
     volume_name,
 )
 from storage.planner import growth
+from storage.planner.allocation import room
 from storage.planner.draft import Draft, PlannedStep, Refused
-from storage.planner.lvm_sizes import volume_bytes
+from storage.planner.technologies.lookup import PLAIN, volume_bytes
 
 
 def exist(draft: Draft) -> None:
@@ -23,9 +24,9 @@ def exist(draft: Draft) -> None:
     wish, vg, lv = draft.wish, draft.vg, draft.lv
     size_bytes = volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes)
     if lv is None:
-        _create(draft, size_bytes, growth.room(draft, "volume.create", wish.tier, size_bytes))
+        _create(draft, size_bytes, room(draft, "volume.create", wish.tier, size_bytes))
         return
-    if wish.layout == "plain" and FORMAT_TAG in lv.tags:
+    if wish.layout == PLAIN and FORMAT_TAG in lv.tags:
         raise Refused(
             "unsupported",
             f"{vg.name}/{lv.name} was created bcache-ready and waits for its format.",

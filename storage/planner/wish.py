@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+from uuid import NAMESPACE_OID, uuid5
+
+from storage.naming import cache_device_name, pool_name
 
 Tier = Literal["hdd", "ssd"]
+TechnologyName = Literal["lvmcache", "bcache"]
+Layout = Literal["plain", "bcache"]
+"""What a volume is created as: each technology needs one of them."""
 
 MIB = 1024**2
 GIB = 1024**3
@@ -74,15 +80,35 @@ def _plain(value: str) -> bool:
 class LvmCache:
     """A cache pool of `size_bytes` on the fast physical volumes of the volume's own group."""
 
+    technology: ClassVar[TechnologyName] = "lvmcache"
+    layout: ClassVar[Layout] = "plain"
+    modes: ClassVar[tuple[str, ...]] = ("writethrough", "writeback")
+    misfit: ClassVar[str] = "This volume was created bcache-ready: give it a bcache cache."
+
     name: str
     size_bytes: int
     mode: Literal["writethrough", "writeback"] = "writethrough"
     chunk_kib: int = DEFAULT_CHUNK_KIB
     migration_threshold_sectors: int = MIGRATION_THRESHOLD_SECTORS
 
+    @classmethod
+    def new(cls, key: str, size_bytes: int, mode: Any = "writethrough") -> LvmCache:
+        """A cache under a name made of `key`; raises `BadWish`."""
+        return cls(pool_name(key), size_bytes, mode, smallest_chunk_kib(size_bytes))
+
+    def with_mode(self, mode: Any) -> LvmCache:
+        return dataclasses.replace(self, mode=mode)
+
+    def another(self, key: str, size_bytes: int, mode: Any) -> LvmCache:
+        """A fresh cache with the settings of this one; raises `BadWish`."""
+        threshold = self.migration_threshold_sectors
+        return dataclasses.replace(
+            self.new(key, size_bytes, mode), migration_threshold_sectors=threshold
+        )
+
     def __post_init__(self) -> None:
         _name("A cache pool's name", self.name)
-        _choice("The mode of lvmcache", self.mode, "writethrough", "writeback")
+        _choice("The mode of lvmcache", self.mode, *self.modes)
         _whole("A cache's size in bytes", self.size_bytes, 1, MAX_CHUNKS * MAX_CHUNK_KIB * 1024)
         _whole("The chunk size in KiB", self.chunk_kib, 32, MAX_CHUNK_KIB)
         _whole("The migration threshold", self.migration_threshold_sectors, 0, 2**31)
@@ -101,6 +127,14 @@ class LvmCache:
 class Bcache:
     """A cache set of its own on an SSD logical volume, so that a sold size is a kept size."""
 
+    technology: ClassVar[TechnologyName] = "bcache"
+    layout: ClassVar[Layout] = "bcache"
+    modes: ClassVar[tuple[str, ...]] = ("writethrough", "writeback", "writearound")
+    misfit: ClassVar[str] = (
+        "Only a volume created bcache-ready can take a bcache cache: "
+        "choose lvmcache, which works on any volume online."
+    )
+
     name: str
     cset_uuid: str
     size_bytes: int
@@ -108,10 +142,33 @@ class Bcache:
     sequential_cutoff_bytes: int = SEQUENTIAL_CUTOFF_BYTES
     writeback_percent: int = WRITEBACK_PERCENT
 
+    @classmethod
+    def new(cls, key: str, size_bytes: int, mode: Any = "writethrough") -> Bcache:
+        """A cache under a name and a UUID made of `key`; raises `BadWish`."""
+        return cls(cache_device_name(key), str(uuid5(NAMESPACE_OID, key)), size_bytes, mode)
+
+    @property
+    def mode(self) -> str:
+        return self.cache_mode
+
+    def with_mode(self, mode: Any) -> Bcache:
+        return dataclasses.replace(self, cache_mode=mode)
+
+    def another(self, key: str, size_bytes: int, mode: Any) -> Bcache:
+        """A fresh cache with the settings of this one; raises `BadWish`."""
+        fresh = self.new(key, size_bytes, mode)
+        return dataclasses.replace(
+            self,
+            name=fresh.name,
+            cset_uuid=fresh.cset_uuid,
+            size_bytes=size_bytes,
+            cache_mode=fresh.cache_mode,
+        )
+
     def __post_init__(self) -> None:
         _name("A cache device's name", self.name)
         _name("A cache set's UUID", self.cset_uuid)
-        _choice("The mode of bcache", self.cache_mode, "writethrough", "writeback", "writearound")
+        _choice("The mode of bcache", self.cache_mode, *self.modes)
         _whole("A cache's size in bytes", self.size_bytes, 1)
         _whole("The sequential cutoff in bytes", self.sequential_cutoff_bytes, 0, 2**32)
         _whole("The writeback percent", self.writeback_percent, 0, WRITEBACK_PERCENT_MAX)
@@ -120,6 +177,12 @@ class Bcache:
                 f"A bcache cache needs at least {BCACHE_MIN_BYTES // MIB} MiB "
                 "(more than 512 buckets)."
             )
+
+
+CacheWish = LvmCache | Bcache
+CACHES: dict[str, type[CacheWish]] = {each.technology: each for each in (LvmCache, Bcache)}
+"""The caches that a wish can name, by what it calls their technology."""
+LAYOUTS: tuple[Layout, ...] = tuple(each.layout for each in CACHES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +196,8 @@ class Wish:
 
     size_bytes: int
     tier: Tier = "hdd"
-    layout: Literal["plain", "bcache"] = "plain"
-    cache: LvmCache | Bcache | None = None
+    layout: Layout = "plain"
+    cache: CacheWish | None = None
     flushed: bool = False
     pace_sectors: int | None = None
     rise_percent: int | None = None
@@ -143,14 +206,9 @@ class Wish:
     def __post_init__(self) -> None:
         _whole("A volume's size in bytes", self.size_bytes, 1)
         _choice("The tier", self.tier, "hdd", "ssd")
-        _choice("The layout", self.layout, "plain", "bcache")
-        if isinstance(self.cache, Bcache) and self.layout != "bcache":
-            raise BadWish(
-                "Only a volume created bcache-ready can take a bcache cache: "
-                "choose lvmcache, which works on any volume online."
-            )
-        if isinstance(self.cache, LvmCache) and self.layout == "bcache":
-            raise BadWish("This volume was created bcache-ready: give it a bcache cache.")
+        _choice("The layout", self.layout, *LAYOUTS)
+        if self.cache is not None and self.cache.layout != self.layout:
+            raise BadWish(self.cache.misfit)
         if self.cache is not None and self.tier == "ssd":
             raise BadWish("A volume on SSD gains nothing from a cache.")
         _choice("The life", self.life, "live", "retired", "gone")
@@ -173,8 +231,7 @@ class Wish:
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)
         if self.cache is not None:
-            kind = "lvmcache" if isinstance(self.cache, LvmCache) else "bcache"
-            data["cache"] = {"kind": kind, **data["cache"]}
+            data["cache"] = {"kind": self.cache.technology, **data["cache"]}
         return data
 
     @classmethod
@@ -190,13 +247,11 @@ class Wish:
             raise BadWish(f"Not a wish: {error}") from error
 
 
-def _cache(data: object) -> LvmCache | Bcache:
+def _cache(data: object) -> CacheWish:
     if not isinstance(data, dict):
         raise BadWish("A cache is an object, or null for none.")
     fields: dict[str, Any] = dict(data)
     kind = fields.pop("kind", None)
-    if kind == "lvmcache":
-        return LvmCache(**fields)
-    if kind == "bcache":
-        return Bcache(**fields)
-    raise BadWish("A cache is of kind lvmcache or bcache.")
+    if not isinstance(kind, str) or kind not in CACHES:
+        raise BadWish(f"A cache is of kind {' or '.join(CACHES)}.")
+    return CACHES[kind](**fields)

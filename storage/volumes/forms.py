@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
-from uuid import uuid4
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -13,20 +12,11 @@ from storage.formatting import size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
-from storage.naming import cache_device_name, new_key, pool_name
+from storage.naming import new_key
 from storage.planner import Refused
-from storage.planner.wish import (
-    BCACHE_MIN_BYTES,
-    GIB,
-    MIB,
-    BadWish,
-    Bcache,
-    LvmCache,
-    Tier,
-    Wish,
-    smallest_chunk_kib,
-)
-from storage.volumes.cache import SIZES_BYTES, Technology, free_bytes, sizes_for, writeback_refusal
+from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
+from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
+from storage.volumes.cache import free_bytes, sizes_for, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
 UNITS = {"GiB": GIB, "MiB": MIB}
@@ -45,10 +35,6 @@ MODES = {
         "Writes bypass the cache; only reads fill it. Reduces SSD wear if written data is rarely "
         "read again."
     ),
-}
-MODES_OF: dict[Technology, tuple[str, ...]] = {
-    "lvmcache": ("writethrough", "writeback"),
-    "bcache": ("writethrough", "writeback", "writearound"),
 }
 
 
@@ -72,17 +58,17 @@ class ModeForm(forms.Form):
         self.row = row
         self.wish: Wish | None = None
         self.fields["mode"].choices = [  # type: ignore[attr-defined]
-            (mode, mode) for mode in MODES_OF[row.technology]
+            (mode, mode) for mode in row.technology.modes
         ]
         if row.cache is not None:
             self.fields["mode"].initial = row.cache.mode
 
     @property
     def modes(self) -> list[ModeChoice]:
-        chosen = self["mode"].value() or MODES_OF[self.row.technology][0]
+        chosen = self["mode"].value() or self.row.technology.modes[0]
         return [
             ModeChoice(mode, MODES[mode], self._reason(mode), mode == chosen)
-            for mode in MODES_OF[self.row.technology]
+            for mode in self.row.technology.modes
         ]
 
     def _reason(self, mode: str) -> str:
@@ -109,12 +95,7 @@ class ModeForm(forms.Form):
         now, mode = self.row.wish, self.cleaned_data["mode"]
         if now is None or now.cache is None:
             raise BadWish("The volume has no cache whose mode could be changed.")
-        cache: LvmCache | Bcache
-        if isinstance(now.cache, LvmCache):
-            cache = replace(now.cache, mode=mode)
-        else:
-            cache = replace(now.cache, cache_mode=mode)
-        return replace(now, cache=cache)
+        return replace(now, cache=now.cache.with_mode(mode))
 
 
 class NewCacheForm(ModeForm):
@@ -134,12 +115,7 @@ class NewCacheForm(ModeForm):
                 "The volume already has a cache. Change its mode, or remove the cache first."
             )
         # A new name each time: what a broken attempt left is then known as a leftover.
-        key = new_key()
-        cache: LvmCache | Bcache
-        if self.row.technology == "lvmcache":
-            cache = LvmCache(pool_name(key), size_bytes, mode, smallest_chunk_kib(size_bytes))
-        else:
-            cache = Bcache(cache_device_name(key), str(uuid4()), size_bytes, mode)
+        cache = self.row.technology.wish.new(new_key(), size_bytes, mode)
         return Wish(now.size_bytes, now.tier, now.layout, cache)
 
 
@@ -165,7 +141,7 @@ class CacheForm(NewCacheForm):
 
     def no_room(self) -> Refused:
         """Why not even the smallest cache is possible."""
-        smallest = BCACHE_MIN_BYTES if self.row.technology == "bcache" else SIZES_BYTES[0]
+        smallest = self.row.technology.least_offered_bytes
         try:
             refusal = self.row.refusal(self._wish(smallest, "writethrough"))
         except BadWish as error:
@@ -203,11 +179,8 @@ class VolumeForm(forms.Form):
         choices=[("hdd", "HDD"), ("ssd", "SSD, without a cache")], initial="hdd", required=False
     )
     layout = forms.ChoiceField(
-        choices=[
-            ("plain", "plain: can get an lvmcache cache later"),
-            ("bcache", "bcache-ready: can get a bcache cache later"),
-        ],
-        initial="plain",
+        choices=[(each.layout, each.layout_promise) for each in TECHNOLOGIES],
+        initial=TECHNOLOGIES[0].layout,
     )
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
@@ -225,7 +198,7 @@ class VolumeForm(forms.Form):
         if data.get("customer") and data.get("new_customer"):
             self.add_error("new_customer", "Choose a customer or enter a new one, not both.")
         if not self.errors:
-            layout = cast("Literal['plain', 'bcache']", data["layout"])
+            layout = layout_of(data["layout"])
             try:
                 tier = cast("Tier", data["tier"] or "hdd")
                 self.wish = Wish(data["size"] * UNITS[data["unit"]], tier, layout)

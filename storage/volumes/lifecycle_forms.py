@@ -10,7 +10,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from storage.planner import Refused
-from storage.planner.growth import uncached
+from storage.planner.current_wish import uncached
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 

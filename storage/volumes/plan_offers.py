@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.models import CachePlan
-from storage.planner.growth import uncached
+from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
-from storage.planner.wish import BCACHE_MIN_BYTES, LVMCACHE_MIN_BYTES, MIB, Wish
-from storage.volumes.cache import Technology
+from storage.planner.technologies.technology import Technology
+from storage.planner.wish import MIB, Wish
 from storage.volumes.forms import ModeForm, NewCacheForm
 from storage.volumes.replace_cache_form import ReplacementForm
 from storage.volumes.snapshot import VolumeSnapshot
@@ -97,9 +97,8 @@ def size_of(plan: CachePlan, volume_bytes: int, technology: Technology) -> int:
     smallest cache that can be made."""
     if plan.ratio_percent is None:
         return plan.size_bytes or 0
-    least = BCACHE_MIN_BYTES if technology == "bcache" else LVMCACHE_MIN_BYTES
     share = -(-volume_bytes * plan.ratio_percent // 100)
-    return max(least, round_up(share, STEP_BYTES))
+    return max(technology.least_bytes, round_up(share, STEP_BYTES))
 
 
 def _no_cache(row: VolumeSnapshot) -> Offer:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
-from uuid import uuid4
 
 from django import forms
 
-from storage.naming import cache_device_name, new_key, pool_name
+from storage.naming import new_key
 from storage.planner import Refused
-from storage.planner.wish import BadWish, Bcache, LvmCache, Wish, smallest_chunk_kib
-from storage.volumes.cache import SIZES_BYTES, least_bytes
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.cache import SIZES_BYTES
 from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import size_label
 from storage.volumes.snapshot import VolumeSnapshot
@@ -58,7 +57,7 @@ class ResizeForm(ReplacementForm):
         now = self.row.wish
         if now is None or now.cache is None:
             return self.row.refusal(None)
-        smallest = replaced(now, least_bytes(self.row.technology), _mode(now.cache))
+        smallest = replaced(now, self.row.technology.least_offered_bytes, now.cache.mode)
         return self.row.refusal(smallest) or Refused(
             "no_space", "There is no SSD space for another size.", "Free SSD space first."
         )
@@ -69,11 +68,11 @@ def sizes_instead(row: VolumeSnapshot) -> list[int]:
     now = row.wish
     if now is None or now.cache is None:
         return []
-    mode, current = _mode(now.cache), now.cache.size_bytes
+    mode, current = now.cache.mode, now.cache.size_bytes
     return [
         each
         for each in SIZES_BYTES
-        if each >= least_bytes(row.technology)
+        if each >= row.technology.least_offered_bytes
         and each != current
         and row.refusal(replaced(now, each, mode)) is None
     ]
@@ -82,25 +81,6 @@ def sizes_instead(row: VolumeSnapshot) -> list[int]:
 def replaced(now: Wish, size_bytes: int, mode: Any) -> Wish:
     """`now` with a fresh cache of that size and mode, otherwise set as the old one; raises
     `BadWish`."""
-    key, cache = new_key(), now.cache
-    new: LvmCache | Bcache
-    if isinstance(cache, LvmCache):
-        chunk_kib = smallest_chunk_kib(size_bytes)
-        new = replace(
-            cache, name=pool_name(key), size_bytes=size_bytes, mode=mode, chunk_kib=chunk_kib
-        )
-    elif isinstance(cache, Bcache):
-        new = replace(
-            cache,
-            name=cache_device_name(key),
-            cset_uuid=str(uuid4()),
-            size_bytes=size_bytes,
-            cache_mode=mode,
-        )
-    else:
+    if now.cache is None:
         raise BadWish("The volume has no cache that could be replaced.")
-    return replace(now, cache=new)
-
-
-def _mode(cache: LvmCache | Bcache) -> str:
-    return cache.mode if isinstance(cache, LvmCache) else cache.cache_mode
+    return replace(now, cache=now.cache.another(new_key(), size_bytes, mode))

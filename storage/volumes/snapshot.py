@@ -15,10 +15,12 @@ from storage.metrics import samples
 from storage.metrics.samples import Latest
 from storage.models import Host, Placement, Volume
 from storage.models.host import HostState
-from storage.planner import Refused, Target, plan
+from storage.planner import Refused, plan
+from storage.planner.current_wish import wish_now
 from storage.planner.draft import begin, may_change
+from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
+from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.cache import Cache, Technology, cache_of, technology_of, wish_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,12 @@ class VolumeSnapshot:
 
     @property
     def technology(self) -> Technology:
-        return technology_of(self.volume.layout)
+        return of_layout(self.volume.layout)
+
+    @property
+    def device(self) -> str | None:
+        """The device that the guest uses instead of the logical volume; None for the volume."""
+        return device_of(self.lv) if self.lv is not None else None
 
     @property
     def is_planned(self) -> bool:
@@ -79,9 +86,7 @@ class VolumeSnapshot:
         if self.facts is None or self.lv is None:
             return None
         try:
-            wish = wish_now(
-                self.facts, self.lv, "bcache" if self.volume.layout == "bcache" else "plain"
-            )
+            wish = wish_now(self.facts, self.lv, layout_of(self.volume.layout))
         except BadWish:
             # A foreign cache that Tiercel would never make: it is shown, not changed.
             return None
@@ -117,17 +122,10 @@ class VolumeSnapshot:
             )
         if wish.life == "retired" and self.volume.retired_at is not None:
             return Refused("retired", "The volume is retired.", "Restore the volume first.")
-        target = Target(
-            volume_key=self.volume.key,
-            vg_uuid=placement.vg_uuid,
-            vg_name=placement.vg_name,
-            lv_name=placement.lv_name,
-            lv_uuid=placement.lv_uuid,
-        )
         try:
-            plan(self.facts, target, wish)
+            plan(self.facts, placement.target, wish)
             # A plan without steps never asks whether it may change anything.
-            may_change(begin(self.facts, target, wish))
+            may_change(begin(self.facts, placement.target, wish))
         except Refused as refusal:
             return refusal
         return None
@@ -153,6 +151,7 @@ def snapshots_of(
         placement = placements.get(volume.pk)
         facts = None
         if placement is not None:
+            placement.volume = volume
             if placement.host_id not in inventories:
                 inventories[placement.host_id] = inventory_of(placement.host)
             facts = inventories[placement.host_id]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from storage.agent.verbs.pool import TEXT_BYTES
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
-from storage.planner.lvm_sizes import volume_bytes
-from storage.planner.lvmcache import SUB_LV_SUFFIX
+from storage.planner.technologies.lookup import cache_of, of_layout, volume_bytes
+from storage.planner.technologies.lvmcache_plan import SUB_LV_SUFFIX
 from storage.planner.wish import Wish
-from storage.volumes.cache import cache_of, free_bytes, needed_bytes, technology_of
+from storage.volumes.cache import free_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, lv_uuid: str | None
         wish,
         volume_bytes=volume_bytes(wish.size_bytes, wish.layout, vg.extent_bytes),
         fast_bytes=_fast_bytes(facts, vg_uuid, lv_uuid),
-        cache_bytes=needed_bytes(facts, vg, technology_of(wish.layout), size_bytes),
+        cache_bytes=of_layout(wish.layout).needed_bytes(facts, vg, size_bytes),
         has_cache=cache_exists(facts, vg_uuid, wish),
         old_bytes=(old.size_bytes or 0) if old is not None else None,
         free_bytes=free_bytes(facts, vg_uuid, "fast"),

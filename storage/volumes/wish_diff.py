@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.planner.ssd_wish import Preparation, spares_of
-from storage.planner.wish import Bcache, LvmCache, Wish
+from storage.planner.technologies.lookup import of_cache, of_layout
+from storage.planner.wish import CacheWish, Wish
 
-SECTOR_BYTES = 512
 STATES = {
     "live": "in service",
     "retired": "inactive, can be restored",
@@ -53,34 +53,17 @@ def _described(wish: Wish) -> dict[str, str]:
         "State": STATES[wish.life],
         "Size": size(wish.size_bytes),
         "Tier": wish.tier.upper(),
-        "Layout": "bcache-ready" if wish.layout == "bcache" else "plain",
-        "Cache": _technology(cache),
+        "Layout": of_layout(wish.layout).layout_label,
+        "Cache": cache.technology if cache is not None else "none",
         "Cache size": size(cache.size_bytes) if cache is not None else "-",
-        "Cache mode": _mode(cache),
+        "Cache mode": cache.mode if cache is not None else "-",
         **_settings(cache),
         **({"Dirty data": "written to the slow disk"} if wish.flushed else {}),
     }
 
 
-def _settings(cache: LvmCache | Bcache | None) -> dict[str, str]:
+def _settings(cache: CacheWish | None) -> dict[str, str]:
     if cache is None:
         return {}
-    if isinstance(cache, LvmCache):
-        sectors = cache.migration_threshold_sectors
-        return {"Migration threshold": f"{size(sectors * SECTOR_BYTES)} ({sectors} sectors)"}
-    return {
-        "Sequential cutoff": size(cache.sequential_cutoff_bytes),
-        "Writeback percent": f"{cache.writeback_percent} %",
-    }
-
-
-def _technology(cache: LvmCache | Bcache | None) -> str:
-    if cache is None:
-        return "none"
-    return "lvmcache" if isinstance(cache, LvmCache) else "bcache"
-
-
-def _mode(cache: LvmCache | Bcache | None) -> str:
-    if cache is None:
-        return "-"
-    return cache.mode if isinstance(cache, LvmCache) else cache.cache_mode
+    settings = of_cache(cache).settings
+    return {setting.label: setting.text(getattr(cache, setting.name)) for setting in settings}

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from jobs.hosts.read_inventory import target_of
 from jobs.models import AuditEntry, Job, Kind, Phase, State
 from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
@@ -125,7 +124,7 @@ def _as_wished(stage: Scene, jobs: Sequence[Job]) -> Iterator[str]:
         placed = Placement.objects.select_related("volume").filter(volume=job.volume)
         placement = placed.latest("pk")
         try:
-            left = plan(facts, target_of(placement), Wish.from_json(job.wish))
+            left = plan(facts, placement.target, Wish.from_json(job.wish))
         except Refused as refused:
             yield f"job {job.key} succeeded and cannot be planned: {refused.message}"
             continue

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from django.db import connection
 
 from jobs.engine import runner
-from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
 from storage.inventory.facts import HostFacts
@@ -102,7 +101,7 @@ class Scenery(ABC):
         if not befores:
             return ""
         try:
-            left = plan(self.facts(), target_of(self.placement), befores[-1])
+            left = plan(self.facts(), self.placement.target, befores[-1])
         except Refused as refused:
             return refused.message
         return ", ".join(step.title for step in left)

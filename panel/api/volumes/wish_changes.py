@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -18,11 +17,11 @@ from panel.api.resource_json import wish_json
 from panel.api.response_shapes import Json
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
-from storage.planner.bcache import with_flush
-from storage.planner.growth import uncached
+from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
-from storage.planner.wish import BadWish, LvmCache, Wish
-from storage.volumes.cache_settings_form import SETTINGS, NewTunedForm, TunedForm
+from storage.planner.technologies.lookup import SETTINGS, of_cache, with_flush
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.cache_settings_form import NewTunedForm, TunedForm
 from storage.volumes.forms import ModeForm
 from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
 from storage.volumes.replace_cache_form import ReplacementForm
@@ -82,9 +81,9 @@ def is_same(row: VolumeSnapshot, wish: Wish, wanted: Json | None) -> bool:
 def rounded(row: VolumeSnapshot, wish: Wish, size_bytes: int) -> int:
     """The size a cache of `size_bytes` gets: whole extents, and whole chunks of lvmcache."""
     extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
-    if isinstance(wish.cache, LvmCache):
-        return round_up(size_bytes, math.lcm(extent_bytes, wish.cache.chunk_kib * 1024))
-    return round_up(size_bytes, extent_bytes)
+    if wish.cache is None:
+        return round_up(size_bytes, extent_bytes)
+    return of_cache(wish.cache).rounded_bytes(wish.cache, size_bytes, extent_bytes)
 
 
 def _change(row: VolumeSnapshot, now: Wish, wanted: Json | None) -> WishChange:
@@ -115,12 +114,12 @@ def flushing(row: VolumeSnapshot, found: WishChange | None) -> WishChange:
 
 def _known(row: VolumeSnapshot, wanted: Json) -> None:
     """A setting of the other technology would be passed over in silence."""
-    known = SETTINGS[row.technology]
+    known = SETTINGS[row.technology.name]
     errors = [
         {
             "pointer": f"/cache/{name}",
             "code": "unsupported",
-            "message": f"{row.technology} has no such setting.",
+            "message": f"{row.technology.name} has no such setting.",
         }
         for names in SETTINGS.values()
         for name in names

@@ -13,8 +13,9 @@ from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.models import Host, Placement
+from storage.planner.current_wish import wish_now
+from storage.planner.technologies.lookup import layout_of
 from storage.planner.wish import BadWish
-from storage.volumes.cache import wish_now
 
 COLUMNS = (
     *("volume_id", "lv_uuid", "volume__key", "volume__label", "volume__layout"),
@@ -121,7 +122,7 @@ def _is_taggable(facts: HostFacts, resident: Resident) -> bool:
     if lv is None or vg is None or not vg.allowed:
         return False
     try:
-        wish_now(facts, lv, "bcache" if resident.layout == "bcache" else "plain")
+        wish_now(facts, lv, layout_of(resident.layout))
     except BadWish:
         return False
     return True

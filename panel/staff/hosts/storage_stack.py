@@ -23,8 +23,8 @@ from storage.inventory.device_tree import (
     disk_box,
     is_part_of,
 )
-from storage.inventory.facts import CacheSet, HostFacts, LogicalVolume, VolumeGroup
-from storage.volumes.cache import cache_of
+from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
+from storage.planner.technologies.lookup import cache_of, on
 
 TierName = Literal["fast", "slow"]
 TIERS: tuple[TierName, ...] = ("fast", "slow")
@@ -145,21 +145,14 @@ def _group(facts: HostFacts, vg: VolumeGroup) -> StackGroup:
             tiers.append(Tier(name, size_bytes, free_bytes, devices))
     fast = {pv.name for pv in facts.pvs_of(vg.uuid, "fast")}
     sets = {cset.lv_uuid for cset in facts.csets}
-    drawn = {
-        cset.lv_uuid for lv in facts.lvs if lv.bcache and (cset := _cset(facts, lv)) is not None
-    }
+    caches = [cache_of(facts, lv) for lv in facts.lvs]
+    drawn = {cache.device_uuid for cache in caches if cache is not None} - {None}
     pillars = tuple(
         _pillar(facts, lv, fast, is_set=lv.uuid in sets)
         for lv in facts.lvs
         if lv.vg_uuid == vg.uuid and lv.uuid not in drawn and _is_shown(lv)
     )
     return StackGroup(vg, tuple(tiers), pillars)
-
-
-def _cset(facts: HostFacts, lv: LogicalVolume) -> CacheSet | None:
-    """The cache set of a volume, where both are there."""
-    uuid = lv.bcache.cset_uuid if lv.bcache is not None else None
-    return facts.cset(uuid) if uuid is not None else None
 
 
 def _is_shown(lv: LogicalVolume) -> bool:
@@ -188,13 +181,11 @@ def _pillar(facts: HostFacts, lv: LogicalVolume, fast: set[str], *, is_set: bool
 def _cache_box(facts: HostFacts, lv: LogicalVolume) -> Box | None:
     cache = cache_of(facts, lv)
     if cache is None:
-        if lv.bcache is None:
+        empty = on(lv)
+        if empty is None:
             return None
-        return Box("cache", lv.bcache.device or "bcache", "bcache, no cache yet")
-    cset = _cset(facts, lv)
-    below = facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
-    pvs = lv.cache.pvs if lv.cache is not None else below.pvs if below is not None else ()
-    where = f" on {', '.join(pvs)}" if pvs else ""
+        return Box("cache", empty.device_of(lv) or empty.name, f"{empty.name}, no cache yet")
+    where = f" on {', '.join(cache.pvs)}" if cache.pvs else ""
     return Box(
         "cache",
         cache.name,

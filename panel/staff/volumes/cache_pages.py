@@ -17,8 +17,8 @@ from panel.staff.job_requests import (
 from storage.access import Right, staff_view
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
-from storage.planner.bcache import with_flush
-from storage.planner.growth import uncached
+from storage.planner.current_wish import uncached
+from storage.planner.technologies.lookup import with_flush
 from storage.volumes.cache_settings_form import TunedForm
 from storage.volumes.forms import CacheForm
 from storage.volumes.replace_cache_form import ResizeForm

@@ -28,6 +28,7 @@ from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.models import Customer, Host, Volume
 from storage.naming import KEY_PATTERN
+from storage.planner.technologies.lookup import SETTINGS
 
 SLOW_MS: Final = 20
 """A read that takes longer waits not only for a slow disk, but for others before it."""
@@ -46,12 +47,11 @@ STATES: Final = {
     "retired": "Retired",
     "destroyed": "Destroyed",
 }
-CACHES: Final = {
+CACHES: Final[dict[str, str]] = {
     "": "With or without",
     "any": "Any cache",
     "none": "No cache",
-    "lvmcache": "lvmcache",
-    "bcache": "bcache",
+    **{str(name): name for name in SETTINGS},
 }
 
 

@@ -16,7 +16,7 @@ from panel.staff.job_requests import UNPROCESSABLE, preview_of, row_of, show_ref
 from storage.access import Right, staff_view
 from storage.formatting import size
 from storage.planner import Refused
-from storage.planner.growth import TIERS
+from storage.planner.allocation import TIERS
 from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
 from storage.volumes.cache import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot

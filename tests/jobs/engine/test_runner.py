@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from jobs.engine import finish, runner, steps
 from jobs.engine.transitions import LostLease, claim, renew
 from jobs.hosts import contact
-from jobs.hosts.read_inventory import placement_of, target_of
+from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job, State, StepState
 from jobs.queue.reaper import due
 from jobs.queue.submit import cancel, submit
@@ -176,7 +176,7 @@ def test_a_dead_workers_job_is_taken_over_and_its_operation_asked_for(
     job, server = start(sshd, agent)
     dead = claim(job.pk, "dead worker")
     assert dead is not None
-    planned = plan(make.facts(agent.lv), target_of(placement_of(job)), WISH)
+    planned = plan(make.facts(agent.lv), placement_of(job).target, WISH)
     step = steps.intend(dead, planned[0])
     assert step is not None
     agent.tag({"id": str(step.op_id), "args": step.args})

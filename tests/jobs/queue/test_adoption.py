@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.hosts.read_inventory import target_of
 from jobs.models import Job, Kind, State
 from jobs.queue.adoption import undo
 from jobs.requester import Requester
@@ -277,9 +276,7 @@ def test_a_hand_made_writeback_cache_is_tagged_as_it_is(client: Client) -> None:
         make.lv(cache=cache), managed=False, pvs=(make.pv(), make.fast_pv(redundant=False))
     )
     confirm(client, preview(client, new_customer="Acme"))
-    steps = plan(
-        there.facts, target_of(there.volume.placed), Wish.from_json(Job.objects.get().wish)
-    )
+    steps = plan(there.facts, there.volume.placed.target, Wish.from_json(Job.objects.get().wish))
     assert [step.verb for step in steps] == ["volume.tag"]
 
 

@@ -12,8 +12,8 @@ from panel.portal.last_hour import PARTS, Hour
 from panel.portal.speed_summary import Glance, glance, of_hundred
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.samples import Latest
+from storage.planner.technologies.technology import Cache
 from storage.planner.wish import GIB
-from storage.volumes.cache import Cache
 from tests.panel.portal.shop import clean
 
 FULL = Cache("lvmcache", "c-x", "writethrough", 2 * GIB, 2 * GIB, 0, "")

@@ -11,8 +11,8 @@ from storage.health.drift import drift_of, repaired
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, ZEROING_TAG
+from storage.planner.technologies.lookup import cache_of
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
-from storage.volumes.cache import cache_of
 from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 
@@ -81,7 +81,7 @@ def test_a_threshold_that_the_kernel_raised_is_no_drift() -> None:
     ("cache", "what"),
     [
         ({"mode": "writeback"}, "Cache mode"),
-        ({"migration_threshold_sectors": 2048}, "Data on the move"),
+        ({"migration_threshold_sectors": 2048}, "Migration threshold"),
         ({"size_bytes": 4 * GIB}, "Cache size"),
         ({"policy": "cleaner"}, "Writing back"),
         ({"pool": "c-bbbbbbbbbbbbbbbb"}, "Cache"),

@@ -27,7 +27,7 @@ from storage.naming import (
     volume_tag,
 )
 from storage.planner import PlannedStep, Target, plan
-from storage.planner.lvmcache import is_half_removed
+from storage.planner.technologies.lvmcache_plan import is_half_removed
 from storage.planner.wish import MIB, Wish
 from tests import make
 

@@ -9,7 +9,7 @@ import pytest
 
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import plan
-from storage.planner.bcache import with_flush
+from storage.planner.technologies.lookup import with_flush
 from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.storage.planner.case import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.inventory.facts import WriteCache
-from storage.planner.growth import tier_of
+from storage.planner.current_wish import tier_of
 from storage.planner.wish import GIB, Wish
 from storage.volumes.ssd_capacity import capacities
 from tests import make

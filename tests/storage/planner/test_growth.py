@@ -14,9 +14,8 @@ import pytest
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import GROWN_TAG, MOVING_TAG, room_name
 from storage.planner import Refused, plan
-from storage.planner.growth import tier_of, uncached
+from storage.planner.current_wish import tier_of, uncached, wish_now
 from storage.planner.wish import GIB, MIB, Wish
-from storage.volumes.cache import wish_now
 from tests import make
 from tests.storage.planner.case import (
     KEY,

@@ -13,8 +13,8 @@ from storage.planner.lvm_sizes import (
     pool_bytes,
     pool_metadata_bytes,
     round_up,
-    volume_bytes,
 )
+from storage.planner.technologies.lookup import volume_bytes
 from storage.planner.wish import GIB, MIB
 from tests import make
 

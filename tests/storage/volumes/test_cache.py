@@ -7,8 +7,10 @@ import dataclasses
 import pytest
 
 from storage.planner import plan
+from storage.planner.current_wish import wish_now
+from storage.planner.technologies.lookup import cache_of, of_layout
 from storage.planner.wish import GIB, MIB, BadWish, Bcache, LvmCache, Wish
-from storage.volumes.cache import cache_of, sizes_for, wish_now, writeback_refusal
+from storage.volumes.cache import sizes_for, writeback_refusal
 from storage.volumes.wish_diff import WishChange, changes
 from tests import make
 
@@ -80,7 +82,7 @@ def test_a_foreign_cache_in_passthrough_is_no_wish() -> None:
 def test_every_offered_size_can_be_planned() -> None:
     fast = make.fast_pv(free_bytes=5 * GIB)
     facts = make.facts(lv := make.lv(tags=make.tags(KEY)), pvs=(make.pv(), fast))
-    sizes = sizes_for(facts, make.VG_UUID, "lvmcache")
+    sizes = sizes_for(facts, make.VG_UUID, of_layout("plain"))
     assert sizes[-1] == 4 * GIB
     for size_bytes in sizes:
         wish = Wish(lv.size_bytes, cache=LvmCache("c-bbbbbbbbbbbbbbbb", size_bytes))
@@ -88,11 +90,11 @@ def test_every_offered_size_can_be_planned() -> None:
 
 
 def test_bcache_is_offered_from_512_mib_up() -> None:
-    assert sizes_for(make.facts(), make.VG_UUID, "bcache")[0] == 512 * MIB
+    assert sizes_for(make.facts(), make.VG_UUID, of_layout("bcache"))[0] == 512 * MIB
 
 
 def test_an_unknown_group_offers_nothing() -> None:
-    assert sizes_for(make.facts(), "gone", "lvmcache") == ()
+    assert sizes_for(make.facts(), "gone", of_layout("plain")) == ()
 
 
 @pytest.mark.parametrize(

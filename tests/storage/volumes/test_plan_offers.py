@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from storage.models import CachePlan, Volume
+from storage.planner.technologies.lookup import of_layout
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache
 from storage.volumes.plan_offers import Offer, offers, size_of
 from storage.volumes.snapshot import snapshots_of
@@ -64,20 +65,20 @@ def test_a_bcache_ready_volume_takes_a_bcache_without_the_customer_knowing() -> 
 
 
 @pytest.mark.parametrize(
-    ("percent", "volume_bytes", "technology", "size_bytes"),
+    ("percent", "volume_bytes", "layout", "size_bytes"),
     [
-        (25, 8 * GIB, "lvmcache", 2 * GIB),
-        (10, 10 * GIB, "lvmcache", GIB),
-        (10, 10 * GIB + 1, "lvmcache", GIB + 64 * MIB),
-        (1, 100 * MIB, "lvmcache", 64 * MIB),
+        (25, 8 * GIB, "plain", 2 * GIB),
+        (10, 10 * GIB, "plain", GIB),
+        (10, 10 * GIB + 1, "plain", GIB + 64 * MIB),
+        (1, 100 * MIB, "plain", 64 * MIB),
         (1, GIB, "bcache", 512 * MIB),
     ],
 )
 def test_a_ratio_is_rounded_up_and_never_below_what_can_be_made(
-    percent: int, volume_bytes: int, technology: Any, size_bytes: int
+    percent: int, volume_bytes: int, layout: str, size_bytes: int
 ) -> None:
     ratio = CachePlan(ratio_percent=percent)
-    assert size_of(ratio, volume_bytes, technology) == size_bytes
+    assert size_of(ratio, volume_bytes, of_layout(layout)) == size_bytes
 
 
 def test_a_full_ssd_is_sold_out_and_promised_space_counts_as_taken() -> None:

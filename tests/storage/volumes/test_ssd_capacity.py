@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from storage.planner.technologies.lookup import of_layout
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
-from storage.volumes.cache import needed_bytes
 from storage.volumes.ssd_capacity import cache_exists, capacities, less_reserved, wanted_bytes
 from tests import make
 
@@ -51,7 +51,7 @@ def test_more_promised_than_free_is_said_and_never_negative() -> None:
 
 def test_a_new_cache_takes_its_size_and_its_metadata() -> None:
     facts = make.facts(make.lv())
-    needed = needed_bytes(facts, make.vg(), "lvmcache", 2 * GIB)
+    needed = of_layout("plain").needed_bytes(facts, make.vg(), 2 * GIB)
     assert wanted_bytes(facts, make.VG_UUID, WISH) == needed > 2 * GIB
 
 
@@ -71,7 +71,7 @@ def test_a_cache_that_is_there_takes_nothing_more(name: str) -> None:
 def test_a_cache_in_the_place_of_another_takes_all_its_room_or_where_that_lacks_the_rest() -> None:
     lv = make.lv(cache=make.dm_cache("c-bbbbbbbb_cpool", size_bytes=GIB))
     facts = make.facts(lv)
-    needed = needed_bytes(facts, make.vg(), "lvmcache", 2 * GIB)
+    needed = of_layout("plain").needed_bytes(facts, make.vg(), 2 * GIB)
     assert wanted_bytes(facts, make.VG_UUID, WISH, lv.uuid) == needed
     tight = make.facts(lv, pvs=(make.pv(), make.fast_pv(free_bytes=needed - 1)))
     assert wanted_bytes(tight, make.VG_UUID, WISH, lv.uuid) == needed - GIB

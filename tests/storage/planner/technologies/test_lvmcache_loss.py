@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.planner.lost import loss_of
+from storage.planner.technologies.lvmcache_loss import loss_of
 from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import PLAIN, POOL, lvmcache, ours, refused, steps, verbs

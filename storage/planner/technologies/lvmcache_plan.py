@@ -1,4 +1,4 @@
-"""A dm-cache on a plain volume: pool, attach, mode, flush, detach; all online."""
+"""The steps of lvmcache on a plain volume: pool, attach, mode, flush, detach; all online."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
-from storage.planner.draft import DIRTY_LIMIT_BYTES, Draft, Refused, demand_mark, title_of_settings
-from storage.planner.lost import drop, loss_of
-from storage.planner.lvm_sizes import pool_bytes, round_up
-from storage.planner.ssd import (
+from storage.planner.allocation import (
     LONG_WINDOW,
     WINDOW,
     demand_present,
@@ -21,6 +18,9 @@ from storage.planner.ssd import (
     same_sectors,
     unnamed,
 )
+from storage.planner.draft import DIRTY_LIMIT_BYTES, Draft, Refused, demand_mark, title_of_settings
+from storage.planner.lvm_sizes import pool_bytes, round_up
+from storage.planner.technologies.lvmcache_loss import drop, loss_of
 from storage.planner.wish import LvmCache
 
 SUB_LV_SUFFIX = "_cpool"
@@ -177,7 +177,9 @@ def _cacheable(draft: Draft) -> None:
 def _create_pool(draft: Draft, wanted: LvmCache) -> None:
     extent_bytes = draft.vg.extent_bytes
     size_bytes = _whole_bytes(draft, wanted)
-    needed_bytes = pool_bytes(size_bytes, wanted.chunk_kib, extent_bytes, _spare_bytes(draft))
+    needed_bytes = pool_bytes(
+        size_bytes, wanted.chunk_kib, extent_bytes, spare_bytes(draft.facts, draft.vg.uuid)
+    )
     writeback = wanted.mode == "writeback"
     pvs = fast_room(draft, "pool.create", needed_bytes, writeback=writeback)
     same_sectors(draft, pvs)
@@ -198,14 +200,10 @@ def _whole_bytes(draft: Draft, wanted: LvmCache) -> int:
     return round_up(wanted.size_bytes, unit)
 
 
-def _spare_bytes(draft: Draft) -> int:
+def spare_bytes(facts: HostFacts, vg_uuid: str) -> int:
     """The group's `lvol0_pmspare`, kept for repairs, as big as the largest pool metadata."""
     return max(
-        (
-            lv.size_bytes
-            for lv in draft.facts.lvs
-            if lv.vg_uuid == draft.vg.uuid and SPARE_ROLE in lv.role
-        ),
+        (lv.size_bytes for lv in facts.lvs if lv.vg_uuid == vg_uuid and SPARE_ROLE in lv.role),
         default=0,
     )
 

@@ -1,15 +1,14 @@
-"""A bcache cache on a volume that was created bcache-ready; attach and detach are online."""
+"""The steps of bcache on a volume that was created bcache-ready; attach and detach are online."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
 from storage.inventory.facts import BcacheBacking, CacheSet, HostFacts, LogicalVolume
 from storage.naming import FORMAT_TAG, is_cache_device_name
-from storage.planner.draft import Draft, Refused, demand_mark, title_of_settings
-from storage.planner.lvm_sizes import round_up
-from storage.planner.ssd import (
+from storage.planner.allocation import (
     LONG_WINDOW,
     WINDOW,
     demand_present,
@@ -17,10 +16,13 @@ from storage.planner.ssd import (
     fast_room,
     is_redundant,
     not_this_cache,
+    room,
     same_sectors,
     unnamed,
 )
-from storage.planner.wish import BUCKET_KIB, WRITEBACK_PERCENT, Bcache, Wish
+from storage.planner.draft import Draft, Refused, demand_mark, title_of_settings
+from storage.planner.lvm_sizes import round_up
+from storage.planner.wish import BUCKET_KIB, WRITEBACK_PERCENT, Bcache, Tier
 
 STAYS_WRITETHROUGH = "; writeback asks for SSDs that are redundant and healthy"
 
@@ -71,27 +73,19 @@ def shape(draft: Draft) -> None:
         _remove_csets(draft, attached, keep=wanted)
 
 
-def with_flush(facts: HostFacts | None, wish: Wish) -> Wish:
-    """`wish` with its cache flushed, as it can end: a flush leaves writethrough behind, and what
-    lies on SSDs that are not redundant or not healthy does not get its writeback back."""
-    cache = wish.cache
-    if facts is not None and isinstance(cache, Bcache) and facts.cset(cache.cset_uuid) is not None:
-        cache = _flushed(facts, cache)
-    return replace(wish, cache=cache, flushed=True)
-
-
-def _flushed(facts: HostFacts, wanted: Bcache) -> Bcache:
+def flushed(facts: HostFacts, wanted: Bcache) -> Bcache:
+    """The cache as a flush leaves it."""
     if wanted.cache_mode != "writeback" or _is_safe(facts, wanted):
         return wanted
     return replace(wanted, cache_mode="writethrough")
 
 
 def _is_safe(facts: HostFacts, wanted: Bcache) -> bool:
-    device = _device(facts, wanted.cset_uuid)
+    device = device_below(facts, wanted.cset_uuid)
     return device is not None and is_redundant(facts, device.pvs)
 
 
-def _device(facts: HostFacts, cset_uuid: str) -> LogicalVolume | None:
+def device_below(facts: HostFacts, cset_uuid: str) -> LogicalVolume | None:
     """The LV that a registered cache set lies on."""
     cset = facts.cset(cset_uuid)
     return facts.lv(cset.lv_uuid) if cset is not None and cset.lv_uuid is not None else None
@@ -201,8 +195,8 @@ def _create_cset(draft: Draft, wanted: Bcache, made: LogicalVolume | None) -> No
 
 def _set(draft: Draft, current: BcacheBacking, wanted: Bcache) -> None:
     if draft.wish.flushed:
-        wanted = _flushed(draft.facts, wanted)
-    device = _device(draft.facts, wanted.cset_uuid)
+        wanted = flushed(draft.facts, wanted)
+    device = device_below(draft.facts, wanted.cset_uuid)
     if device is not None and device.size_bytes < wanted.size_bytes:
         raise Refused(
             "unsupported",
@@ -293,5 +287,47 @@ def _remove_csets(draft: Draft, attached: str | None, keep: Bcache | None) -> No
 
 def is_on(draft: Draft, lv: LogicalVolume, wanted: Bcache) -> bool:
     """Whether the wished cache set is on `lv`; by its name where the set is not registered."""
-    device = _device(draft.facts, wanted.cset_uuid)
+    device = device_below(draft.facts, wanted.cset_uuid)
     return lv.uuid == device.uuid if device is not None else lv.name == wanted.name
+
+
+def guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int, tier: Tier) -> Refused:
+    """Why a bcache volume does not grow online, with the commands that do it."""
+    name = shlex.quote(f"{draft.vg.name}/{lv.name}")
+    return Refused(
+        "needs_guest_off",
+        f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
+        "off.",
+        "Remove the cache and stop the guest; then on the host, as root, in one go: "
+        f"{' && '.join(by_hand(draft, lv, size_bytes, tier))}. Where one of them fails, none "
+        "after it runs: leave the guest off and read what it said. After the last one start the "
+        "guest and refresh the host.",
+    )
+
+
+def by_hand(draft: Draft, lv: LogicalVolume, size_bytes: int, tier: Tier) -> tuple[str, ...]:
+    """The shell commands that make a bcache volume `size_bytes` large, to be joined by `&&`.
+
+    udev may register the volume as soon as it has grown, whatever comes next. So the new extents
+    are zeroed while they belong to a volume of their own, and given over without a discard."""
+    vg, more = draft.vg.name, size_bytes - lv.size_bytes
+    pvs = room(draft, "volume.extend", tier, more, lv.pvs)
+    name, new = shlex.quote(f"{vg}/{lv.name}"), shlex.quote(f"{vg}/{lv.name}-room")
+    path, new_path = shlex.quote(f"/dev/{vg}/{lv.name}"), shlex.quote(f"/dev/{vg}/{lv.name}-room")
+    disks = " ".join(shlex.quote(f"/dev/{pv}") for pv in pvs)
+    stop: tuple[str, ...] = ()
+    if lv.bcache is not None and lv.bcache.device:
+        device = shlex.quote(f"/sys/block/{lv.bcache.device}")
+        stop = (f"echo 1 > {device}/bcache/stop", f"while [ -e {device} ]; do sleep 1; done")
+    return (
+        f"lvcreate -y -Wy -Zy -n {shlex.quote(f'{lv.name}-room')} -L {more}b "
+        f"{shlex.quote(vg)} {disks}",
+        f"blkdiscard --zeroout --step 16MiB {new_path}",
+        f"cmp -n {more} {new_path} /dev/zero",
+        f"PLACE=$(lvs --noheadings --segments -o seg_pe_ranges {new})",
+        *stop,
+        f"lvremove -y --config devices/issue_discards=0 {new}",
+        f"lvextend -L {size_bytes}b {name} $PLACE",
+        f"cmp -n {more} -i {lv.size_bytes}:0 {path} /dev/zero",
+        f"echo {path} > /sys/fs/bcache/register_quiet",
+    )

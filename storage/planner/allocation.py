@@ -1,21 +1,51 @@
-"""Where a cache may lie: which SSDs of the volume's group, and when none will do."""
+"""Which disks of its group a volume or a cache is allocated from, and when none will do."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from storage.inventory.facts import HostFacts
+from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import choose, keep
-from storage.planner.wish import MIB
+from storage.planner.wish import MIB, Tier
 
+TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
 LONG_WINDOW = (
     "; there is no SSD room for both, so the volume runs at disk speed until the new one is made "
     "and attached, up to a minute"
 )
 """What the title of a detach says where another cache follows."""
+
+
+def lies_on(facts: HostFacts, lv: LogicalVolume) -> Tier:
+    """Where the volume itself lies, whatever is in front of it: SSD where all is on fast disks."""
+    fast = {pv.name for pv in facts.pvs_of(lv.vg_uuid, "fast")}
+    return "ssd" if lv.pvs and fast.issuperset(lv.pvs) else "hdd"
+
+
+def room(
+    draft: Draft, verb: str, tier: Tier, needed_bytes: int, near: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Names of the physical volumes of a tier to allocate from for `verb`: those it prefers, else
+    one of `near`, where they have room. Raises `Refused`."""
+    pvs = tuple(
+        dataclasses.replace(pv, free_bytes=pv.free_bytes + draft.freed_bytes.get(pv.name, 0))
+        for pv in draft.facts.pvs_of(draft.vg.uuid, TIERS[tier])
+    )
+    close = [pv for pv in pvs if pv.name in near and pv.free_bytes >= needed_bytes]
+    preferred = keep(pvs, needed_bytes, draft.preferred.get(verb, ()))
+    names = preferred or choose(close or pvs, needed_bytes)
+    if not names:
+        free_bytes = sum(pv.free_bytes for pv in pvs)
+        raise Refused(
+            "no_space",
+            f"{draft.vg.name} has {free_bytes // MIB} MiB free on {TIERS[tier]} disks; "
+            f"the volume needs {needed_bytes // MIB} MiB.",
+            "Choose a smaller size, another volume group, or add a disk to the group.",
+        )
+    return names
 
 
 def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) -> tuple[str, ...]:
