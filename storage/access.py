@@ -1,8 +1,8 @@
-"""Who may see rows at all, and who may do what. Every queryset's `visible_to(user)` and every view
-asks here.
+"""Access control: who may see rows, and who may do what. Every queryset's `visible_to(user)` and
+every view asks here.
 
-People of the provider (staff) have one role for everything; people of a customer have a role in
-each customer they are a member of.
+Staff have one role for everything; people of a customer have a role in each customer of which they
+are members.
 """
 
 from __future__ import annotations

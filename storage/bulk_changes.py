@@ -1,7 +1,7 @@
-"""One change for many volumes: what would be done to each, and why not where it cannot be.
+"""One change for many volumes: the steps for each, or the reason against them.
 
-Pure but for the forms' choices: judged by the last inventories, as every preview begins. What a
-person confirms are these steps, kept by their fingerprint; the host is read again before them.
+Pure but for the forms' choices: computed from the last inventories, as every preview begins. A
+person confirms these steps, identified by their fingerprint; the host is read again before them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The database's clock: the only one that leases, due times and sample times are compared by."""
+"""The database's clock: the only one used to compare leases, due times and sample times."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The one order in which rows are locked, lest two wait for each other: the customer, then hosts,
-then volumes, each by primary key. Storing an inventory holds the host while it writes its volumes.
-"""
+"""The one order in which rows are locked, to prevent deadlocks: the customer, then hosts, then
+volumes, each by primary key. Storing an inventory locks the host while it writes its volumes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""The second wall: PostgreSQL itself shows each request only the rows of the customers its person
-belongs to, should a view ever forget `visible_to` (the first wall).
+"""Row security: PostgreSQL itself shows each request only the rows of the customers its person
+belongs to, even if a view forgets `visible_to`.
 
 Every tenant table has a policy that compares its rows with `tiercel.wall`, a variable of the
-database session: "all" for the provider's people and programs, a person's primary key for people
-of customers, "" for nobody, who sees and writes nothing. Here is what that variable should be now;
-`panel.postgresql` tells the session before its next statement, `panel.middleware.row_scope` sets it
-for requests. A process is closed until it says `open_process`: what was forgotten sees nothing.
+database session: "all" for staff and programs, a person's primary key for people of customers, ""
+for nobody, who sees and writes nothing. This module holds the value that the variable should have
+now; `panel.postgresql` sends it to the session before its next statement,
+`panel.middleware.row_scope` sets it for requests. A process sees no rows until it calls
+`open_process`, so a forgotten call shows nothing.
 
-It holds against mistakes in queries, not against somebody who can run statements of their own.
+Row security protects against mistakes in queries, not against somebody who can run statements of
+their own.
 """
 
 from __future__ import annotations

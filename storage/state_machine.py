@@ -1,4 +1,4 @@
-"""A row's way from one state to the next, for every state machine of the project."""
+"""State transitions of a row, for every state machine of the project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Private halves of host keys at rest: anyone may seal, only worker and collector can unseal.
+"""Private halves of host keys at rest: every process may encrypt them, only worker and collector
+can decrypt.
 
-libsodium sealed boxes (X25519, XSalsa20-Poly1305). The public half is in every process, the
-secret one only where `TIERCEL_HOST_KEYS_SECRET` is set; the web process has it emptied.
+libsodium sealed boxes (X25519, XSalsa20-Poly1305). Every process has the public half; the secret
+half is only where `TIERCEL_HOST_KEYS_SECRET` is set, and the web process has it emptied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Taking volumes that were found on hosts into the books: whose they are, and their external id.
+"""Adoption: assigning volumes found on hosts to customers, with their external ids.
 
-`asked_by_pattern` and `read_csv` say what is asked for, `judge` what would come of each row, and
-`adopt` does it in one transaction. Nothing on a host changes here.
+`asked_by_pattern` and `read_csv` parse the request, `judge` previews each row, and `adopt` carries
+it out in one transaction. Nothing on a host changes here.
 """
 
 from storage.adoption.ask import COLUMNS, AdoptionQuestion, BadCsv, asked_by_pattern, read_csv

@@ -1,4 +1,4 @@
-"""What a person asks to adopt: rows of a CSV file, or a name pattern. Pure."""
+"""Parses a request for adoption: rows of a CSV file, or a name pattern. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would come of each row that a person asks to adopt. Pure."""
+"""Previews a request for adoption: the result for each row. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adoption in the database: who could be adopted, the adoption itself, and its undoing."""
+"""Adoption in the database: candidates, the adoption itself, and its undo."""
 
 from __future__ import annotations
 

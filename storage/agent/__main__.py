@@ -1,5 +1,5 @@
-"""`agent.pyz` without arguments serves stdin; root may also run what USAGE names. A unit of the
-agent's own runs `boot` before guests start."""
+"""`agent.pyz` without arguments serves stdin; root may also run the commands in USAGE. A systemd
+unit runs `boot` before guests start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What figures mean: before against after, forecasts, advice.
+"""Conclusions from figures: before against after, forecasts, advice.
 
 In: samples of `storage.metrics`. Out: verdicts, expectations and suggestions.
 """

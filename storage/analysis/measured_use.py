@@ -1,4 +1,4 @@
-"""How a volume was used lately, read from its samples, for the sentence and the expectations."""
+"""A volume's recent use, read from its samples, for sentences and forecasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small row that each inventory leaves for the pages over all hosts."""
+"""A small summary row per inventory, for pages that show all hosts."""
 
 from __future__ import annotations
 

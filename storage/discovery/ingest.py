@@ -1,4 +1,4 @@
-"""The only writer of what hosts said: inventories and hellos become rows here."""
+"""The only writer of what hosts report: turns inventories and hellos into rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inventory says of each volume's cache, kept beside its place: lists of thousands of
+"""The cache of each volume, copied from the inventory to its placement: lists of thousands of
 volumes filter and sort by it without reading an inventory."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""An inventory that says what the last one said needs no second recording, where nobody has changed
-the records meanwhile."""
+"""Skips an inventory that equals the last one, unless somebody changed the records meanwhile."""
 
 from __future__ import annotations
 

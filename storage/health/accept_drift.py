@@ -1,4 +1,4 @@
-"""Why what a host has cannot become the record of a volume, and what helps instead. In words."""
+"""Why a host's state cannot become the record of a volume, and the remedy, in words."""
 
 from __future__ import annotations
 

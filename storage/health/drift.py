@@ -1,4 +1,4 @@
-"""Where a volume on its host differs from what is recorded of it. Pure, from a row to words."""
+"""Differences between a volume on its host and its record. Pure, from a row to words."""
 
 from __future__ import annotations
 

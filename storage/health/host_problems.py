@@ -1,4 +1,4 @@
-"""What is wrong with a host, worst first: the one list behind the hosts, host and home pages."""
+"""The problems of a host, worst first: the one list for the hosts, host and home pages."""
 
 from __future__ import annotations
 

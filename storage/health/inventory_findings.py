@@ -1,4 +1,4 @@
-"""What an inventory shows to be wrong on a host, for the list of what needs a person. Pure."""
+"""Problems that an inventory shows, for the list of what needs attention. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies on the host beside a volume and was made for it. Pure, by the finders of the plans."""
+"""Devices next to a volume that were made for it. Pure; uses the planner's finders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By hand: what to do where a lost SSD may have taken data with it. Tiercel runs none of it."""
+"""Manual instructions for a lost SSD that may have held dirty data. Tiercel runs none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drift: volumes in the books that a host's inventory does not show any more."""
+"""Missing volumes: recorded volumes that a host's inventory no longer contains."""
 
 from __future__ import annotations
 

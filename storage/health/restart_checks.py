@@ -1,4 +1,4 @@
-"""Before a host is restarted, and after: what must be so, and what to wait for. Pure."""
+"""Checks before and after a restart of a host: what must hold, and what to wait for. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a physical volume lies on: disks, arrays, and bcache that was made by hand. Pure."""
+"""The devices below a physical volume: disks, arrays, and hand-made bcache. Pure."""
 
 from __future__ import annotations
 

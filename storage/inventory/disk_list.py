@@ -1,6 +1,6 @@
-"""The disks of a host as its page lists them: what each is used for, and whether it is well. Pure.
+"""The disks of a host for its page: their use and health. Pure.
 
-Health is what LVM and md say of it: no disk is asked itself.
+Health is what LVM and md report: the disk itself is not queried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a host says now: frozen dataclasses decoded from the agent's `inventory` reply.
+"""Facts: the current state of a host, as frozen dataclasses decoded from the agent's `inventory`
+reply.
 
 A reply that does not fit raises `BadHostData`, so that no half-read inventory is used. Names, tags,
 models and serials are other people's text: show them escaped, never build with them.

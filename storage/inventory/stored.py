@@ -1,4 +1,4 @@
-"""Stored inventories, decoded once as long as they stay the same."""
+"""Stored inventories, decoded once until they change."""
 
 from __future__ import annotations
 

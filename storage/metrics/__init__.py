@@ -1,4 +1,4 @@
-"""Counters of the kernel, the samples made of them, and what they say.
+"""Kernel counters, the samples made from them, and their figures.
 
 In: raw counters of a host. Out: rates, series, the state of a cache.
 """

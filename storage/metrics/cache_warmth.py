@@ -1,7 +1,7 @@
-"""How far a cache has warmed up: from how full it is, and whether fullness and hit rate still grow.
+"""How far a cache has warmed up: how full it is, and whether fullness and hit rate still grow.
 
-Pure. A cache begins empty and learns what its guest reads; until then its figures promise less than
-it will give, and a person who looks too early would call it useless.
+Pure. A cache begins empty and learns what its guest reads. Until then its figures understate its
+final effect, and a person who looks too early would think it useless.
 """
 
 from __future__ import annotations

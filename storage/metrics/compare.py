@@ -1,4 +1,4 @@
-"""Two times of one volume, one before and one after something: figures beside each other. Pure."""
+"""The figures of one volume in two time windows, side by side. Pure."""
 
 from __future__ import annotations
 

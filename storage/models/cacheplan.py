@@ -1,4 +1,4 @@
-"""What a provider sells: a cache of some size and mode, for a price."""
+"""Cache plans for sale: a cache of some size and mode, for a price."""
 
 from __future__ import annotations
 

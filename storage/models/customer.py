@@ -1,4 +1,4 @@
-"""Who a volume belongs to."""
+"""Customers, to whom volumes belong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A storage host: how to reach it, whom it must prove to be, and what it said last."""
+"""A storage host: its address, its expected identity, and its last report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the pages over all hosts need of each: small rows, written when a host reports.
+"""Summary rows for pages that show all hosts, written when a host reports.
 
-An inventory is megabytes for a page that lists hundreds of hosts; these rows say in one query what
-it came to.
+An inventory is megabytes, and a page lists hundreds of hosts; these rows summarise them in one
+query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What volumes did: one row per volume and interval, and one row per volume with the last of it.
+"""Samples: one row per volume and interval, and one row per volume with the last one.
 
 The columns of an interval are those of `storage.metrics.rates.Delta`, `CacheDelta` and `Gauges`:
 sums, never rates, so that every figure over any time is one sum over another.

@@ -1,4 +1,4 @@
-"""A customer's volume, and where it lies. Samples and jobs hang on the volume, so that a volume
+"""A customer's volume, and its placements. Samples and jobs belong to the volume, so that a volume
 that moves keeps its history."""
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""From what is to what should be: `plan(facts, target, wish)` -> the steps that are left.
+"""From facts to a wish: `plan(facts, target, wish)` -> the remaining steps.
 
-Pure. `()` means done: a job has succeeded when the plan against re-read facts is empty. Every
-step is one primitive verb of the agent; names and sizes are settled here, so that the commands a
-person confirms are the commands that run. A plan made while a wished-for LV does not exist yet
-leaves its uuid out of `expect`; the runner plans anew after each step and then it is there.
+Pure. `()` means done: a job has succeeded when the plan against re-read facts is empty. Every step
+is one primitive verb of the agent; names and sizes are settled here, so that the commands a person
+confirms are the commands that run. A plan for an LV that does not exist yet leaves its uuid out of
+`expect`; the runner plans again after each step, and then the uuid is known.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a plan costs before it is confirmed: how long it takes, for how long others of the volume
-group wait, and how much SSD space it needs. Pure; estimates, on the careful side.
+"""The cost of a plan before it is confirmed: its duration, how long others of the volume group
+wait, and the SSD space it needs. Pure; conservative estimates.
 
-The seconds are those measured on the lab host (an attach locks its group for 1 to 2 s). A disk
-writes dirty blocks back at about 80 a second (64 KiB each: 5 MiB/s), zeroes and moves at the
-speeds below; a guest's own load makes all of it slower.
+The seconds were measured on the lab host (an attach locks its group for 1 to 2 s). A disk writes
+dirty blocks back at about 80 a second (64 KiB each: 5 MiB/s), zeroes and moves at the speeds below;
+a guest's own load makes all of it slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The vocabulary of plans: targets, steps, refusals, and the draft a plan is written in."""
+"""The vocabulary of plans: targets, steps, refusals, and the draft that a plan is built in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digest of a plan: what a person confirms is what may run."""
+"""The digest of a plan: only what a person confirmed may run."""
 
 from __future__ import annotations
 

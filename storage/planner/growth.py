@@ -1,4 +1,4 @@
-"""A volume that grows, and one that goes to the other tier: online, on plain linear volumes."""
+"""Extending a volume, and moving it to the other tier: online, on plain linear volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a volume: retired (renamed and switched off, with a way back), then destroyed."""
+"""Retiring a volume (renamed and deactivated, can be restored) and destroying it."""
 
 from __future__ import annotations
 

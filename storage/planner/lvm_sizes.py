@@ -1,4 +1,4 @@
-"""How much room things take in LVM extents. Pure arithmetic, all in bytes."""
+"""Sizes in LVM extents. Pure arithmetic, all in bytes."""
 
 from __future__ import annotations
 

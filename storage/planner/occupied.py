@@ -1,4 +1,5 @@
-"""What LVM is at with a volume just now: ours is ended or finished, anybody else's left alone."""
+"""What LVM is doing with a volume now: our own work is ended or finished, other work is left
+alone."""
 
 from __future__ import annotations
 

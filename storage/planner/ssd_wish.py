@@ -1,6 +1,6 @@
-"""A new SSD for a volume group: which devices of a host could be one, and the wish that one is.
+"""A new SSD for a volume group: the suitable devices of a host, and the wish for one of them.
 
-Pure. What the kernel knows of a device beside its inventory (mounts, signatures) the agent checks.
+Pure. The agent checks what the inventory does not contain (mounts, signatures).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The logical volume itself: created, zeroed, tagged, and big enough."""
+"""The logical volume itself: created, zeroed, tagged, and large enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a volume should be. A wish is a value: it says nothing of how to get there."""
+"""The wish: what a volume should be. A wish is a value and does not say how to get there."""
 
 from __future__ import annotations
 

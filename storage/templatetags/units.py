@@ -1,4 +1,4 @@
-"""The filters of figures and moments. Figures are formatted by `storage.formatting`."""
+"""Template filters for figures and times. `storage.formatting` formats the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which SSD is to be added to which volume group, with its serial number typed."""
+"""The form that adds an SSD to a volume group, with its serial number typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which caches could be had in a volume group: sizes, free space, and whether writeback is safe.
+"""A volume's present cache, in one shape for both technologies, and the caches it could have.
 
 Pure: from facts to values the pages and forms show.
 """

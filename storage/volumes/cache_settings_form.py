@@ -1,4 +1,4 @@
-"""Settings of a cache beside its size and mode: for those who know what they do."""
+"""Expert settings of a cache, besides its size and mode."""
 
 from __future__ import annotations
 

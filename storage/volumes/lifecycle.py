@@ -1,4 +1,4 @@
-"""The records of volumes that are switched off or gone."""
+"""Records of volumes that are retired or destroyed."""
 
 from __future__ import annotations
 

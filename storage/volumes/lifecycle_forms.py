@@ -1,4 +1,4 @@
-"""What a page offers at the end of a volume's life: retire, restore, destroy; or why not."""
+"""Retire, restore and destroy on a volume's page: what is offered, or why not."""
 
 from __future__ import annotations
 

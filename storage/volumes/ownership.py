@@ -1,7 +1,7 @@
-"""Whose a volume is. Nothing of it reaches a host.
+"""Which customer owns a volume. Changes here never reach a host.
 
-A volume never goes from one customer straight to another: it is taken from the first one, then
-given. Who has it now sees neither the orders nor the figures of before.
+A volume never passes directly from one customer to another: it is unassigned first, then assigned.
+The new customer sees neither the orders nor the figures from before.
 """
 
 from __future__ import annotations

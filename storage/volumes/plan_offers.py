@@ -1,7 +1,7 @@
-"""What a customer may choose for a volume: cache plans, each with the reason why not.
+"""The choices of a customer for a volume: cache plans, each with any reason against it.
 
-The texts are the customer's: no host, no technology, no volume group. The technology follows the
-volume's layout; whether a plan is possible is for the same planner to say that the job will ask.
+The texts are the customer's: no host, no technology, no volume group. The volume's layout decides
+the technology; whether a plan is possible is decided by the same planner that the job will use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Another cache, bigger or smaller, in the place of the one that is there."""
+"""The form that replaces a cache with a larger or smaller one."""
 
 from __future__ import annotations
 

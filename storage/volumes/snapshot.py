@@ -1,4 +1,4 @@
-"""A volume together with what its host says of it and its latest figures: what the pages show."""
+"""A volume with its host's report and its latest figures, for the pages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What of the SSD space of a host is sold, used otherwise, reserved and free. Pure.
+"""The SSD space of a host: sold, used otherwise, reserved and free. Pure.
 
-Who reserved how much is passed in (`jobs.queue.reservations` knows): a reservation is the room of a
-cache that was accepted and does not exist on the host yet.
+The caller passes the reservations in (from `jobs.queue.reservations`): a reservation is the space
+of a cache that was accepted and does not exist on the host yet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a wish would change, in words: the table a person reads before confirming. Pure."""
+"""The changes that a wish would make, in words: the table a person reads before confirming.
+Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call is made of: its verb, checked arguments, and why one is refused.
+"""A call to the agent: its verb, checked arguments, and refusals.
 
 In: untyped JSON values. Out: checked names and numbers, or a refusal with a code of this list.
 """

@@ -1,4 +1,4 @@
-"""One verb with its arguments, as a request asks for it and the journal keeps it."""
+"""One verb with its arguments, as a request names it and the journal stores it."""
 
 from __future__ import annotations
 

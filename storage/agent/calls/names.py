@@ -1,7 +1,7 @@
-"""What a request may contain: one function per kind of value.
+"""Validators for the values in a request: one function per kind of value.
 
-Each takes what JSON gave and returns it, or raises ValueError with what is expected. Patterns
-are used with fullmatch: `$` would admit a trailing newline.
+Each takes a JSON value and returns it, or raises ValueError with what is expected. Patterns are
+used with fullmatch: `$` would admit a trailing newline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command is, and how each kind of it is written down. Pure."""
+"""A command, and the constructors for each kind of command. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command that failed means, as far as its words tell."""
+"""Classifies a failed command by its error messages."""
 
 from __future__ import annotations
 

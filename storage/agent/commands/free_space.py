@@ -1,4 +1,4 @@
-"""Whether what is asked for fits: extents, chunks, free space on the named PVs."""
+"""Checks that a request fits: extents, chunks, free space on the named PVs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What this agent made beside a volume: a cache pool, a cache device, room to grow into, what it
-left behind while that is cleared. Such an LV carries a mark that only the agent's own lvcreate
-gives; without it nothing is removed."""
+"""What this agent created for a volume: a cache pool, a cache device, reserved space for an
+extension, vacated extents while they are cleared. Such an LV carries a tag that only the agent's
+own lvcreate sets; without the tag nothing is removed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The marks of a retired volume on its LV. Pure.
+"""The tags of a retired volume on its LV. Pure.
 
-All that an undo needs stands in LVM's tags on the volume itself, so that it survives the panel.
+LVM's tags on the volume hold everything that an undo needs, so the undo survives the loss of the
+panel.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a volume left behind: extents that it was moved away from, or that its cache lay on.
+"""Vacated extents: extents that a volume was moved away from, or that its cache used.
 
-They are noted as tags on the volume before it leaves them, so that a host that dies in between
-forgets nothing. Later those that nobody has are reserved as a volume of their own, zeroed, and
-given back; then the tags go. LVM itself gives no extent to two volumes: what somebody else has
-taken meanwhile is not in that volume, is left alone, and is told.
+Tags on the volume note them before the volume leaves them, so that a host that dies in between
+forgets nothing. Later the free ones are reserved as a volume of their own, zeroed, and returned;
+then the tags are removed. LVM gives no extent to two volumes: extents that another volume has taken
+meanwhile are not in the reservation, are left alone, and are reported.
 """
 
 from __future__ import annotations

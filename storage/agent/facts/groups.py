@@ -1,4 +1,4 @@
-"""What of a volume group keeps the panel from using it, or soon will, as hello tells it."""
+"""Problems of volume groups for hello: what keeps the panel from using a group, or soon will."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this host is, which tools it has, and what is wrong with it."""
+"""hello: the host's identity, its tools, and its problems."""
 
 from __future__ import annotations
 

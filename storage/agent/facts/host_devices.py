@@ -1,5 +1,5 @@
-"""Which devices hold the host itself: its root, /boot, /usr, /var, and swap, and all that these
-stand on. Nothing is done to them: a host that cannot start takes all its guests with it."""
+"""The devices of the host itself: its root, /boot, /usr, /var and swap, and everything below them.
+They are never changed: a host that cannot start takes all its guests with it."""
 
 from __future__ import annotations
 

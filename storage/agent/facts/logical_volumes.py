@@ -1,4 +1,4 @@
-"""Facts of logical volumes from LVM's rows: what they are, where they lie, their cache. Pure."""
+"""Facts of logical volumes, decoded from LVM's rows: their kind, extents and cache. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What LVM is doing to volumes just now, begun by us or by somebody at a terminal: a pvmove, the
-merge of a snapshot, a conversion, the first copy of a mirror. And the snapshots of a volume."""
+"""What LVM is doing to volumes now, started by the agent or by a person: a pvmove, the merge of a
+snapshot, a conversion, the first copy of a mirror. Also the snapshots of a volume."""
 
 from __future__ import annotations
 

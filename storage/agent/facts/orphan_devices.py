@@ -1,5 +1,5 @@
-"""Device-mapper devices of no logical volume: what a crashed LVM command, or a disk that lost its
-metadata, left in the kernel. They are only told of: no verb touches them. Pure."""
+"""Device-mapper devices without a logical volume, left in the kernel by a crashed LVM command or by
+a disk that lost its metadata. They are only reported: no verb touches them. Pure."""
 
 from __future__ import annotations
 

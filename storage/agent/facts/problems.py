@@ -1,4 +1,4 @@
-"""One thing that is wrong with a host, as hello tells it."""
+"""One problem of a host, as hello reports it."""
 
 from __future__ import annotations
 

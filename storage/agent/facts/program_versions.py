@@ -1,5 +1,5 @@
-"""The programs whose version matters: from which on they do what the agent asks of them, and which
-have been tried. docs/operators.md has the same table for people."""
+"""Minimum versions of the programs that the agent uses, and the versions that were tested.
+docs/operators.md has the same table for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restart or a lost disk left undone, as preflight problems. Pure."""
+"""Unfinished recovery after a restart or a lost disk, as preflight problems. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a cache survives the loss of a disk: writeback demands it."""
+"""Whether a cache survives the loss of a disk: writeback requires it."""
 
 from __future__ import annotations
 

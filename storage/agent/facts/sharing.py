@@ -1,5 +1,5 @@
-"""Why other machines may use a VG too. Whoever changes LVM metadata that another machine changes at
-the same moment gives the same blocks to two volumes."""
+"""Why other machines may use a VG too. Two machines that change the same LVM metadata at the same
+moment give the same blocks to two volumes."""
 
 from __future__ import annotations
 

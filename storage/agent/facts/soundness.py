@@ -1,9 +1,9 @@
-"""Which of the volume groups that LVM reports are the host's, and can be taken at their word. Pure.
+"""Which volume groups in LVM's report belong to the host and have sound metadata. Pure.
 
-LVM checks names and tags when it writes metadata, not when it reads it. Whoever writes to a disk
-that LVM looks into writes metadata, and guests write to theirs. What lies on a guest's disk is
-never the host's; what holds anything that LVM itself would not have written is left out and named.
-Either is one volume group: the others are looked at as if it were not there.
+LVM checks names and tags when it writes metadata, not when it reads it. Everybody who writes to a
+disk that LVM scans can write metadata, and guests write to theirs. A group on a guest's disk is
+never the host's; a group with anything that LVM itself would not have written is left out and
+named. This affects one volume group only: the others are read as if it did not exist.
 """
 
 from __future__ import annotations

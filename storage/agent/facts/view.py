@@ -1,6 +1,6 @@
-"""What the checks of a verb look at: the facts of the host, read once, and looked up by name.
+"""The facts that a verb's checks use: read once, and looked up by name.
 
-In a dry run it also knows what earlier steps of the list will have changed.
+In a dry run the view also includes the effects of earlier steps in the list.
 """
 
 from __future__ import annotations

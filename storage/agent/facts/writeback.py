@@ -1,4 +1,4 @@
-"""Writeback caches on an SSD that nothing mirrors: what only the SSD holds dies with it."""
+"""Writeback caches on an SSD without a mirror: their dirty data is lost with the SSD."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""dm-writecache: a cache of writes in front of a volume, made by hand. What is in it is on the slow
-disk not yet. Tiercel makes none and changes none."""
+"""dm-writecache: a write cache in front of a volume, made by hand. Its contents are not yet on the
+slow disk. Tiercel creates none and changes none."""
 
 from __future__ import annotations
 

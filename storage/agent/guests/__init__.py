@@ -1,4 +1,4 @@
-"""Who uses a volume: guests, mounts, exports; and guests told of a new size.
+"""Users of volumes: guests, mounts, exports; and informing guests of a new size.
 
-In: devices. Out: their users; QEMU and libvirt are spoken to here alone.
+In: devices. Out: their users. Only this package talks to QEMU and libvirt.
 """

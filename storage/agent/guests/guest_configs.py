@@ -1,8 +1,8 @@
-"""Guests that a machine's configuration names, running or not, with the devices they use.
+"""Guests named in configuration files, running or not, with the devices they use.
 
-Every reader is tolerant: these files are written by other programs and by people. Each yields
-`Guest`s; which volume a path means is decided by the caller, by device number. The format of an
-image is "" where nobody says it: only one that is called raw is the device as it is.
+Every reader is tolerant: other programs and people write these files. Each yields `Guest`s; the
+caller decides by device number which volume a path means. The format of an image is "" if it is
+unknown: only an image that is called raw is the device itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Guests' disks that LVM on the host looks into: a guest's volume group would become the host's."""
+"""Guests' disks that LVM on the host scans: a guest's volume group would become the host's."""
 
 from __future__ import annotations
 

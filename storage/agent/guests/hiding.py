@@ -1,10 +1,10 @@
-"""Guests' disks, hidden from what the host would do with them by itself.
+"""Hides guests' disks from the host.
 
-Whatever a guest writes to its disk the host's kernel and udev can read: a physical volume, a member
-of an array, a bcache superblock. Two things keep the host away. A rules file of udev, between the
-one that reads what a device holds and those of LVM, md and bcache that act upon it, says of our
-volumes that they hold nothing. And a filter of LVM's keeps its commands from looking themselves;
-root writes it with one command, because it is root's file.
+The host's kernel and udev can read whatever a guest writes to its disk: a physical volume, a member
+of an array, a bcache superblock. Two things keep the host away. A udev rules file, between the
+rules that probe a device and those of LVM, md and bcache that act on the result, declares our
+volumes empty. And a filter keeps LVM's commands from scanning them; root writes it with one
+command, because the file is root's.
 """
 
 from __future__ import annotations

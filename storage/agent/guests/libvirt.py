@@ -1,4 +1,4 @@
-"""Disks of libvirt's domains, by the XML that libvirt keeps: running or not."""
+"""Disks of libvirt's domains, running or not, from libvirt's XML files."""
 
 from __future__ import annotations
 

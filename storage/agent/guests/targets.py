@@ -1,7 +1,7 @@
-"""Users of block devices that are no process and no guest: what the kernel serves to others by
-itself, and what this machine's configuration mounts, unlocks, mirrors or serves at its next start.
+"""Users of block devices other than processes and guests: the kernel's own exports, and what this
+machine's configuration mounts, unlocks, mirrors or exports at its next start.
 
-Every reader is tolerant, as of guests' configurations: each yields (kind, name, path).
+Every reader is tolerant, like those of guests' configurations: each yields (kind, name, path).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a volume is held by anybody: what writes data demands that it is not."""
+"""Checks that nobody uses a volume, required before data is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A domain of libvirt is told its disk's new size. libvirt may hang, and is never waited for."""
+"""Informs a libvirt domain of its disk's new size. libvirt may hang, so the agent never waits for
+it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the disks under a device are attached: which of them fail together, and which of them other
-machines may reach too. By sysfs alone."""
+"""How the disks below a device are attached, from sysfs: which of them fail together, and which of
+them other machines may reach too."""
 
 from __future__ import annotations
 

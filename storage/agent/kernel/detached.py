@@ -1,7 +1,7 @@
-"""Work that goes on after the process that began it: a grandchild with nothing of its parent's.
+"""Work that outlives the process that started it: a grandchild that shares nothing with it.
 
-The agent has one thread, so forking it is safe. What is forked keeps no descriptor: an inherited
-one would keep the SSH channel open, and with it any flock, for as long as the work lasts.
+The agent has one thread, so forking it is safe. The fork keeps no descriptor: an inherited one
+would keep the SSH channel open, and with it any flock, for as long as the work lasts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Physical disks, md arrays, and what a block device rests on."""
+"""Physical disks, md arrays, and the disks below a block device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Readers that hang in the kernel: remembered on disk, so that no process of the agent ever puts a
-second one beside them. They are told by boot, pid and start time, because pids come again."""
+"""Readers that hang in the kernel, recorded on disk so that no process of the agent ever starts a
+second one. They are identified by boot, pid and start time, because pids are reused."""
 
 from __future__ import annotations
 

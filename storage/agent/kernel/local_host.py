@@ -1,7 +1,7 @@
-"""The only door from the agent to the machine.
+"""The agent's only access to the machine.
 
 Everything else in this package is a function of a request and a `LocalHost`. `RealHost`
-(kernel/realhost.py) implements it on Linux; a test may implement it on a model.
+(realhost.py) implements it on Linux; tests may implement it with a model.
 """
 
 from __future__ import annotations

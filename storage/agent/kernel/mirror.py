@@ -1,4 +1,4 @@
-"""How far a pvmove or the copy of a mirror is, as the kernel has it: never by asking LVM."""
+"""Progress of a pvmove or of a mirror's copy, from the kernel and never by asking LVM."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which block device a path or an open file leads to, without touching what may hang.
+"""Which block device a path or an open file leads to, without touching paths that may hang.
 
-A guest's configuration and a command line name any path, also below a network mount whose server
-is gone: a stat there would hold the agent for ever. Such a path is no disk of this host.
+A guest's configuration or a command line may name any path, even below a network mount whose server
+is gone: a stat there would block the agent forever. Such a path is no disk of this host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One transient systemd scope per operation: it outlives the SSH channel that asked for it.
+"""One transient systemd scope per operation: it outlives the SSH channel of the request.
 
-A service would have to start Python anew, and the agent in it: two seconds on a slow host. The
-process that accepted the operation forks instead, and systemd takes the child in.
+A service would have to start a new Python and the agent in it: two seconds on a slow host. Instead,
+the process that accepted the operation forks, and systemd adopts the child.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""op.abort and op.pace: what is asked of an operation that runs."""
+"""op.abort and op.pace: stop a running operation, or change its speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request + state of the host -> the commands to run, or why not."""
+"""From a request and the state of the host to the commands to run, or a refusal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""`agent.pyz boot`: what a restart of the host takes away is brought back before guests start.
+"""`agent.pyz boot`: restores what a restart of the host removed, before guests start.
 
-Root's unit runs it at boot; by hand it may run at any time, for it only adds what is missing. It
-registers the bcache devices that this agent made (state/boot_state.py), writes their settings,
-renews the stable paths and the latency histograms, and puts up the throttle that a killed move
-left. Nothing of it writes to a volume.
+Root's unit runs it at boot; it may also run at any time by hand, because it only adds what is
+missing. It registers the bcache devices that this agent made (state/boot_state.py), writes their
+settings, renews the stable paths and the latency histograms, and resets the throttle that a killed
+move left. It never writes to a volume.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running an accepted operation to its end; this is what the transient unit does."""
+"""Runs an accepted operation to its end, in the transient unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of operations: marks that are made once, and how long records stay."""
+"""The journal of operations: marks that are written once, and how long records are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal's entry of one operation at work: on disk before each command and after it."""
+"""The journal entry of a running operation, on disk before and after each command."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the other volumes on some disks feel, from their latency histograms (dm-stats), at the layer
-that lies on the disks: what a cache in front of a volume answers never came to them."""
+"""The latency of the other volumes on some disks, from their histograms (dm-stats). They are read
+at the layer directly on the disks: I/O that a cache in front of a volume answers never reaches it.
+"""
 
 from __future__ import annotations
 

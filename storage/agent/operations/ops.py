@@ -1,10 +1,9 @@
-"""Operations: accepted by a request, run apart from it, looked up by their id.
+"""Operations: accepted by a request, run in a process of their own, looked up by id.
 
-A record: op, call (verb, args, expect), fence, panel (who sent it), state
-(running, done, failed, interrupted), boot_id,
-started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv, shell, rc, started_ns,
-ended_ns), progress, error; lost_lines where output could not be kept. One that was asked for and
-never came has BARRED for its verb, and neither args nor expect.
+A record: op, call (verb, args, expect), fence, panel (the sender), state (running, done, failed,
+interrupted), boot_id, started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv,
+shell, rc, started_ns, ended_ns), progress, error; lost_lines if output could not be kept. An
+operation that was asked for but never arrived has the verb BARRED, and neither args nor expect.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How fast long work gets on, and how fast it may: slope, remaining time, standstill; and which
-share of the time it may take, by what the other volumes on its disks feel. Pure."""
+"""Progress and permitted speed of long operations: rate, remaining time, stall; and the share of
+the time that an operation may take, given the latency of the other volumes on its disks. Pure."""
 
 from __future__ import annotations
 

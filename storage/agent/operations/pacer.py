@@ -1,7 +1,8 @@
-"""Our own long I/O beside the guests': in turns of work and rest, one at a time on each disk.
+"""Runs Tiercel's own long I/O next to the guests': in cycles of work and rest, one operation at a
+time on each disk.
 
 Zeroing is a program of ours: it is stopped and continued (SIGSTOP, SIGCONT), and dies with the
-agent. A pvmove copies in the kernel: the throttle of its mirrors says which share of the time.
+agent. A pvmove copies in the kernel: the throttle of its mirrors sets the share of the time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""When our own long I/O works and when it rests. Pure but for the clock and the looks given to it.
+"""When Tiercel's own long I/O works and when it rests. Pure except for the clock and the
+measurements passed in.
 
-A turn is a stretch of work and one of rest. In the stretch of work our I/O comes in short pulses,
-few requests at a time: on a disk that serves one after the other, whoever comes behind a long
-queue of ours waits for all of it. In the rest nothing of ours is under way, so that what the others
-feel then is what they would feel without us.
+A cycle has a period of work and one of rest. During work, our I/O comes in short pulses, few
+requests at a time: on a disk that serves one request after the other, every request waits for the
+whole queue before it. During rest we do no I/O, so the latency of the others then is their latency
+without us.
 """
 
 from __future__ import annotations

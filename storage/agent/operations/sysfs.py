@@ -1,4 +1,4 @@
-"""A command that is one write to a file of the kernel's."""
+"""A command that is one write to a file in sysfs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions that take time: what a command is watched for, and what must hold after it."""
+"""Conditions that take time: the progress of a command, and the state that must hold after it."""
 
 from __future__ import annotations
 

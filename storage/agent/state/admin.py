@@ -1,6 +1,6 @@
-"""What root types on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
-fast-pv, slow-pv, redundant-pv, forget-pv, keep-bcache, policy. The panel cannot: sudo admits the
-agent without arguments only."""
+"""Root's commands on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
+fast-pv, slow-pv, redundant-pv, forget-pv, keep-bcache, policy. The panel cannot run them: sudo
+allows the agent only without arguments."""
 
 from __future__ import annotations
 

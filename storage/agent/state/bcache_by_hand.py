@@ -1,9 +1,9 @@
-"""bcache that root made by hand on logical volumes, before Tiercel came or beside it.
+"""Hand-made bcache on logical volumes, from before Tiercel or next to it.
 
-What is at work says not who made it: the distribution registers a superblock that a guest wrote as
-well as root's. Where something reads the bcache device and nothing the volume below it, the host
-itself put it there: it is noted (state/boot_state.py), and comes back as ever. A guest that wrote a
-superblock has the volume itself. Of what nobody uses root says whose it is.
+A running bcache does not show who made it: the distribution registers a guest's superblock as well
+as root's. If something uses the bcache device and nothing the volume below it, the host itself made
+it: it is recorded (state/boot_state.py), and comes back as before. A guest that wrote a superblock
+uses the volume itself. If nobody uses either, root decides whose it is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What this host has to bring back after a restart: our bcache devices and their settings, and what
-root made by hand in the groups that root allowed.
+"""What this host must restore after a restart: our bcache devices and their settings, and hand-made
+ones in the groups that root allowed.
 
 bcache keeps its mode in the superblock and forgets everything else at each registration. The file
 is also the list of what may be registered at boot: a tenant who runs make-bcache inside a volume
-makes a superblock too, and that is never ours to touch.
+makes a superblock too, which must never be touched.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whose turn it is in a volume group: the highest fence that was seen, kept on disk.
+"""Fencing tokens: the highest token seen for each volume group, kept on disk.
 
-A panel numbers what it sends. A worker that slept past its turn comes with a lower number than the
-one that took over, and is refused; so is a request without a number once one was seen. Numbers of
-different panels say nothing about each other: which panel may send any is state/owner.py's.
+A panel numbers its operations. A worker whose lock has expired sends a lower token than its
+successor, and is refused; so is a request without a token once one was seen. Tokens of different
+panels cannot be compared: state/owner.py decides which panel may send any.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which panel changes this host: the one that spoke first, until root says another.
+"""Which panel may change this host: the first one that did, until root decides otherwise.
 
-A panel has an id of its own, and so has every copy that was restored from a backup: that one names
-the panels it comes from, and takes over from them. Of two live panels one is refused, and both are
-told. Turn numbers (state/fence.py) are compared within one panel only.
+Every panel has an id of its own. A panel that was restored from a backup names the panels it comes
+from, and takes over from them. Of two live panels one is refused, and both are informed. Fencing
+tokens (state/fence.py) are compared within one panel only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""/etc/tiercel/agent.json: what root on this host lets the panel change.
+"""/etc/tiercel/agent.json: what root on this host allows the panel to change.
 
 It starts observe-only: no VG listed, so nothing can be changed.
 """

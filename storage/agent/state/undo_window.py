@@ -1,8 +1,8 @@
-"""The undo window: how long a retired volume can still be had back.
+"""The undo window: how long a retired volume can still be restored.
 
-The mark on the volume has the time of the host's wall clock, which may have been wrong then, or be
-wrong now. So the host also keeps when the retirement began by the clock that nobody sets, and both
-must say that the window is over.
+The tag on the volume has the time of the host's wall clock, which may have been wrong then, or may
+be wrong now. So the host also records the start of the retirement by the monotonic clock, and the
+window is over only if both clocks say so.
 """
 
 from __future__ import annotations

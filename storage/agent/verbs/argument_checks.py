@@ -1,4 +1,4 @@
-"""A call that changes something: verb, arguments and expectations are checked whole. Pure."""
+"""Checks a call that changes something: verb, arguments and expectations, completely. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Checks that several verbs share. Each returns a function that raises a Refusal or nothing, so
-that a dry run can look at every one of them."""
+that a dry run can show the result of every check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume.clear: zeros over what a volume left behind, where nobody else has it now."""
+"""volume.clear: zeroes the extents that a volume left, where no other volume has them now."""
 
 from __future__ import annotations
 

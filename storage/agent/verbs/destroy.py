@@ -1,4 +1,4 @@
-"""volume.destroy: zeros over all of a retired volume, then its removal."""
+"""volume.destroy: zeroes a whole retired volume, then removes it."""
 
 from __future__ import annotations
 

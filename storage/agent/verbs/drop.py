@@ -1,4 +1,4 @@
-"""cache.drop: the cache of a volume whose SSD is gone, where nothing in it was needed."""
+"""cache.drop: removes the cache of a volume whose SSD is gone, if the cache held no dirty data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume.extend and guest.resize: a volume grows, then its guest is told."""
+"""volume.extend and guest.resize: extend a volume, then inform its guest."""
 
 from __future__ import annotations
 

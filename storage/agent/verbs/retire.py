@@ -1,6 +1,6 @@
-"""volume.retire and volume.restore: a volume switched off, and the way back.
+"""volume.retire and volume.restore: deactivate and rename a volume, and the reverse.
 
-`layout` is what the kernel has made of the volume: "cset" where its guest wrote a cache set into it
+`layout` is what the kernel has made of the volume: "cset" if its guest wrote a cache set into it
 and the host registered that.
 """
 

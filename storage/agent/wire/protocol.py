@@ -1,4 +1,4 @@
-"""JSON lines: what comes in is checked whole before anything looks at the host. Pure."""
+"""JSON lines: a request is checked completely before anything reads the host. Pure."""
 
 from __future__ import annotations
 

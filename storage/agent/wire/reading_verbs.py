@@ -1,4 +1,4 @@
-"""The verbs that change nothing on a volume: what each takes, and how it is answered."""
+"""The verbs that change nothing on a volume: their arguments and answers."""
 
 from __future__ import annotations
 

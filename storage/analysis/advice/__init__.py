@@ -1,6 +1,5 @@
-"""What Tiercel can say of a host it may only look at: who uses the slow disks, what the caches
-that are there do, which volume to cache first, and what is risky. Nothing here changes a host.
-"""
+"""Advice for an observe-only host: who uses the slow disks, the effect of existing caches, the best
+cache candidates, and risks. Nothing here changes a host."""
 
 from storage.analysis.advice.outlook import Outlook, outlook
 

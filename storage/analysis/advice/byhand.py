@@ -1,4 +1,4 @@
-"""The very commands the agent would run for a suggestion, for an operator to run by hand."""
+"""The exact commands that the agent would run for a suggestion, for an operator to run by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything there is to say of one host, from its last inventory and its samples of an hour."""
+"""All advice for one host, from its last inventory and its samples of the last hour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may go wrong on a host: what its agent reported, and what the inventory shows. Pure."""
+"""Risks on a host: problems that its agent reported, and those in the inventory. Pure."""
 
 from __future__ import annotations
 

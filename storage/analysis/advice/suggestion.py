@@ -1,4 +1,4 @@
-"""Which volume to cache first: time waited on the slow disk per GiB of SSD it would take. Pure."""
+"""Which volume to cache first: time waited for the slow disk per GiB of SSD needed. Pure."""
 
 from __future__ import annotations
 

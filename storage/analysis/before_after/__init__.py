@@ -1,4 +1,4 @@
-"""What a change did to a volume: two windows of measured blocks compared like with like.
+"""The effect of a change on a volume: two windows of measured blocks, compared like with like.
 
 Pure statistics: blocks in, verdict out. `storage.analysis.sample_blocks` reads the blocks.
 """

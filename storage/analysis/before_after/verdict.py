@@ -1,4 +1,4 @@
-"""Did it help? The verdict on a change, from the hit rates of paired blocks."""
+"""The verdict on a change, from the hit rates of paired blocks."""
 
 from __future__ import annotations
 

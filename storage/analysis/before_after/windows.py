@@ -1,4 +1,4 @@
-"""Which times are compared: how long they are, and in blocks of which length."""
+"""Which time windows are compared: their length, and the length of their blocks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a customer's volume does today, and what each plan would bring it. Pure.
+"""A volume's speed today, and a forecast for each plan. Pure.
 
-`use` sums up what was measured, `today` says it in a sentence, `forecast` says what to expect.
+`use` sums up the measurements, `today` puts them into a sentence, `forecast` says what to expect.
 """
 
 from storage.analysis.forecast.expectation import CacheChoice, Expectation

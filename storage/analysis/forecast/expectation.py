@@ -1,4 +1,4 @@
-"""What to expect of a plan: the shape of the answer. Pure."""
+"""The shape of a forecast. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a first cache would bring a volume that has none. Pure.
+"""The forecast of a first cache for a volume without one. Pure.
 
 A read that hits no longer waits for the slow disk, so a cache saves at most the time spent waiting.
-How much of it, nobody can tell from a volume that has no cache: similar volumes that were measured
-before and after say it, and where there are too few of them it is unknown.
+The data of a volume without a cache cannot show how much: similar volumes that were measured before
+and after do, and if there are too few of them it is unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each choice would bring a volume, as far as anybody can honestly say. Pure."""
+"""The forecast for each choice, as far as it can be supported by data. Pure."""
 
 from __future__ import annotations
 

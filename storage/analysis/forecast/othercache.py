@@ -1,4 +1,4 @@
-"""What another cache, or none, would bring a volume that has one. Pure.
+"""The forecast of another cache, or none, for a volume that has one. Pure.
 
 Every figure is a bound from what was measured, never a promise. Sources:
 

@@ -1,9 +1,9 @@
-"""What a first cache brought to volumes like this one, as measured. Pure.
+"""The measured effect of a first cache on similar volumes. Pure.
 
-A volume is alike when its size and its reads a second are within a factor of `SIZE_FACTOR` and
-`RATE_FACTOR`, and its cache, as a part of the volume, within `RATIO_FACTOR`. Each customer counts
-once, and below `LEAST_ALIKE` of them nothing is said: a quartile of fewer, or of five volumes of
-one customer, is one customer's story and tells of him.
+A volume is similar if its size and its reads per second are within a factor of `SIZE_FACTOR` and
+`RATE_FACTOR`, and its cache, as a share of the volume, within `RATIO_FACTOR`. Each customer counts
+once, and with fewer than `LEAST_ALIKE` customers there is no forecast: a quartile of fewer, or of
+five volumes of one customer, would reveal that customer's data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a volume is served today, in one sentence for its customer. Pure."""
+"""A volume's speed today, in one sentence for its customer. Pure."""
 
 from __future__ import annotations
 

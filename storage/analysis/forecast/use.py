@@ -1,4 +1,4 @@
-"""How a volume was used while it was as it is now: what every sentence about it rests on. Pure."""
+"""How a volume was used since its last change: the basis of every sentence about it. Pure."""
 
 from __future__ import annotations
 

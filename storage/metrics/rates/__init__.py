@@ -1,6 +1,6 @@
-"""What happened between two samples of a volume: deltas, or the reason why nobody can tell.
+"""What happened between two samples of a volume: deltas, or the reason why there are none.
 
-Rules (Linux 6.1 and 6.12 sources; reference text: "Counters"):
+Rules (from the sources of Linux 6.1 and 6.12):
 
 - A reboot, another host or logical volume, a device made anew, a counter that went back: a gap.
   Never a value since zero: dm-cache rewinds to a large old value and would draw a spike.

@@ -1,4 +1,5 @@
-"""What all volumes of a host did, in buckets of five minutes: added up as rounds are recorded."""
+"""Total I/O of all volumes of a host in buckets of five minutes, added up as samples are
+recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the volumes of each host did in its last round, added up by the database."""
+"""Total I/O of each host's volumes in its last round of samples, summed by the database."""
 
 from __future__ import annotations
 

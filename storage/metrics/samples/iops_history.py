@@ -1,4 +1,4 @@
-"""The course of many volumes' I/O over the last hours: one query for a page of them."""
+"""I/O of many volumes over the last hours: one query per page."""
 
 from __future__ import annotations
 

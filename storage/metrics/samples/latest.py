@@ -1,4 +1,4 @@
-"""What volumes do now: the figures of their last interval."""
+"""Current figures of volumes: those of their last interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One round of a host's counters into rows."""
+"""Stores one round of a host's counters as rows."""
 
 from __future__ import annotations
 

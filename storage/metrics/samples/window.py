@@ -1,4 +1,4 @@
-"""A volume's figures over a time."""
+"""A volume's figures over one time window."""
 
 from __future__ import annotations
 
