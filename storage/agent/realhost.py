@@ -114,12 +114,12 @@ class RealHost:
 
     def rdev(self, path: str) -> str | None:
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except (OSError, ValueError):
             return None
-        if not stat.S_ISBLK(found.st_mode):
+        if not stat.S_ISBLK(status.st_mode):
             return None
-        return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+        return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
     def exclusive(self, path: str) -> bool:
         try:
@@ -247,13 +247,13 @@ class RealHost:
 def _read_all(handle: int) -> bytes:
     """In small pieces: /proc/sys refuses a read of megabytes (ENOMEM)."""
     parts = []
-    left = READ_LIMIT
-    while left > 0:
-        part = os.read(handle, min(left, PIECE))
+    left_bytes = READ_LIMIT
+    while left_bytes > 0:
+        part = os.read(handle, min(left_bytes, PIECE))
         if not part:
             break
         parts.append(part)
-        left -= len(part)
+        left_bytes -= len(part)
     return b"".join(parts)
 
 

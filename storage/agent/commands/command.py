@@ -91,8 +91,8 @@ def stamped(command: Command, wall_ns: int) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    head, now, tail = word.partition(NOW)
-    return f'"{head}$(date +%s){tail}"' if now else shlex.quote(word)
+    head, clock, tail = word.partition(NOW)
+    return f'"{head}$(date +%s){tail}"' if clock else shlex.quote(word)
 
 
 def write(name: str, path: str, value: str, wait: str = "", shown: str = "") -> Command:

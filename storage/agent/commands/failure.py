@@ -17,8 +17,8 @@ def of_command(command: Command, rc: int, stderr: str) -> Refusal:
         code, correction = "busy", "Another LVM command holds the VG. Try again when it has ended."
     elif any(sign in stderr for sign in NO_SPACE):
         code, correction = "no_space", "Request less space, or add a device to the VG."
-    said = stderr.strip().splitlines()
-    last = f": {said[-1].strip()}" if said else "."
+    stderr_lines = stderr.strip().splitlines()
+    last = f": {stderr_lines[-1].strip()}" if stderr_lines else "."
     return Refusal(
         code,
         f"{command.argv[0]} failed with exit code {rc}{last}",

@@ -94,26 +94,26 @@ def unmarked(
     nothing. Of what is older than the journal only a cache device is told, by its work: its set is
     in front of the volume whose key it carries."""
     allowed = {vg["uuid"] for vg in facts["vgs"] if vg["allowed"]}
-    there = {
+    candidates = {
         (lv["vg_uuid"], lv["name"]): lv
         for lv in facts["lvs"]
         if lv["vg_uuid"] in allowed and OURS in lv["tags"] and not _marks(lv["tags"])
     }
-    if not there:
+    if not candidates:
         return
     for op in host.op_ids():
         record = host.op_load(op)
         if record is None or record["call"]["verb"] not in marks:
             continue
         for name, size_bytes in _created(record):
-            lv = there.get((record["call"]["expect"]["vg_uuid"], name))
+            lv = candidates.get((record["call"]["expect"]["vg_uuid"], name))
             tag = volume_tag(record["call"]["args"]["volume_key"])
             if lv is None or tag not in lv["tags"] or lv["size_bytes"] != size_bytes:
                 continue
-            del there[lv["vg_uuid"], name]
+            del candidates[lv["vg_uuid"], name]
             yield _mark(lv, marks[record["call"]["verb"]])
     at_work = {cset["lv_uuid"]: cset["uuid"] for cset in facts["csets"]}
-    for lv in there.values():
+    for lv in candidates.values():
         if _fits(lv["name"], MADE_CSET) and _serves(lv, at_work.get(lv["uuid"]), facts["lvs"]):
             yield _mark(lv, MADE_CSET)
 

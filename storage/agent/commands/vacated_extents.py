@@ -51,8 +51,10 @@ Range = tuple[str, int, int]
 
 def ranges(marks: Iterable[str]) -> tuple[Range, ...]:
     """What the tags of a volume say it left; what no such tag of ours says is not looked at."""
-    found = (_TAG.fullmatch(mark) for mark in marks)
-    each = ((match.group(1), int(match.group(2)), int(match.group(3))) for match in found if match)
+    matches = (_TAG.fullmatch(mark) for mark in marks)
+    each = (
+        (match.group(1), int(match.group(2)), int(match.group(3))) for match in matches if match
+    )
     return tuple(sorted({(pv, first, last) for pv, first, last in each if first <= last}))
 
 
@@ -69,19 +71,19 @@ def held_name(args: Args) -> str:
 def joined(places: Iterable[Range], most: int = MOST_RANGES) -> tuple[Range, ...]:
     """The same extents in at most `most` ranges for each PV, over the smallest gaps where that
     needs some."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    by_pv: dict[str, list[tuple[int, int]]] = {}
     for pv, first, last in sorted(places):
-        each = found.setdefault(pv, [])
+        each = by_pv.setdefault(pv, [])
         if each and first <= each[-1][1] + 1:
             each[-1] = (each[-1][0], max(last, each[-1][1]))
         else:
             each.append((first, last))
-    for each in found.values():
+    for each in by_pv.values():
         while len(each) > most:
             gaps = [after[0] - before[1] for before, after in zip(each, each[1:])]
             n = gaps.index(min(gaps))
             each[n : n + 2] = [(each[n][0], each[n + 1][1])]
-    return tuple((pv, first, last) for pv, each in found.items() for first, last in each)
+    return tuple((pv, first, last) for pv, each in by_pv.items() for first, last in each)
 
 
 def note(vg: str, lv: str, parts: Sequence[str], disks: Sequence[str] = (ANY_DISK,)) -> Command:
@@ -92,18 +94,18 @@ def note(vg: str, lv: str, parts: Sequence[str], disks: Sequence[str] = (ANY_DIS
 
 
 def volume_clear(args: Args) -> tuple[Command, ...]:
-    vg, held = args["vg"], held_name(args)
+    vg, held_lv = args["vg"], held_name(args)
     made = tags(OURS, volume_tag(args["volume_key"]), MADE_LEFT, ZEROING)
-    words = ("lvcreate", "-y", *WIPE, "-n", held, "-l", _COUNT, *made, vg, _WHERE)
+    words = ("lvcreate", "-y", *WIPE, "-n", held_lv, "-l", _COUNT, *made, vg, _WHERE)
     return (
         Command("reserve", words, " ".join(words)),
-        zero(device(vg, held), watch="left_zeroed"),
+        zero(device(vg, held_lv), watch="left_zeroed"),
         Command(
             "cleared",
             ("lvchange", _CLEARED, f"{vg}/{args['lv']}"),
             f"lvchange --deltag {PREFIX}<each range that is cleared> {vg}/{args['lv']}",
         ),
-        run("remove", "lvremove", "-y", f"{vg}/{held}"),
+        run("remove", "lvremove", "-y", f"{vg}/{held_lv}"),
     )
 
 
@@ -145,23 +147,23 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
     match = _NOTE.fullmatch(word)
     if match is not None:
         disks = match.group(3).split(",")
-        there = [each for part in match.group(2).split(",") for each in _of(report, part, disks)]
-        if not there:
+        places = [each for part in match.group(2).split(",") for each in _of(report, part, disks)]
+        if not places:
             raise Refusal(
                 "stale",
                 f"Nobody knows where {match.group(1)}/{match.group(2)} lies.",
                 "Plan again.",
             )
-        return tags(*(tag(place) for place in joined(there)))
+        return tags(*(tag(place) for place in joined(places)))
     if word not in (_WHERE, _COUNT, _CLEARED):
         return [word]
-    wanted = noted_on(report, args["lv"])
-    free = free_of(report, wanted)
+    noted = noted_on(report, args["lv"])
+    free = free_of(report, noted)
     if word == _COUNT:
         return [str(sum(last - first + 1 for _, first, last in free))]
     if word == _WHERE:
         return _in_words(report, free)
-    return [each for place in taken_of(wanted, free) for each in ("--deltag", tag(place))]
+    return [each for place in taken_of(noted, free) for each in ("--deltag", tag(place))]
 
 
 def not_cleared(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) -> str:
@@ -169,8 +171,8 @@ def not_cleared(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) 
     if _CLEARED not in argv:
         return ""
     report = report_of(host, vg_uuid, args["vg"])
-    wanted = noted_on(report, args["lv"])
-    done = taken_of(wanted, free_of(report, wanted))
+    noted = noted_on(report, args["lv"])
+    done = taken_of(noted, free_of(report, noted))
     # What the volume has itself, it did not leave: a move or detach that did not come to its end.
     ours = [each for lv in (held_name(args), args["lv"]) for each in _of(report, lv, (ANY_DISK,))]
     lost = _without(joined(done, most=len(done)), _by_pv(ours))
@@ -186,7 +188,7 @@ def _in_words(report: lvm.Report, places: Sequence[Range]) -> list[str]:
     each: dict[str, list[str]] = {}
     for pv, first, last in places:
         each.setdefault(paths.get(pv, pv), []).append(f"{first}-{last}")
-    return [":".join((path, *found)) for path, found in each.items()]
+    return [":".join((path, *extents)) for path, extents in each.items()]
 
 
 def noted_on(report: lvm.Report, lv: str) -> tuple[Range, ...]:
@@ -194,39 +196,39 @@ def noted_on(report: lvm.Report, lv: str) -> tuple[Range, ...]:
     return () if row is None else ranges(row["lv_tags"].split(","))
 
 
-def free_of(report: lvm.Report, wanted: Sequence[Range]) -> tuple[Range, ...]:
+def free_of(report: lvm.Report, noted: Sequence[Range]) -> tuple[Range, ...]:
     """What of the ranges nobody has now, on PVs that LVM gives something of."""
     given = {
         row["pv_uuid"]: lvm.number(row["pv_size"]) // _extent_bytes(report)
         for row in report.pvs
         if row["pv_allocatable"] != "0" and not lvm.flag(row["pv_missing"])
     }
-    exactly = joined(wanted, most=len(wanted))
-    there = [(pv, first, min(last, given.get(pv, 0) - 1)) for pv, first, last in exactly]
-    return _without(there, _taken(report))
+    exactly = joined(noted, most=len(noted))
+    on_disk = [(pv, first, min(last, given.get(pv, 0) - 1)) for pv, first, last in exactly]
+    return _without(on_disk, _taken(report))
 
 
 def _without(
-    wanted: Iterable[Range], taken: Mapping[str, Sequence[tuple[int, int]]]
+    places: Iterable[Range], taken: Mapping[str, Sequence[tuple[int, int]]]
 ) -> tuple[Range, ...]:
-    found: list[Range] = []
-    for pv, first, last in wanted:
+    remaining: list[Range] = []
+    for pv, first, last in places:
         for low, high in sorted(taken.get(pv, ())):
             if high < first or low > last:
                 continue
             if low > first:
-                found.append((pv, first, low - 1))
+                remaining.append((pv, first, low - 1))
             first = high + 1
         if first <= last:
-            found.append((pv, first, last))
-    return tuple(found)
+            remaining.append((pv, first, last))
+    return tuple(remaining)
 
 
-def taken_of(wanted: Sequence[Range], free: Sequence[Range]) -> tuple[Range, ...]:
+def taken_of(noted: Sequence[Range], free: Sequence[Range]) -> tuple[Range, ...]:
     """The ranges of which nothing is free: reserved to be cleared, or somebody else's by now."""
     return tuple(
         (pv, first, last)
-        for pv, first, last in wanted
+        for pv, first, last in noted
         if not any(pv == other and first <= high and low <= last for other, low, high in free)
     )
 
@@ -237,38 +239,38 @@ def _taken(report: lvm.Report) -> Mapping[str, list[tuple[int, int]]]:
 
 
 def _by_pv(places: Iterable[Range]) -> Mapping[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
+    by_pv: dict[str, list[tuple[int, int]]] = {}
     for pv, first, last in places:
-        found.setdefault(pv, []).append((first, last))
-    return found
+        by_pv.setdefault(pv, []).append((first, last))
+    return by_pv
 
 
 def _of(report: lvm.Report, lv: str, disks: Sequence[str], depth: int = 8) -> list[Range]:
     """Where an LV lies on these disks, through the hidden LVs that it is made of."""
     paths = {f"/dev/{disk}" for disk in disks}
     on = {row["pv_uuid"] for row in report.pvs if row["pv_name"] in paths}
-    found: list[Range] = []
+    places: list[Range] = []
     for row in report.segments:
         if row["lv_name"] != lv:
             continue
-        found += [
+        places += [
             each for each in _places(report, row) if list(disks) == [ANY_DISK] or each[0] in on
         ]
         below = [_PART.fullmatch(word) for word in row["devices"].split(",")]
         for part in dict.fromkeys(match.group(1) for match in below if match is not None):
-            found += _of(report, part, disks, depth - 1) if depth else []
-    return found
+            places += _of(report, part, disks, depth - 1) if depth else []
+    return places
 
 
 def _places(report: lvm.Report, row: Mapping[str, Any]) -> list[Range]:
     """What a segment has, as far as it lies on PVs itself."""
     uuids = {each["pv_name"]: each["pv_uuid"] for each in report.pvs}
-    found = [match for match in _DEVICE.findall(row["devices"]) if match[0] in uuids]
-    if not found:
+    starts = [match for match in _DEVICE.findall(row["devices"]) if match[0] in uuids]
+    if not starts:
         return []
-    parts = len(found) if row["segtype"].startswith("striped") else 1
+    parts = len(starts) if row["segtype"].startswith("striped") else 1
     count = lvm.number(row["seg_size"]) // _extent_bytes(report) // parts
-    return [(uuids[path], int(first), int(first) + count - 1) for path, first in found]
+    return [(uuids[path], int(first), int(first) + count - 1) for path, first in starts]
 
 
 def _extent_bytes(report: lvm.Report) -> int:

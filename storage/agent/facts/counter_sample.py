@@ -61,13 +61,15 @@ def visible(device: dm.DmDevice) -> bool:
 
 def diskstats(text: str) -> dict[str, list[int]]:
     """Device name -> its first 17 fields; older kernels have fewer: zeros."""
-    found = {}
+    fields_by_name = {}
     for line in text.splitlines():
         words = line.split()
         numbers = words[3 : 3 + FIELDS]
         if len(words) > 3 and all(word.isdecimal() for word in numbers):
-            found[words[2]] = [int(word) for word in numbers] + [0] * (FIELDS - len(numbers))
-    return found
+            fields_by_name[words[2]] = [int(word) for word in numbers] + [0] * (
+                FIELDS - len(numbers)
+            )
+    return fields_by_name
 
 
 def _volume(
@@ -129,28 +131,28 @@ def _cache(
 def _legs(host: LocalHost, kname: str, by_kname: Mapping[str, dm.DmDevice]) -> dict[str, str]:
     """Layer -> kname of what a cached LV stands on; under a snapshot one level deeper."""
     parts = [by_kname[part] for part in host.list(f"/sys/block/{kname}/slaves") if part in by_kname]
-    found = {part.layer: part.kname for part in parts}
-    if "cdata" not in found and "real" in found:
-        return _legs(host, found["real"], by_kname)
-    return found
+    by_layer = {part.layer: part.kname for part in parts}
+    if "cdata" not in by_layer and "real" in by_layer:
+        return _legs(host, by_layer["real"], by_kname)
+    return by_layer
 
 
 def _backing(
     host: LocalHost, kname: str, counters: Mapping[str, list[int]]
 ) -> dict[str, Any] | None:
-    found = bcache_sysfs.backing(host, kname)
-    if found is None or found.device is None or found.device not in counters:
+    backing = bcache_sysfs.backing(host, kname)
+    if backing is None or backing.device is None or backing.device not in counters:
         return None
-    cset = None if found.cset_uuid is None else bcache_sysfs.cache_set(host, found.cset_uuid)
+    cset = None if backing.cset_uuid is None else bcache_sysfs.cache_set(host, backing.cset_uuid)
     totals = [_total(host, kname, name) for name in _TOTALS]
     return {
-        "device": found.device,
-        "uuid": found.uuid,
-        "cset_uuid": found.cset_uuid,
-        "state": found.state,
-        "cache_mode": found.cache_mode,
-        "dirty_bytes": found.dirty_bytes,
-        "disk": counters[found.device],
+        "device": backing.device,
+        "uuid": backing.uuid,
+        "cset_uuid": backing.cset_uuid,
+        "state": backing.state,
+        "cache_mode": backing.cache_mode,
+        "dirty_bytes": backing.dirty_bytes,
+        "disk": counters[backing.device],
         **dict(zip(("hits", "misses", "bypass_hits", "bypass_misses"), totals)),
         "available_percent": None if cset is None else cset.available_percent,
         "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,

@@ -86,11 +86,11 @@ def _facts(host: LocalHost, local: policy.Policy) -> tuple[dict[str, Any] | None
     if not host.has_tool("lvs"):
         return None, None
     try:
-        found = inventory.storage(host, local)
+        facts = inventory.storage(host, local)
     except Refusal as refusal:
         return None, refusal
-    backings = inventory.bare_backings(host, found["lvs"])
-    return {**found, "arrays": disks.arrays(host), "backings": backings}, None
+    backings = inventory.bare_backings(host, facts["lvs"])
+    return {**facts, "arrays": disks.arrays(host), "backings": backings}, None
 
 
 def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
@@ -183,7 +183,9 @@ def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:
         if pv["vg_uuid"] in tiers:
             tiers[pv["vg_uuid"]].add(pv["tier"])
     every = set().union(*tiers.values()) if tiers else set()
-    if every == {"fast", "slow"} and not any(found == every for found in tiers.values()):
+    if every == {"fast", "slow"} and not any(
+        tiers_of_vg == every for tiers_of_vg in tiers.values()
+    ):
         yield problem(
             "split_vgs",
             "warning",
@@ -203,7 +205,7 @@ def _module(host: LocalHost, kernel: str, name: str, file: str) -> bool:
     if host.exists(f"/sys/module/{name}"):
         return True
     for listing in ("modules.dep", "modules.builtin"):
-        found = text(host, f"/lib/modules/{kernel}/{listing}")
-        if re.search(rf"(?m)/{re.escape(file)}\.ko", found):
+        modules = text(host, f"/lib/modules/{kernel}/{listing}")
+        if re.search(rf"(?m)/{re.escape(file)}\.ko", modules):
             return True
     return False

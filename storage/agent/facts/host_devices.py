@@ -22,18 +22,18 @@ def is_own(mount_point: str) -> bool:
 
 def uses(host: LocalHost) -> dict[str, str]:
     """Kernel name of each device that holds a part of the host itself, with what it holds."""
-    found: dict[str, str] = {}
+    use_by_kname: dict[str, str] = {}
     for device, use in [*_mounted(host), *_swaps(host)]:
         kname = disks.kname_of(host, device)
         if kname is not None:
-            _below(host, kname, use, found)
-    return found
+            _below(host, kname, use, use_by_kname)
+    return use_by_kname
 
 
 def _mounted(host: LocalHost) -> list[tuple[str, str]]:
     """By "MAJOR:MINOR". A file system of several devices (btrfs) has a number of its own there:
     then the source tells one of them."""
-    found = []
+    mounted = []
     paths = Paths(host)
     for line in text(host, "/proc/self/mountinfo").splitlines():
         head, hyphen, tail = line.partition(" - ")
@@ -45,30 +45,30 @@ def _mounted(host: LocalHost) -> list[tuple[str, str]]:
             path = source[1] if len(source) > 1 else ""
             device = paths.device(path) if path.startswith("/dev/") else None
         if device is not None:
-            found.append((device, f"mounted at {fields[4]}"))
-    return found
+            mounted.append((device, f"mounted at {fields[4]}"))
+    return mounted
 
 
 def _swaps(host: LocalHost) -> list[tuple[str, str]]:
-    found = []
+    swaps = []
     paths = Paths(host)
     for line in text(host, "/proc/swaps").splitlines()[1:]:
         words = line.split()
         device = paths.device(words[0]) if words and words[0].startswith("/dev/") else None
         if device is not None:
-            found.append((device, "swap"))
-    return found
+            swaps.append((device, "swap"))
+    return swaps
 
 
 def _below(
-    host: LocalHost, kname: str, use: str, found: dict[str, str], depth: int = _DEPTH
+    host: LocalHost, kname: str, use: str, use_by_kname: dict[str, str], depth: int = _DEPTH
 ) -> None:
     """The device itself, and whatever it stands on."""
-    if kname in found or depth == 0:
+    if kname in use_by_kname or depth == 0:
         return
-    found[kname] = use
+    use_by_kname[kname] = use
     for lower in host.list(f"/sys/class/block/{kname}/slaves"):
-        _below(host, lower, use, found, depth - 1)
+        _below(host, lower, use, use_by_kname, depth - 1)
     whole = disks.whole(host, kname)
     if whole != kname:
-        _below(host, whole, use, found, depth - 1)
+        _below(host, whole, use, use_by_kname, depth - 1)

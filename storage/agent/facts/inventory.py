@@ -38,9 +38,9 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         device = dm.text(host, f"/sys/block/{backing['kname']}/dev") if backing["kname"] else ""
         if device:
             by_device[device] = backing
-    found = users.of_devices(host, by_device)
+    users_by_device = users.of_devices(host, by_device)
     for device, used in by_device.items():
-        used["users"] = found[device]
+        used["users"] = users_by_device[device]
     off = [lv for lv in facts["lvs"] if lv["dev"] is None and "public" in lv["role"]]
     named = users.of_inactive(host, off)
     for lv in off:
@@ -129,14 +129,14 @@ def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
     for one that a guest had left out by what it wrote is the host's all the same."""
     groups = [(row["vg_name"], row["vg_uuid"]) for row in report.vgs]
     groups += [(each.name, each.vg_uuid) for each in sifted.unsound]
-    found = []
+    hidden = []
     for name, uuid in groups:
         try:
-            found.append(lvm_uuid(uuid) if name in policy.vgs else "")
+            hidden.append(lvm_uuid(uuid) if name in policy.vgs else "")
         except ValueError:
             # No group of LVM's has such a uuid: nothing of it can be at work.
             continue
-    return sorted({*found} - {""})
+    return sorted({*hidden} - {""})
 
 
 def guests_groups(
@@ -152,8 +152,8 @@ def guests_groups(
             names[row["vg_uuid"]].append(kname)
     return frozenset(
         uuid
-        for uuid, found in names.items()
-        if any(disks.stands_on(host, kname, volumes) for kname in found)
+        for uuid, vg_names in names.items()
+        if any(disks.stands_on(host, kname, volumes) for kname in vg_names)
     )
 
 
@@ -253,19 +253,19 @@ def _vg(
 
 
 def _bcache_facts(host: LocalHost, kname: str) -> Facts | None:
-    found = bcache_sysfs.backing(host, kname)
-    if found is None:
+    backing = bcache_sysfs.backing(host, kname)
+    if backing is None:
         return None
-    size = dm.text(host, f"/sys/block/{found.device}/size") if found.device else ""
+    size = dm.text(host, f"/sys/block/{backing.device}/size") if backing.device else ""
     return {
-        "uuid": found.uuid,
-        "device": found.device,
-        "cset_uuid": found.cset_uuid,
-        "state": found.state,
-        "cache_mode": found.cache_mode,
-        "sequential_cutoff_bytes": found.sequential_cutoff_bytes,
-        "writeback_percent": found.writeback_percent,
-        "dirty_bytes": found.dirty_bytes,
+        "uuid": backing.uuid,
+        "device": backing.device,
+        "cset_uuid": backing.cset_uuid,
+        "state": backing.state,
+        "cache_mode": backing.cache_mode,
+        "sequential_cutoff_bytes": backing.sequential_cutoff_bytes,
+        "writeback_percent": backing.writeback_percent,
+        "dirty_bytes": backing.dirty_bytes,
         "size_bytes": lvm.number(size) * 512,
     }
 

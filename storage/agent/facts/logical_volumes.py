@@ -40,41 +40,41 @@ class Layout:
         if row is None:
             return []
         names = [name for segment in self.segments.get(lv_uuid, ()) for name in _devices(segment)]
-        found = [self.by_name.get((row["vg_uuid"], name)) for name in names]
-        return [part for part in found if part is not None]
+        parts = [self.by_name.get((row["vg_uuid"], name)) for name in names]
+        return [part for part in parts if part is not None]
 
     def parts_below(self, lv_uuid: str) -> list[str]:
         """Uuids of all sub-volumes of an LV, its cache pool's too, however deep."""
-        found: list[str] = []
-        left = [lv_uuid]
-        while left:
-            uuid = left.pop()
+        sub_volumes: list[str] = []
+        pending = [lv_uuid]
+        while pending:
+            uuid = pending.pop()
             pool = self.by_uuid[uuid]["pool_lv_uuid"]
             below = [part["lv_uuid"] for part in self.parts(uuid)] + [pool] * (pool in self.by_uuid)
-            new = [each for each in below if each not in found and each != lv_uuid]
-            found += new
-            left += new
-        return found
+            new = [each for each in below if each not in sub_volumes and each != lv_uuid]
+            sub_volumes += new
+            pending += new
+        return sub_volumes
 
     def _walk(self, lv_uuid: str, seen: set[str]) -> list[str]:
         row = self.by_uuid.get(lv_uuid)
         if row is None or lv_uuid in seen:
             return []
         seen.add(lv_uuid)
-        found: list[str] = []
+        pvs: list[str] = []
         for segment in self.segments.get(lv_uuid, ()):
-            found += self._segment(row["vg_uuid"], segment, seen)
-        return found
+            pvs += self._segment(row["vg_uuid"], segment, seen)
+        return pvs
 
     def _segment(self, vg_uuid: str, segment: Row, seen: set[str]) -> list[str]:
-        found: list[str] = []
+        pvs: list[str] = []
         for name in _devices(segment):
             inner = self.by_name.get((vg_uuid, name))
             if inner is not None:
-                found += self._walk(inner["lv_uuid"], seen)
+                pvs += self._walk(inner["lv_uuid"], seen)
             else:
-                found.append(pv_name(name))
-        return found
+                pvs.append(pv_name(name))
+        return pvs
 
 
 def pv_name(path: str) -> str:
@@ -176,5 +176,5 @@ def pool_pvs(pool_uuid: str, layout: Layout) -> list[str]:
 
 def _devices(segment: Row) -> list[str]:
     words = listed(segment["devices"]) + listed(segment["metadata_devices"])
-    found = [_DEVICE.fullmatch(word) for word in words]
-    return [match.group(1) for match in found if match is not None]
+    matches = [_DEVICE.fullmatch(word) for word in words]
+    return [match.group(1) for match in matches if match is not None]

@@ -25,24 +25,24 @@ def of_volumes(host: LocalHost, layout: Layout) -> dict[str, Facts]:
     movers = {uuid for uuid, row in layout.by_uuid.items() if _is_mover(row)}
     copied = [row for row in layout.by_uuid.values() if COPIED & set(listed(row["lv_layout"]))]
     done = mirror.percents(host, raids=len(copied) > len(movers)) if copied else {}
-    held = {uuid: _movers_of(uuid, layout, movers) for uuid in layout.by_uuid}
-    found: dict[str, Facts] = {}
+    movers_by_lv = {uuid: _movers_of(uuid, layout, movers) for uuid in layout.by_uuid}
+    activity: dict[str, Facts] = {}
     for uuid, row in layout.by_uuid.items():
         if uuid in movers or "public" not in listed(row["lv_role"]):
             continue
-        fact = _moved(uuid, layout, held, done) or _changed(row, done)
+        fact = _moved(uuid, layout, movers_by_lv, done) or _changed(row, done)
         if fact is not None:
-            found[uuid] = fact
-    return found
+            activity[uuid] = fact
+    return activity
 
 
 def snapshots(layout: Layout) -> dict[tuple[str, str], list[str]]:
     """Names of the classic snapshots, by the VG uuid and the name of what they were taken of."""
-    found: dict[tuple[str, str], list[str]] = {}
+    by_origin: dict[tuple[str, str], list[str]] = {}
     for row in layout.by_uuid.values():
         if "snapshot" in listed(row["lv_role"]) and row["origin"]:
-            found.setdefault((row["vg_uuid"], row["origin"]), []).append(row["lv_name"])
-    return found
+            by_origin.setdefault((row["vg_uuid"], row["origin"]), []).append(row["lv_name"])
+    return by_origin
 
 
 def _is_mover(row: Row) -> bool:
@@ -55,14 +55,14 @@ def _movers_of(uuid: str, layout: Layout, movers: set[str]) -> set[str]:
 
 
 def _moved(
-    uuid: str, layout: Layout, held: Mapping[str, set[str]], done: Mapping[str, int]
+    uuid: str, layout: Layout, movers_by_lv: Mapping[str, set[str]], done: Mapping[str, int]
 ) -> Facts | None:
     own = {uuid, *layout.parts_below(uuid)}
-    at_work = sorted(set().union(*(held[part] for part in own)))
+    at_work = sorted(set().union(*(movers_by_lv[part] for part in own)))
     if not at_work:
         return None
     mover = layout.by_uuid[at_work[0]]
-    users = {part for part, movers in held.items() if movers & set(at_work)}
+    users = {part for part, movers in movers_by_lv.items() if movers & set(at_work)}
     is_marked = MOVING in listed(layout.by_uuid[uuid]["lv_tags"])
     return {
         "kind": PVMOVE,

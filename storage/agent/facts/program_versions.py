@@ -119,15 +119,15 @@ def obstacle(program: str, version: str) -> str | None:
 def missing_feature(feature: str, version: str) -> str | None:
     """Why this version of the feature's program lacks it; None where it does not. Unknown lacks
     it."""
-    wanted = FEATURES[feature]
-    title, parsed = PROGRAMS[wanted.program].title, parse(version)
+    known = FEATURES[feature]
+    title, parsed = PROGRAMS[known.program].title, parse(version)
     if not parsed:
         return (
-            f"The host does not say which {title} it has: before {_dotted(wanted.since)} "
-            f"{wanted.lacks}."
+            f"The host does not say which {title} it has: before {_dotted(known.since)} "
+            f"{known.lacks}."
         )
-    if parsed < wanted.since:
-        return f"{title} {version} is older than {_dotted(wanted.since)}: {wanted.lacks}."
+    if parsed < known.since:
+        return f"{title} {version} is older than {_dotted(known.since)}: {known.lacks}."
     return None
 
 

@@ -19,22 +19,22 @@ STORAGES = "/etc/pve/storage.cfg"
 def reasons(host: LocalHost, vg: Row, pvs: Sequence[Row]) -> list[str]:
     """One short phrase each; none where all says that this host has the VG for itself. `pvs` are
     LVM's rows of all PVs."""
-    found = []
+    sentences = []
     if vg["vg_lock_type"] not in ("", "none"):
-        found.append(f"its lock type is {printable(vg['vg_lock_type'])}")
+        sentences.append(f"its lock type is {printable(vg['vg_lock_type'])}")
     elif flag(vg["vg_shared"]):
-        found.append("LVM calls it shared")
+        sentences.append("LVM calls it shared")
     if flag(vg["vg_clustered"]):
-        found.append("it is clustered")
+        sentences.append("it is clustered")
     if flag(vg["vg_exported"]):
-        found.append("it is exported to another machine")
+        sentences.append("it is exported to another machine")
     if vg["vg_name"] in guest_configs.proxmox_shared(text(host, STORAGES)):
-        found.append("it is a shared storage of Proxmox")
+        sentences.append("it is a shared storage of Proxmox")
     for row in pvs:
         if row["vg_uuid"] != vg["vg_uuid"]:
             continue
         kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
         how = "" if kname is None else attachment.elsewhere(host, kname)
         if how:
-            found.append(f"{pv_name(row['pv_name'])} is reached by {how}")
-    return found
+            sentences.append(f"{pv_name(row['pv_name'])} is reached by {how}")
+    return sentences

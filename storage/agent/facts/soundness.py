@@ -107,8 +107,8 @@ def _whys(report: Report, guests: Collection[str]) -> Iterable[tuple[str, str]]:
         _note(whys, row, _odd(row, _LV, row["lv_tags"]))
     for row in report.segments:
         _note(whys, row, _odd(row, {"segtype": names.lvm_words}, ""))
-    for uuid, found in _volumes(report).items():
-        if len(set(found)) != len(found):
+    for uuid, names_found in _volumes(report).items():
+        if len(set(names_found)) != len(names_found):
             whys.setdefault(uuid, "two of its volumes have the same uuid")
     called: dict[tuple[str, str], str] = {}
     for row in report.lvs:
@@ -120,10 +120,10 @@ def _whys(report: Report, guests: Collection[str]) -> Iterable[tuple[str, str]]:
 
 def _volumes(report: Report) -> Mapping[str, list[str]]:
     """The uuids of a group's volumes, one for each of its names."""
-    found: dict[str, dict[tuple[str, str], None]] = {}
+    volumes: dict[str, dict[tuple[str, str], None]] = {}
     for row in report.segments:
-        found.setdefault(row["vg_uuid"], {})[row["lv_uuid"], row["lv_name"]] = None
-    return {vg: [uuid for uuid, _ in each] for vg, each in found.items()}
+        volumes.setdefault(row["vg_uuid"], {})[row["lv_uuid"], row["lv_name"]] = None
+    return {vg: [uuid for uuid, _ in each] for vg, each in volumes.items()}
 
 
 def _note(whys: dict[str, str], row: Row, why: str | None) -> None:

@@ -59,51 +59,51 @@ class View:
         """All but users. Raises Refusal(busy) where `vg` is locked, for a stale answer proves
         nothing, and where a VG changes just now."""
         if self._facts is None:
-            found = storage(self.host, self.policy, fresh=self._vg)
-            if not found["consistent"]:
+            facts = storage(self.host, self.policy, fresh=self._vg)
+            if not facts["consistent"]:
                 raise Refusal(
                     "busy",
                     "LVM's reports contradict each other: another command changes a VG just now.",
                     "Wait until it ends; then try again.",
                 )
-            self._facts = found
+            self._facts = facts
         return self._facts
 
     def refresh(self) -> None:
         self._facts = None
 
     def vg(self, name: str) -> Facts:
-        found: list[Facts] = [vg for vg in self.facts["vgs"] if vg["name"] == name]
-        if not found:
+        same_name: list[Facts] = [vg for vg in self.facts["vgs"] if vg["name"] == name]
+        if not same_name:
             known = ", ".join(sorted(vg["name"] for vg in self.facts["vgs"])) or "none"
             raise Refusal(
                 "not_found", f"There is no VG {name} on this host; there is: {known}.", LOOK_AGAIN
             )
-        if len(found) > 1:
-            is_guests = any(vg["uuid"] in self.facts["guests"] for vg in found)
+        if len(same_name) > 1:
+            is_guests = any(vg["uuid"] in self.facts["guests"] for vg in same_name)
             raise Refusal(
                 "unsupported",
                 f"Two VGs on this host are named {name}: LVM takes no command by this name."
                 + (" One lies on the disk of a guest." if is_guests else ""),
                 HIDE if is_guests else "Rename one of them: vgrename UUID NEWNAME.",
             )
-        return found[0]
+        return same_name[0]
 
     def find_lv(self, vg: str, name: str) -> Facts | None:
         uuid = self.vg(vg)["uuid"]
-        found = [lv for lv in self.facts["lvs"] if lv["vg_uuid"] == uuid and lv["name"] == name]
-        return found[0] if found else None
+        same_name = [lv for lv in self.facts["lvs"] if lv["vg_uuid"] == uuid and lv["name"] == name]
+        return same_name[0] if same_name else None
 
     def lv(self, vg: str, name: str) -> Facts:
-        found = self.find_lv(vg, name)
-        if found is None:
+        volume = self.find_lv(vg, name)
+        if volume is None:
             raise Refusal(
                 "not_found",
                 f"There is no volume {vg}/{name}.",
                 LOOK_AGAIN,
                 subject=lv_subject(vg, name),
             )
-        return found
+        return volume
 
     def lv_by_uuid(self, uuid: str) -> Facts | None:
         return next((lv for lv in self.facts["lvs"] if lv["uuid"] == uuid), None)

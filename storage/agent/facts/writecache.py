@@ -24,18 +24,18 @@ def of_volumes(host: LocalHost, layout: Layout) -> dict[str, dict[str, Any]]:
     clean."""
     rows = [row for row in layout.by_uuid.values() if listed(row["lv_layout"]) == ["writecache"]]
     dirty = _dirty(host) if rows else {}
-    found = {}
+    caches = {}
     for row in rows:
         name = "-".join(row[key].replace("-", "--") for key in ("vg_name", "lv_name"))
         pool = layout.by_uuid.get(row["pool_lv_uuid"])
-        found[row["lv_uuid"]] = {
+        caches[row["lv_uuid"]] = {
             "name": row["pool_lv"],
             "size_bytes": 0 if pool is None else number(pool["lv_size"]),
             "dirty_bytes": dirty.get(name, 0),
             "dirty_known": name in dirty,
             "pvs": [] if pool is None else layout.pvs(pool["lv_uuid"]),
         }
-    return found
+    return caches
 
 
 def _dirty(host: LocalHost) -> Mapping[str, int]:
@@ -46,10 +46,12 @@ def _dirty(host: LocalHost) -> Mapping[str, int]:
         return {}
     tables = (_TABLE.fullmatch(line.strip()) for line in table.stdout.splitlines())
     blocks = {match.group("name"): int(match.group("block")) for match in tables if match}
-    found = {}
+    dirty = {}
     for line in status.stdout.splitlines():
         match = _STATUS.fullmatch(line.strip())
         if match is not None and match.group("name") in blocks:
-            held = int(match.group("total")) - int(match.group("free"))
-            found[match.group("name")] = max(0, held) * max(SECTOR, blocks[match.group("name")])
-    return found
+            cached_blocks = int(match.group("total")) - int(match.group("free"))
+            dirty[match.group("name")] = max(0, cached_blocks) * max(
+                SECTOR, blocks[match.group("name")]
+            )
+    return dirty

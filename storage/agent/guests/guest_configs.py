@@ -67,7 +67,7 @@ def configured(host: LocalHost) -> Iterator[Guest]:
 
 def proxmox_storages(config: str) -> Mapping[str, str]:
     """storage.cfg: storage name -> VG."""
-    found: dict[str, str] = {}
+    storages: dict[str, str] = {}
     storage = ""
     for line in config.splitlines():
         head = re.fullmatch(r"lvm(?:thin)?: (\S+)", line.rstrip())
@@ -78,19 +78,19 @@ def proxmox_storages(config: str) -> Mapping[str, str]:
         else:
             word, _, value = line.strip().partition(" ")
             if word == "vgname" and storage:
-                found[storage] = value.strip()
-    return found
+                storages[storage] = value.strip()
+    return storages
 
 
 def proxmox_shared(config: str) -> frozenset[str]:
     """VGs of storage.cfg that all nodes of the cluster use."""
-    found: set[str] = set()
+    shared: set[str] = set()
     for section in re.split(r"(?m)^(?=\S)", config):
         head, *lines = section.splitlines() or [""]
         words = dict(line.split(None, 1) for line in lines if len(line.split()) > 1)
         if re.match(r"lvm(?:thin)?:", head) and words.get("shared", "").strip() == "1":
-            found.add(words.get("vgname", "").strip())
-    return frozenset(found - {""})
+            shared.add(words.get("vgname", "").strip())
+    return frozenset(shared - {""})
 
 
 def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Guest]:
@@ -114,9 +114,9 @@ def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Gue
 
 def _proxmox_format(lv: str, options: str) -> str:
     """As the option says, else by the name: LVM storages hold raw images, or NAME.qcow2."""
-    said = re.search(r",format=([a-z0-9]+)(?:,|$)", options)
-    if said:
-        return said.group(1)
+    match = re.search(r",format=([a-z0-9]+)(?:,|$)", options)
+    if match:
+        return match.group(1)
     return "qcow2" if lv.endswith(".qcow2") else "raw"
 
 

@@ -95,7 +95,7 @@ def rules(
     facts: Facts,
     kept: Iterable[Kept],
     own: Collection[str],
-    held: Collection[str],
+    kept_visible: Collection[str],
     *,
     brings_back: bool,
 ) -> str:
@@ -107,7 +107,7 @@ def rules(
     `brings_back` ours after a restart. Pure."""
     lines = [_HEAD]
     for lv in facts["lvs"]:
-        if lv["uuid"] in held and OURS not in lv["tags"]:
+        if lv["uuid"] in kept_visible and OURS not in lv["tags"]:
             lines.append(f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", GOTO="tiercel_end"\n')
     for lv, each in bcache_by_hand.left_to_udev(facts, kept):
         match = f'ENV{{DM_UUID}}=="{dm_uuid(lv)}", ENV{{ID_FS_TYPE}}=="bcache", '
@@ -134,13 +134,13 @@ def rules(
 def rules_of(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> str:
     """The rules file for this host as it is. What bcache holds is root's only where that is known,
     or where nobody can tell."""
-    held = set(bcache_by_hand.look(host, facts, kept).unclear)
+    kept_visible = set(bcache_by_hand.look(host, facts, kept).unclear)
     for lv in facts["lvs"]:
         holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
         if not all(bcache_sysfs.is_device(each) for each in holders):
-            held.add(lv["uuid"])
+            kept_visible.add(lv["uuid"])
     own = {each.uuid for each in own_backings(host)}
-    return rules(facts, kept, own, held, brings_back=host.exists(UNIT))
+    return rules(facts, kept, own, kept_visible, brings_back=host.exists(UNIT))
 
 
 def dm_uuid(lv: Facts) -> str:
@@ -151,8 +151,8 @@ def dm_uuid(lv: Facts) -> str:
 def own_backings(host: LocalHost) -> tuple[bcache_sysfs.Backing, ...]:
     """Backing devices at work that stand on no logical volume: the host's own."""
     lvs = frozenset(device.kname for device in dm.devices(host))
-    found = bcache_sysfs.other_backings(host, lvs)
-    return tuple(each for each in found if disks.stands_on(host, each.kname, lvs) is None)
+    backings = bcache_sysfs.other_backings(host, lvs)
+    return tuple(each for each in backings if disks.stands_on(host, each.kname, lvs) is None)
 
 
 def settings(host: LocalHost) -> str:
@@ -226,12 +226,12 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
     """Give LVM the filter, in front of what the filter has, and look whether it holds. Says what
     was done. Raises Refusal(unsupported), and what inventory.storage raises; OSError."""
     facts = storage(host, policy)
-    said = [*_switch_off(host, facts)]
-    said += [
+    sentences = [*_switch_off(host, facts)]
+    sentences += [
         f"{each['message']} {each['correction']}" for each in bcache_by_hand.problems(host, facts)
     ]
     if hides_guests(host):
-        return "\n".join([*said, "LVM on this host already ignores guests' disks."])
+        return "\n".join([*sentences, "LVM on this host already ignores guests' disks."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
     rest = _OURS.sub("", before)
     if _SETS_FILTER.search(rest):
@@ -261,11 +261,11 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
             "Take the entries that begin with a out of global_filter in /etc/lvm/lvm.conf where "
             "they fit more than your own disks; then run this again.",
         )
-    said.append(f"{LOCAL}: global_filter = [ {listed} ]")
+    sentences.append(f"{LOCAL}: global_filter = [ {listed} ]")
     if own:
         names = ", ".join(each.kname for each in own)
-        said.append(f"The bcache on {names} is the host's own and stays visible.")
-    return "\n".join([*said, "LVM on this host now ignores guests' disks."])
+        sentences.append(f"The bcache on {names} is the host's own and stays visible.")
+    return "\n".join([*sentences, "LVM on this host now ignores guests' disks."])
 
 
 def _switch_off(host: LocalHost, facts: Facts) -> Iterable[str]:

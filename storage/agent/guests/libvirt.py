@@ -49,22 +49,22 @@ def _parsed(document: bytes) -> ElementTree.Element | None:
 
 
 def _pool(root: ElementTree.Element) -> tuple[str, str]:
-    found = root if root.tag == "pool" else root.find("pool")
-    if found is None:
+    pool = root if root.tag == "pool" else root.find("pool")
+    if pool is None:
         return "", ""
-    return found.findtext("name") or "", found.findtext("target/path") or ""
+    return pool.findtext("name") or "", pool.findtext("target/path") or ""
 
 
 def _domain(root: ElementTree.Element, pools: Mapping[str, str]) -> Iterator[DomainDisk]:
-    found = root if root.tag == "domain" else root.find("domain")
-    if found is None:
+    domain = root if root.tag == "domain" else root.find("domain")
+    if domain is None:
         return
-    name = found.findtext("name") or ""
+    name = domain.findtext("name") or ""
     try:
-        uuid = names.uuid((found.findtext("uuid") or "").strip())
+        uuid = names.uuid((domain.findtext("uuid") or "").strip())
     except ValueError:
         uuid = ""
-    for disk in found.iterfind("./devices/disk"):
+    for disk in domain.iterfind("./devices/disk"):
         source, target = disk.find("source"), disk.find("target")
         path = "" if source is None else _path(source, pools)
         where = "" if target is None else target.get("dev") or ""

@@ -102,10 +102,10 @@ class _Talk:
         return message
 
     def _hurry(self) -> None:
-        left = self._end - time.monotonic()
-        if left <= 0:
+        left_seconds = self._end - time.monotonic()
+        if left_seconds <= 0:
             raise Silent("timed out")
-        self._channel.settimeout(left)
+        self._channel.settimeout(left_seconds)
 
 
 def _whole(digits: str) -> int:
@@ -162,15 +162,15 @@ def _resize_all(host: LocalHost, path: str, from_bytes: int, size_bytes: int) ->
     users = of_devices(host, [device])[device] if device else []
     # libvirt holds the monitors of its own guests.
     pids = [user["pid"] for user in users if user["pid"] and user["kind"] in TOLD_BY_MONITOR]
-    said = []
+    sentences = []
     for pid in dict.fromkeys(pids):
         words = text(host, f"/proc/{pid}/cmdline").split("\0")
         paths = sockets(words)
         if not paths:
-            said.append(f"Process {pid} has no monitor for programs: {NEXT_START}.")
+            sentences.append(f"Process {pid} has no monitor for programs: {NEXT_START}.")
         for monitor in paths[:1]:
-            said += resize(host, monitor, str(device), from_bytes, size_bytes)
-    return said or [f"No guest holds the volume: {NEXT_START}."]
+            sentences += resize(host, monitor, str(device), from_bytes, size_bytes)
+    return sentences or [f"No guest holds the volume: {NEXT_START}."]
 
 
 def resize(host: LocalHost, path: str, device: str, from_bytes: int, size_bytes: int) -> list[str]:
@@ -178,26 +178,26 @@ def resize(host: LocalHost, path: str, device: str, from_bytes: int, size_bytes:
     image that is as large as the device was is told: any other would be cut, or grow over its own
     metadata."""
     paths = Paths(host)
-    said = []
+    sentences = []
     try:
         (blocks,) = host.qmp(path, [{"execute": "query-block"}])
         for disk in _disks(blocks):
             if paths.device(disk.path) != device:
                 continue
             if disk.format != "raw":
-                said.append(f"Its image is {disk.format or 'of no known format'}: {BY_HAND}.")
+                sentences.append(f"Its image is {disk.format or 'of no known format'}: {BY_HAND}.")
             elif disk.size_bytes == size_bytes:
-                said.append(f"The guest behind {path} sees {size_bytes} bytes.")
+                sentences.append(f"The guest behind {path} sees {size_bytes} bytes.")
             elif disk.size_bytes != from_bytes:
                 what = "which is not what the volume had"
-                said.append(f"Its disk has {disk.size_bytes} bytes, {what}: {BY_HAND}.")
+                sentences.append(f"Its disk has {disk.size_bytes} bytes, {what}: {BY_HAND}.")
             else:
                 sized = {**disk.which, "size": size_bytes}
                 host.qmp(path, [{"execute": "block_resize", "arguments": sized}])
-                said.append(f"The guest behind {path} sees {size_bytes} bytes.")
+                sentences.append(f"The guest behind {path} sees {size_bytes} bytes.")
     except OSError as error:
         raise _refusal(host, path, error) from None
-    return said or [f"The monitor {path} shows no disk on this volume: {NEXT_START}."]
+    return sentences or [f"The monitor {path} shows no disk on this volume: {NEXT_START}."]
 
 
 def _refusal(host: LocalHost, path: str, error: OSError) -> Refusal:
@@ -253,7 +253,7 @@ class _Disk:
 
 
 def _disks(blocks: Answer) -> list[_Disk]:
-    found = []
+    disks = []
     for block in blocks if isinstance(blocks, list) else ():
         inserted = block.get("inserted") if isinstance(block, dict) else None
         image = inserted.get("image") if isinstance(inserted, dict) else None
@@ -265,8 +265,8 @@ def _disks(blocks: Answer) -> list[_Disk]:
         if which and isinstance(path, str) and type(size) is int and 0 <= size <= MAX_BYTES:
             path, image_format = _image(image)
             named = {key: str(value) for key, value in which.items()}
-            found.append(_Disk(named, path, size, image_format))
-    return found
+            disks.append(_Disk(named, path, size, image_format))
+    return disks
 
 
 def _image(image: Mapping[str, Any]) -> tuple[str, str]:

@@ -109,9 +109,9 @@ def _values(document: Any, key: str, depth: int) -> Iterator[str]:
     if not depth:
         return
     if isinstance(document, dict):
-        found = document.get(key)
-        if isinstance(found, str):
-            yield found
+        value = document.get(key)
+        if isinstance(value, str):
+            yield value
         document = list(document.values())
     for each in document if isinstance(document, list) else ():
         yield from _values(each, key, depth - 1)

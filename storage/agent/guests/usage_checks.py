@@ -25,20 +25,20 @@ def unused(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         vg_name, lv = call.args["vg"], call.args["lv"]
-        found: list[dict[str, Any]] = []
+        obstacles: list[dict[str, Any]] = []
         sign = ""
         for attempt in range(UDEV_TRIES):
             if attempt:
                 view.host.sleep(UDEV_SECONDS)
                 view.refresh()
-            found, sign = _use(view, view.lv(vg_name, lv), call.args.get("layout") == "cset")
-            if not found and not sign:
+            obstacles, sign = _use(view, view.lv(vg_name, lv), call.args.get("layout") == "cset")
+            if not obstacles and not sign:
                 return
-            if found:
+            if obstacles:
                 break
         names = ", ".join(
             f"{user['kind']} {user['name']}" + (f" (pid {user['pid']})" if user["pid"] else "")
-            for user in found
+            for user in obstacles
         )
         raise Refusal(
             "in_use",

@@ -55,48 +55,48 @@ def _valid(check: Callable[[Any], str], value: str) -> str:
 def of_devices(host: LocalHost, devices: Iterable[str]) -> dict[str, list[User]]:
     """Users of each device given as "MAJOR:MINOR" (the device a guest would open: bcacheN for a
     bcache volume). A running guest that its configuration also names appears once."""
-    wanted = {device: [] for device in devices}  # type: dict[str, list[User]]
-    if not wanted:
-        return wanted
+    users_by_device = {device: [] for device in devices}  # type: dict[str, list[User]]
+    if not users_by_device:
+        return users_by_device
     paths = Paths(host)
-    for device, found in _processes(host, wanted, paths):
-        wanted[device].append(found)
-    for device, found in _configured(host, wanted, paths):
-        _merge(wanted[device], found)
+    for device, device_user in _processes(host, users_by_device, paths):
+        users_by_device[device].append(device_user)
+    for device, device_user in _configured(host, users_by_device, paths):
+        _merge(users_by_device[device], device_user)
     others = [*_mounts(host), *_swaps(host, paths), *_loops(host), *_targets(host, paths)]
-    for device, found in others:
-        if device in wanted and found not in wanted[device]:
-            wanted[device].append(found)
-    for device in wanted:
+    for device, device_user in others:
+        if device in users_by_device and device_user not in users_by_device[device]:
+            users_by_device[device].append(device_user)
+    for device in users_by_device:
         link = host.link(f"/sys/dev/block/{device}")
         if link is not None:
             kname = link.rsplit("/", 1)[-1]
             holders = host.list(f"/sys/block/{kname}/holders")
-            wanted[device] += [user("holder", holder) for holder in holders]
-    return wanted
+            users_by_device[device] += [user("holder", holder) for holder in holders]
+    return users_by_device
 
 
 def of_inactive(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> dict[str, list[User]]:
     """Users, by LV uuid, of LVs that have no device now: whose configuration names one by a path
     that it would have. Proxmox VE switches the LVs of a guest off when it stops."""
-    found: dict[str, list[User]] = {}
+    users_by_lv: dict[str, list[User]] = {}
     paths: dict[str, str] = {}
     for lv in lvs:
-        found[lv["uuid"]] = []
+        users_by_lv[lv["uuid"]] = []
         vg, name = (part.replace("-", "--") for part in (lv["vg_name"], lv["name"]))
         own = [f"/dev/{lv['vg_name']}/{lv['name']}", f"/dev/mapper/{vg}-{name}"]
         keys = [tag[len(VOLUME_TAG) :] for tag in lv["tags"] if tag.startswith(VOLUME_TAG)]
         paths.update(dict.fromkeys([*own, *(f"/dev/tiercel/{key}" for key in keys)], lv["uuid"]))
     if not paths:
-        return found
+        return users_by_lv
     for guest in guest_configs.configured(host):
         if guest.path in paths:
             known = user(guest.kind, guest.name, guest.disk, format=guest.format)
-            _merge(found[paths[guest.path]], known)
+            _merge(users_by_lv[paths[guest.path]], known)
     for kind, name, path in targets.uses(host):
         if path in paths:
-            found[paths[path]].append(user(kind, name))
-    return found
+            users_by_lv[paths[path]].append(user(kind, name))
+    return users_by_lv
 
 
 def resting(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -106,21 +106,21 @@ def resting(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> frozenset[str]
         return frozenset()
     named = of_inactive(host, off)
     return frozenset(
-        uuid for uuid, found in named.items() if any(each["kind"] == "proxmox" for each in found)
+        uuid for uuid, users in named.items() if any(each["kind"] == "proxmox" for each in users)
     )
 
 
-def _merge(found: list[User], configured: User) -> None:
-    for running in found:
+def _merge(users: list[User], configured: User) -> None:
+    for running in users:
         if running["kind"] in ("qemu", configured["kind"]) and _same_guest(running, configured):
             running["kind"] = configured["kind"]
             running["disk"] = configured["disk"] or running["disk"]
             if running["domain"] == configured["domain"]:
                 running["path"] = configured["path"]
-            said = [each for each in (running["format"], configured["format"]) if each]
-            running["format"] = _image(said)
+            formats = [each for each in (running["format"], configured["format"]) if each]
+            running["format"] = _image(formats)
             return
-    found.append(configured)
+    users.append(configured)
 
 
 def _same_guest(running: User, configured: User) -> bool:
@@ -136,12 +136,14 @@ def _image(formats: Sequence[str]) -> str:
     return other if other or not formats or "" in formats else "raw"
 
 
-def _processes(host: LocalHost, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
+def _processes(
+    host: LocalHost, users_by_device: Iterable[str], paths: Paths
+) -> list[tuple[str, User]]:
     """Every process with one of the devices open, by whatever node: a jailed hypervisor has its own
     ones. A file on a remote mount is left alone: a stat of it could hang."""
-    devices = frozenset(wanted)
+    devices = frozenset(users_by_device)
     mounts = Mounts(host)
-    found = []
+    users = []
     for pid in host.list("/proc"):
         if not pid.isdecimal():
             continue
@@ -155,8 +157,8 @@ def _processes(host: LocalHost, wanted: Iterable[str], paths: Paths) -> list[tup
                 if device in devices:
                     opened.add(device)
         if opened:
-            found += [(device, each) for device, each in _process(host, pid, opened, paths)]
-    return found
+            users += [(device, each) for device, each in _process(host, pid, opened, paths)]
+    return users
 
 
 def _block(path: str) -> bool:
@@ -175,7 +177,7 @@ def _process(
     if not re.match(r"qemu|kvm", program):
         return [(device, user("process", comm, pid=int(pid))) for device in sorted(opened)]
     name = guest_configs.qemu_name(words) or comm
-    found = []
+    users = []
     for device in sorted(opened):
         drives = [
             each for each in guest_configs.qemu_disks(words) if paths.device(each.path) == device
@@ -183,58 +185,60 @@ def _process(
         image = _image([each.format for each in drives])
         disk = next((each.disk for each in drives if each.disk), "")
         uuid = guest_configs.qemu_uuid(words)
-        found.append((device, user("qemu", name, disk, int(pid), format=image, domain=uuid)))
-    return found
+        users.append((device, user("qemu", name, disk, int(pid), format=image, domain=uuid)))
+    return users
 
 
-def _configured(host: LocalHost, wanted: Iterable[str], paths: Paths) -> list[tuple[str, User]]:
-    devices = frozenset(wanted)
-    found = []
+def _configured(
+    host: LocalHost, users_by_device: Iterable[str], paths: Paths
+) -> list[tuple[str, User]]:
+    devices = frozenset(users_by_device)
+    users = []
     for guest in guest_configs.configured(host):
         device = guest.device or paths.device(guest.path)
         if device in devices:
             path = guest.path if guest.kind == "libvirt" else ""
             image, uuid = guest.format, guest.domain
             names = (guest.kind, guest.name, guest.disk)
-            found.append((device, user(*names, format=image, domain=uuid, path=path)))
-    return found
+            users.append((device, user(*names, format=image, domain=uuid, path=path)))
+    return users
 
 
 def _targets(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
-    found = []
+    users = []
     for kind, name, path in targets.uses(host):
         device = paths.device(path) if path.startswith("/") else None
         if device is not None:
-            found.append((device, user(kind, name)))
-    return found
+            users.append((device, user(kind, name)))
+    return users
 
 
 def _mounts(host: LocalHost) -> list[tuple[str, User]]:
     """/proc/self/mountinfo: third field is MAJOR:MINOR, fifth the mount point."""
-    found = []
+    users = []
     for line in text(host, "/proc/self/mountinfo").splitlines():
         fields = line.split(" ")
         if len(fields) > 4:
-            found.append((fields[2], user("mount", fields[4])))
-    return found
+            users.append((fields[2], user("mount", fields[4])))
+    return users
 
 
 def _swaps(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
-    found = []
+    users = []
     for line in text(host, "/proc/swaps").splitlines()[1:]:
         path = line.split()[0]
         device = paths.device(path)
         if device is not None:
-            found.append((device, user("swap", path)))
-    return found
+            users.append((device, user("swap", path)))
+    return users
 
 
 def _loops(host: LocalHost) -> list[tuple[str, User]]:
     """A loop device keeps its backing device open without any process that has it open."""
-    found = []
+    users = []
     for name in host.list("/sys/block"):
         path = text(host, f"/sys/block/{name}/loop/backing_file") if name[:4] == "loop" else ""
         device = host.rdev(path) if path.startswith("/dev/") else None
         if device is not None:
-            found.append((device, user("holder", name)))
-    return found
+            users.append((device, user("holder", name)))
+    return users

@@ -43,9 +43,9 @@ def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None
     job = _job(host, uuid, path)
     if job:
         raise busy(uuid, f"{job} is running", "Wait until it has ended.")
-    seen, wanted = _seen(host, command, uuid, path), args["size_bytes"]
-    if seen == wanted:
-        say(f"The domain {uuid} sees {wanted} bytes already.")
+    seen, wanted_bytes = _seen(host, command, uuid, path), args["size_bytes"]
+    if seen == wanted_bytes:
+        say(f"The domain {uuid} sees {wanted_bytes} bytes already.")
         return 0
     if seen is None or seen != args.get("from_bytes"):
         what = "no size" if seen is None else f"{seen} bytes, which is not what the volume had"
@@ -65,22 +65,22 @@ def busy(who: str, why: str, correction: str) -> Refusal:
 
 def _job(host: LocalHost, uuid: str, path: str) -> str:
     """A backup, migration or copy of the domain or its disk that is at work; "" for none."""
-    _, said, _ = _ask(host, uuid, "domjobinfo", uuid)
-    operation = re.search(r"(?m)^Operation:\s*(\S.*?)\s*$", said)
+    _, stdout, _ = _ask(host, uuid, "domjobinfo", uuid)
+    operation = re.search(r"(?m)^Operation:\s*(\S.*?)\s*$", stdout)
     if operation:
         return names.quoted(operation.group(1)).lower()
-    _, said, _ = _ask(host, uuid, "blockjob", uuid, path, "--raw")
-    kind = re.search(r"(?m)^\s*type=(\S.*?)\s*$", said)
+    _, stdout, _ = _ask(host, uuid, "blockjob", uuid, path, "--raw")
+    kind = re.search(r"(?m)^\s*type=(\S.*?)\s*$", stdout)
     return names.quoted(kind.group(1)).lower() if kind else ""
 
 
 def _seen(host: LocalHost, command: Command, uuid: str, path: str) -> int | None:
     """The size that the guest sees, in bytes."""
-    rc, said, stderr = _ask(host, uuid, "domblkinfo", uuid, path)
+    rc, stdout, stderr = _ask(host, uuid, "domblkinfo", uuid, path)
     if rc != 0 and not _GONE.search(stderr):
         raise failure.of_command(command, rc, stderr)
-    found = re.search(r"(?m)^Capacity:\s*(\d{1,19})\s*$", said)
-    return int(found.group(1)) if found else None
+    capacity = re.search(r"(?m)^Capacity:\s*(\d{1,19})\s*$", stdout)
+    return int(capacity.group(1)) if capacity else None
 
 
 def _ask(host: LocalHost, uuid: str, *words: str) -> tuple[int, str, str]:

@@ -93,12 +93,12 @@ def other_backings(host: LocalHost, lvs: Collection[str]) -> tuple[Backing, ...]
     """The registered backing devices that are none of `lvs` (knames): disks, partitions, arrays.
     The folder of a bcacheN leads to that of its backing device, which would be found twice."""
     names = [name for name in host.list("/sys/class/block") if name not in lvs]
-    found = [
+    knames = [
         _backing(host, name, f"/sys/class/block/{name}/bcache")
         for name in names
         if not is_device(name)
     ]
-    return tuple(each for each in found if each is not None)
+    return tuple(each for each in knames if each is not None)
 
 
 def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:

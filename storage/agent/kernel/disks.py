@@ -24,12 +24,12 @@ _VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
 def disks(host: LocalHost) -> list[dict[str, Any]]:
     """Facts of every physical (or virtio) disk. Model and serial are the disk's own words."""
     rows = [row for row in _lsblk(host) if row.get("type") == "disk"]
-    found = []
+    listed = []
     for row in rows:
         kname = str(row.get("kname") or row.get("name") or "")
         if not kname or kname.startswith(_VIRTUAL):
             continue
-        found.append(
+        listed.append(
             {
                 "name": kname,
                 "dev": str(row.get("maj:min") or "").strip(),
@@ -42,7 +42,7 @@ def disks(host: LocalHost) -> list[dict[str, Any]]:
                 "read_only": _true(row.get("ro")),
             }
         )
-    return found
+    return listed
 
 
 def disk_names(host: LocalHost) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def text(host: LocalHost, path: str) -> str:
 
 def devices(host: LocalHost) -> tuple[DmDevice, ...]:
     """Every device that LVM made, hidden layers too."""
-    found = []
+    listed = []
     for kname in host.list("/sys/block"):
         if not kname.startswith("dm-"):
             continue
@@ -88,8 +88,8 @@ def devices(host: LocalHost) -> tuple[DmDevice, ...]:
         suspended = text(host, f"/sys/block/{kname}/dm/suspended") == "1"
         name = text(host, f"/sys/block/{kname}/dm/name")
         vg_uuid, lv_uuid = dashed(match.group(1)), dashed(match.group(2))
-        found.append(DmDevice(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
-    return tuple(found)
+        listed.append(DmDevice(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
+    return tuple(listed)
 
 
 def lv_uuid(host: LocalHost, vg: str, lv: str) -> str | None:
@@ -133,12 +133,12 @@ def caches(host: LocalHost) -> dict[str, CacheStatus]:
             rc=result.rc,
             stderr=result.stderr,
         )
-    found = {}
+    statuses = {}
     for line in result.stdout.splitlines():
         match = _LINE.fullmatch(line.strip())
         if match is not None:
-            found[match.group("name")] = parse_cache(match.group("rest"))
-    return found
+            statuses[match.group("name")] = parse_cache(match.group("rest"))
+    return statuses
 
 
 def parse_cache(rest: str) -> CacheStatus:

@@ -116,8 +116,8 @@ def _segment_order(row: Row) -> tuple[str, str, int]:
     return row["vg_name"], row["lv_name"], number(row["seg_start"])
 
 
-def _first_by(key: Sequence[str], found: Sequence[Row]) -> tuple[Row, ...]:
-    by_key = {tuple(row[field] for field in key): row for row in reversed(found)}
+def _first_by(key: Sequence[str], rows: Sequence[Row]) -> tuple[Row, ...]:
+    by_key = {tuple(row[field] for field in key): row for row in reversed(rows)}
     return tuple(by_key.values())[::-1]
 
 
@@ -153,8 +153,8 @@ def _document(result: CommandResult, command: Sequence[str]) -> tuple[Any, tuple
 
 def _rows(document: Any, kind: str) -> list[Row]:
     # An unused PV comes in a part of its own, which has no segments.
-    found = [row for part in document["report"] for row in part.get(kind, ())]
-    return [{str(key): flat(value) for key, value in row.items()} for row in found]
+    rows = [row for part in document["report"] for row in part.get(kind, ())]
+    return [{str(key): flat(value) for key, value in row.items()} for row in rows]
 
 
 def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -185,10 +185,10 @@ def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _row(words: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(words.rstrip(","))
+        row = json.loads(words.rstrip(","))
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return row if isinstance(row, dict) else None
 
 
 def _complaints(result: CommandResult) -> str:

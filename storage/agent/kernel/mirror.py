@@ -39,7 +39,7 @@ def synced(host: LocalHost, kname: str) -> tuple[int, int] | None:
 def percents(host: LocalHost, *, raids: bool) -> dict[str, int]:
     """How far each mirror is, by its name in device-mapper. A pvmove of several pieces mirrors one
     after the other: what lies before the piece at work is done. `raids`: those too."""
-    found: dict[str, int] = {}
+    by_kname: dict[str, int] = {}
     for command in (STATUS, RAID_STATUS) if raids else (STATUS,):
         try:
             result = host.run(command, timeout=10.0)
@@ -54,8 +54,8 @@ def percents(host: LocalHost, *, raids: bool) -> dict[str, int]:
             name, start, length = match.group("name"), *map(int, match.group("start", "length"))
             done = start + length * int(parts.group(1)) // max(1, int(parts.group(2)))
             total = max(ends.get(name, 0), start + length, 1)
-            found[name] = max(found.get(name, 0), 100 * done // total)
-    return found
+            by_kname[name] = max(by_kname.get(name, 0), 100 * done // total)
+    return by_kname
 
 
 def _ends(host: LocalHost) -> dict[str, int]:
@@ -75,10 +75,10 @@ def follow(host: LocalHost, kname: Callable[[], str]) -> Callable[[], tuple[int,
 
     def ask() -> tuple[int, int]:
         nonlocal total
-        found = synced(host, kname())
-        if found is None:
+        regions = synced(host, kname())
+        if regions is None:
             return total, total
-        total = found[1]
-        return found
+        total = regions[1]
+        return regions
 
     return ask

@@ -40,26 +40,26 @@ class Paths:
 
     def _followed(self, path: str) -> str | None:
         """The path without symbolic links; None where it cannot be followed by local means."""
-        here, left, links = "/", path.split("/"), 0
-        while left:
-            name = left.pop(0)
+        here, names_left, links = "/", path.split("/"), 0
+        while names_left:
+            name = names_left.pop(0)
             if name in ("", "."):
                 continue
             if name == "..":
                 here = posixpath.dirname(here)
                 continue
-            there = posixpath.join(here, name)
-            if self._is_remote(there):
+            candidate = posixpath.join(here, name)
+            if self._is_remote(candidate):
                 return None
-            target = self._host.link(there)
+            target = self._host.link(candidate)
             if target is None:
-                here = there
+                here = candidate
                 continue
             links += 1
             if links > LINKS_LIMIT:
                 return None
             here = "/" if target.startswith("/") else here
-            left = [*target.split("/"), *left]
+            names_left = [*target.split("/"), *names_left]
         return here
 
     def _is_remote(self, path: str) -> bool:
@@ -95,22 +95,22 @@ class Mounts:
 def mount_types(mountinfo: str) -> dict[str, str]:
     """Type of the file system of each mount by its number (proc(5): the first field, and the first
     one after the lone hyphen)."""
-    found = {}
+    types = {}
     for line in mountinfo.splitlines():
         head, hyphen, tail = line.partition(" - ")
         if hyphen:
-            found[head.split(" ")[0]] = tail.split(" ")[0]
-    return found
+            types[head.split(" ")[0]] = tail.split(" ")[0]
+    return types
 
 
 def mounts(mountinfo: str) -> dict[str, str]:
     """Mount point -> type of the file system that is on top there (proc(5): the fifth field, and
     the first one after the lone hyphen)."""
-    found = {}
+    devices = {}
     for line in mountinfo.splitlines():
         head, hyphen, tail = line.partition(" - ")
         fields = head.split(" ")
         if hyphen and len(fields) > 4:
             point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[4])
-            found[point] = tail.split(" ")[0]
-    return found
+            devices[point] = tail.split(" ")[0]
+    return devices

@@ -76,7 +76,7 @@ def parse(answer: str, classes: int) -> tuple[int, ...] | None:
 
 def _region(host: LocalHost, name: str, sectors: int, program: str) -> int | None:
     """The program's region of the device; its own of a wrong shape are deleted."""
-    found = None
+    region = None
     histogram = "histogram:" + ",".join(map(str, BOUNDS_OF[program]))
     for line in host.dm_message(name, f"@stats_list {program}").splitlines():
         match = _REGION.fullmatch(line.strip())
@@ -85,8 +85,8 @@ def _region(host: LocalHost, name: str, sectors: int, program: str) -> int | Non
         number, start, length = (int(match.group(at)) for at in (1, 2, 3))
         rest = match.group(5).split()
         right = start == 0 and length == sectors and histogram in rest
-        if right and "precise_timestamps" in rest and found is None:
-            found = number
+        if right and "precise_timestamps" in rest and region is None:
+            region = number
         else:
             host.dm_message(name, f"@stats_delete {number}")
-    return found
+    return region

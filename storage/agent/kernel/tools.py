@@ -163,7 +163,7 @@ class Runner:
         stop: Callable[[], bool] | None,
     ) -> None:
         end = None if timeout is None else time.monotonic() + timeout
-        told = False
+        was_signalled = False
         while True:
             slice_seconds = TICK_SECONDS
             if end is not None:
@@ -175,9 +175,9 @@ class Runner:
                 pass
             if tick is not None:
                 tick()
-            if stop is not None and not told and stop():
+            if stop is not None and not was_signalled and stop():
                 process.send_signal(signal.SIGINT)
-                told = True
+                was_signalled = True
             if end is not None and time.monotonic() >= end:
                 raise self._abandon(process, argv)
 
@@ -198,15 +198,15 @@ def _pace(
     rest: Callable[[], Beat],
 ) -> None:
     """Wait for a program that stands still while `rest` says so."""
-    stands = told = False
+    stands = was_signalled = False
     next_tick = time.monotonic()
     try:
         while True:
             beat = rest()
-            wanted = beat.rests and not told
-            if wanted != stands:
-                process.send_signal(signal.SIGSTOP if wanted else signal.SIGCONT)
-                stands = wanted
+            should_stand = beat.rests and not was_signalled
+            if should_stand != stands:
+                process.send_signal(signal.SIGSTOP if should_stand else signal.SIGCONT)
+                stands = should_stand
             with suppress(subprocess.TimeoutExpired):
                 process.wait(beat.seconds)
                 return
@@ -214,9 +214,9 @@ def _pace(
                 next_tick = time.monotonic() + TICK_SECONDS
                 if tick is not None:
                     tick()
-                if stop is not None and not told and stop():
+                if stop is not None and not was_signalled and stop():
                     process.send_signal(signal.SIGINT)
-                    told = True
+                    was_signalled = True
     finally:
         if stands:
             process.send_signal(signal.SIGCONT)

@@ -272,8 +272,8 @@ def _known(host: LocalHost, lv: Facts, kept: Kept) -> bool:
 def _registered(host: LocalHost, lv: Facts, kept: Kept) -> bool:
     if kept.kind == "cset":
         return bcache_sysfs.cache_set_of(host, lv["kname"]) == kept.uuid
-    found = bcache_sysfs.backing(host, lv["kname"])
-    return found is not None and found.device is not None
+    backing = bcache_sysfs.backing(host, lv["kname"])
+    return backing is not None and backing.device is not None
 
 
 def _set(host: LocalHost, lv: Facts, kept: Kept, done: list[str]) -> None:

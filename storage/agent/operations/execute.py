@@ -104,8 +104,10 @@ class Execution:
                 raise interrupted()
             self._command(number, command)
             if command.reveals:
-                left = {each.name for each in self._assess()}
-                commands[number + 1 :] = [c for c in commands[number + 1 :] if c.name in left]
+                remaining_names = {each.name for each in self._assess()}
+                commands[number + 1 :] = [
+                    c for c in commands[number + 1 :] if c.name in remaining_names
+                ]
                 self._entry.replan(number + 1, commands)
         view, is_settled = self._patiently(lambda view: (view, settled(view, self._call)))
         if not is_settled:
@@ -331,13 +333,13 @@ class Execution:
     def _retake(self) -> None:
         """Hold the VG again. What took hours is not to be begun anew because others are at work in
         the VG now: they are waited for, however long, until this operation is asked to stop."""
-        told = False
+        was_said = False
         while why := self._obstacle():
             self._release()
             self._go_on()
-            if not told:
+            if not was_said:
                 self._entry.say(f"Waiting: {why}")
-            told = True
+            was_said = True
             self._host.sleep(POLL_SECONDS)
 
     def _obstacle(self) -> str:
@@ -374,8 +376,8 @@ class Execution:
 
         view = self._view()
         assess(view, self._call)
-        found = self._target(view)
-        if found["uuid"] != self._lv_uuid:
+        volume = self._target(view)
+        if volume["uuid"] != self._lv_uuid:
             raise Refusal(
                 "stale",
                 f"{self._call.args['vg']}/{self._name()} was replaced meanwhile.",

@@ -48,10 +48,10 @@ class Neighbours:
         for kname, name, group in self._devices:
             size = dm.text(self._host, f"/sys/block/{kname}/size")
             sectors = int(size) if size.isdecimal() else 0
-            found = stats.latency(self._host, name, sectors, stats.PACING)
-            if found is None:
+            classes = stats.latency(self._host, name, sectors, stats.PACING)
+            if classes is None:
                 continue
-            seen[name] = counts = tuple(found["counts"])
+            seen[name] = counts = tuple(classes["counts"])
             before = self._last.get(name, counts)
             more = [float(max(0, b - a)) for a, b in zip(before, counts)]
             old = flow.get(group, [0.0] * len(more))
@@ -65,7 +65,7 @@ class Neighbours:
         between, the busiest of them."""
         devices = dm.devices(self._host)
         lvm = {device.kname for device in devices}
-        found = []
+        neighbours = []
         for device in devices:
             if device.kname == self._own or device.suspended or _PVMOVE.fullmatch(device.name):
                 continue
@@ -73,8 +73,8 @@ class Neighbours:
             under = frozenset(leaf for each in below for leaf in leaves(self._host, each))
             if under & self._under:
                 group = "+".join(sorted(under))
-                found.append((self._io_count(device.kname), device.kname, device.name, group))
-        busiest = sorted(found, reverse=True)[:MOST_DEVICES]
+                neighbours.append((self._io_count(device.kname), device.kname, device.name, group))
+        busiest = sorted(neighbours, reverse=True)[:MOST_DEVICES]
         return tuple((kname, name, group) for _, kname, name, group in busiest)
 
     def _io_count(self, kname: str) -> int:

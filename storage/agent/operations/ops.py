@@ -119,12 +119,12 @@ def load(host: LocalHost, op: str) -> Record:
 
 def listing(host: LocalHost) -> dict[str, Any]:
     """Every operation this host has a record of, newest first."""
-    found = []
+    listed = []
     for op in host.op_ids():
         record = host.op_load(op)
         if record is not None and not _is_barred(record):
             record = _judge(host, op, record)
-            found.append(
+            listed.append(
                 {
                     "op": op,
                     "verb": record["call"]["verb"],
@@ -132,7 +132,7 @@ def listing(host: LocalHost) -> dict[str, Any]:
                     "started_ns": record["started_ns"],
                 }
             )
-    return {"ops": sorted(found, key=lambda each: -int(each["started_ns"]))}
+    return {"ops": sorted(listed, key=lambda each: -int(each["started_ns"]))}
 
 
 def end_throttles(host: LocalHost) -> list[str]:

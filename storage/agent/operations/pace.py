@@ -66,8 +66,8 @@ class Fall:
         first_ns, first = self._looks[0]
         seconds = (at_ns - first_ns) / 1e9
         rate = max(0, int((first - dirty) / seconds)) if seconds > 0 else 0
-        left = max(0, dirty - limit)
-        left_s = 0 if left == 0 else -(-left // rate) if rate else None
+        left_bytes = max(0, dirty - limit)
+        left_s = 0 if left_bytes == 0 else -(-left_bytes // rate) if rate else None
         return Pace(rate, left_s, (at_ns - self._least_ns) // 1_000_000_000)
 
 
@@ -76,12 +76,12 @@ def percentile_ns(
 ) -> float:
     """The latency that `share` of the I/Os in a histogram of these bounds stay below, evenly spread
     inside their class. `counts` hold at least one I/O."""
-    wanted = share * sum(counts)
+    rank = share * sum(counts)
     lower = 0.0
     for count, upper in zip(counts, (*bounds_ns, 2 * bounds_ns[-1])):
-        if count and wanted <= count:
-            return lower + (upper - lower) * wanted / count
-        wanted -= count
+        if count and rank <= count:
+            return lower + (upper - lower) * rank / count
+        rank -= count
         lower = float(upper)
     return lower
 

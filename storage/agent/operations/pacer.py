@@ -126,10 +126,10 @@ def throttling(host: LocalHost, pacer: Pacer) -> Iterator[Callable[[], Beat]]:
     of having a program stand still. Afterwards nothing is throttled."""
 
     def rests() -> Beat:
-        wanted = str(max(LEAST_PERCENT, round(100 * pacer.duty())))
+        percent = str(max(LEAST_PERCENT, round(100 * pacer.duty())))
         # What an earlier move left behind may have been put back just now.
-        if dm.text(host, THROTTLE) != wanted:
-            throttle(host, wanted)
+        if dm.text(host, THROTTLE) != percent:
+            throttle(host, percent)
         return Beat(False, MOST_BEAT_SECONDS)
 
     try:

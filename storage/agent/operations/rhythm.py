@@ -87,10 +87,10 @@ class Rhythm:
         else:
             self._is_on = self._credit_seconds >= 0
         if self._is_on:
-            left = max(PULSE_SECONDS - self._pulse_seconds, self._credit_seconds)
+            left_seconds = max(PULSE_SECONDS - self._pulse_seconds, self._credit_seconds)
         else:
-            left = PULSE_SECONDS if is_busy else -self._credit_seconds / duty
-        return Beat(not self._is_on, min(max(left, PULSE_SECONDS / 4), MOST_BEAT_SECONDS))
+            left_seconds = PULSE_SECONDS if is_busy else -self._credit_seconds / duty
+        return Beat(not self._is_on, min(max(left_seconds, PULSE_SECONDS / 4), MOST_BEAT_SECONDS))
 
     def _turns(self) -> Iterator[float]:
         """The seconds of one phase after the other; `_duty` says what is done in it."""
@@ -120,6 +120,6 @@ class Rhythm:
         self.governor.look(self._allowed(), beside, (alone, rest_seconds))
 
     def _others(self) -> Histograms:
-        found = self._look()
-        self._is_blind = found is None
-        return found or {}
+        others = self._look()
+        self._is_blind = others is None
+        return others or {}

@@ -67,16 +67,16 @@ def _rising(
     host: LocalHost, label: str, ask: Callable[[], tuple[int, int]]
 ) -> Callable[[], WorkProgress]:
     """Work whose rest only becomes less, of (done, total) bytes."""
-    left: Fall | None = None
+    fall: Fall | None = None
 
     def progress() -> WorkProgress:
-        nonlocal left
+        nonlocal fall
         done, total = ask()
         if not total:
             return WorkProgress(label, done, total, False)
         at_ns = host.boottime_ns()
-        left = left or Fall(at_ns, total - done)
-        return WorkProgress(label, done, total, done >= total, left.look(at_ns, total - done, 0))
+        fall = fall or Fall(at_ns, total - done)
+        return WorkProgress(label, done, total, done >= total, fall.look(at_ns, total - done, 0))
 
     return progress
 
@@ -107,12 +107,14 @@ def _falling(
     fall = Fall(host.boottime_ns(), first)
 
     def ask() -> WorkProgress:
-        now = dirty()
-        if now is None:
+        dirty_bytes = dirty()
+        if dirty_bytes is None:
             return WorkProgress("flushed", fall.peak, fall.peak, True)
-        pace = fall.look(host.boottime_ns(), now, max(0, limit))
+        pace = fall.look(host.boottime_ns(), dirty_bytes, max(0, limit))
         # Writes go on meanwhile, so what is dirty may rise above where it began.
-        return WorkProgress("flushed", fall.peak - now, fall.peak, now <= limit, pace)
+        return WorkProgress(
+            "flushed", fall.peak - dirty_bytes, fall.peak, dirty_bytes <= limit, pace
+        )
 
     return ask
 
@@ -121,9 +123,9 @@ def _flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     name = dm.text(host, f"/sys/block/{kname(host, args)}/dm/name")
 
     def dirty() -> int | None:
-        found = dm.caches(host)
+        statuses = dm.caches(host)
         # With a classic snapshot the cache sits on the layer below the volume.
-        status = found.get(name) or found.get(f"{name}-real")
+        status = statuses.get(name) or statuses.get(f"{name}-real")
         if status is not None and status.dirty_bytes is None:
             raise Refusal(
                 "degraded",
@@ -137,11 +139,11 @@ def _flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _falling(host, dirty, args["dirty_limit_bytes"])
 
 
-def demand_flushed(command: Command, said: str) -> None:
+def demand_flushed(command: Command, output: str) -> None:
     """Raises Refusal(data_lost) where LVM took a cache off without flushing it: a cache that fails
     during the detach is only warned of, with exit code 0. A lost cache that is dropped is another
     matter: it was proven beforehand that nothing was in it."""
-    if command.name == "detach" and UNFLUSHED in said.lower():
+    if command.name == "detach" and UNFLUSHED in output.lower():
         raise Refusal(
             "data_lost",
             f"The cache of {command.argv[-1]} failed, and LVM removed it without writing it back: "
@@ -149,7 +151,7 @@ def demand_flushed(command: Command, said: str) -> None:
             "Stop the guest, check its file systems, and restore from a backup what is damaged.",
             argv=command.argv,
             rc=0,
-            stderr=said,
+            stderr=output,
         )
 
 
@@ -157,18 +159,18 @@ def _detached(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     """The kernel writes dirty data back and then lets the cache go by itself."""
 
     def dirty() -> int | None:
-        found = bcache_sysfs.backing(host, kname(host, args))
-        if found is None or found.state == "no cache":
+        backing = bcache_sysfs.backing(host, kname(host, args))
+        if backing is None or backing.state == "no cache":
             return None
-        return found.dirty_bytes
+        return backing.dirty_bytes
 
     return _falling(host, dirty, -1)
 
 
 def _bcache_flushed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     def dirty() -> int | None:
-        found = bcache_sysfs.backing(host, kname(host, args))
-        return None if found is None else found.dirty_bytes
+        backing = bcache_sysfs.backing(host, kname(host, args))
+        return None if backing is None else backing.dirty_bytes
 
     return _falling(host, dirty, args["dirty_limit_bytes"])
 
@@ -183,13 +185,13 @@ def _once(
 
 
 def _attached(host: LocalHost, args: Args) -> bool:
-    found = bcache_sysfs.backing(host, kname(host, args))
-    return found is not None and bool(found.cset_uuid == args["cset_uuid"])
+    backing = bcache_sysfs.backing(host, kname(host, args))
+    return backing is not None and bool(backing.cset_uuid == args["cset_uuid"])
 
 
 def _backing_registered(host: LocalHost, args: Args) -> bool:
-    found = bcache_sysfs.backing(host, kname(host, args))
-    return found is not None and found.device is not None
+    backing = bcache_sysfs.backing(host, kname(host, args))
+    return backing is not None and backing.device is not None
 
 
 def _cset_registered(host: LocalHost, args: Args) -> bool:
@@ -198,14 +200,14 @@ def _cset_registered(host: LocalHost, args: Args) -> bool:
 
 def _cset_gone(host: LocalHost, args: Args) -> bool:
     """Gone as a set and let go of its device: until then LVM could not remove the volume."""
-    held = host.exists(bcache_sysfs.folder(kname(host, args)))
-    return not held and not host.exists(f"{bcache_sysfs.FS}/{args['cset_uuid']}")
+    is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
+    return not is_held and not host.exists(f"{bcache_sysfs.FS}/{args['cset_uuid']}")
 
 
 def _stopped(host: LocalHost, args: Args) -> bool:
     """No bcache device any more, and the kernel has let go of the volume below it."""
-    held = host.exists(bcache_sysfs.folder(kname(host, args)))
-    return not held and host.exclusive(device(args["vg"], args["lv"]))
+    is_held = host.exists(bcache_sysfs.folder(kname(host, args)))
+    return not is_held and host.exclusive(device(args["vg"], args["lv"]))
 
 
 def _room_zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:

@@ -186,9 +186,11 @@ class _Users:
     def __init__(self, host: LocalHost, lvs: Sequence[Facts]) -> None:
         tops = {lv["uuid"]: _device_number(host, lv) for lv in lvs}
         numbers = {number for number in tops.values() if number}
-        found = users.of_devices(host, {*numbers, *(str(lv["dev"]) for lv in lvs)})
-        self._below = {lv["uuid"]: _names(found[str(lv["dev"])]) for lv in lvs}
-        self._above = {uuid: _names(found.get(number, ())) for uuid, number in tops.items()}
+        users_by_device = users.of_devices(host, {*numbers, *(str(lv["dev"]) for lv in lvs)})
+        self._below = {lv["uuid"]: _names(users_by_device[str(lv["dev"])]) for lv in lvs}
+        self._above = {
+            uuid: _names(users_by_device.get(number, ())) for uuid, number in tops.items()
+        }
 
     def below(self, lv: Facts) -> str:
         return self._below[lv["uuid"]]
@@ -197,9 +199,9 @@ class _Users:
         return self._above[lv["uuid"]]
 
 
-def _names(found: Sequence[Mapping[str, Any]]) -> str:
+def _names(users: Sequence[Mapping[str, Any]]) -> str:
     """Not what the kernel or a rule put on it: a guest's own superblocks bring that about."""
-    return ", ".join(f"{each['kind']} {each['name']}" for each in found if each["kind"] != "holder")
+    return ", ".join(f"{each['kind']} {each['name']}" for each in users if each["kind"] != "holder")
 
 
 def _device_number(host: LocalHost, lv: Facts) -> str:

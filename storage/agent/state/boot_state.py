@@ -133,9 +133,9 @@ def add(host: LocalHost, made: Iterable[Kept], facts: Facts) -> None:
 
 
 def _save(host: LocalHost, before: tuple[Kept, ...], kept: tuple[Kept, ...], facts: Facts) -> None:
-    now = (*_alive(kept, facts), *_unnoted(kept, facts))
-    if now != before:
-        document = {"devices": [each.to_json() for each in now]}
+    devices = (*_alive(kept, facts), *_unnoted(kept, facts))
+    if devices != before:
+        document = {"devices": [each.to_json() for each in devices]}
         host.save(PATH, json.dumps(document, indent=1).encode() + b"\n")
 
 
@@ -152,13 +152,13 @@ def _unnoted(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
         if lv["uuid"] not in known:
             yield _new(lv, "cset", uuid, dict.fromkeys(CONGESTION, "0"))
     for lv in ours.values():
-        found = lv["bcache"]
-        if found is not None and found["cset_uuid"] in csets and lv["uuid"] not in known:
+        backing = lv["bcache"]
+        if backing is not None and backing["cset_uuid"] in csets and lv["uuid"] not in known:
             settings = {
-                "sequential_cutoff": str(found["sequential_cutoff_bytes"]),
-                "writeback_percent": str(found["writeback_percent"]),
+                "sequential_cutoff": str(backing["sequential_cutoff_bytes"]),
+                "writeback_percent": str(backing["writeback_percent"]),
             }
-            yield _new(lv, "backing", found["uuid"], settings)
+            yield _new(lv, "backing", backing["uuid"], settings)
 
 
 def _changed(
@@ -195,8 +195,8 @@ def _alive(kept: Iterable[Kept], facts: Facts) -> Iterable[Kept]:
     come back."""
     left_out = {*facts["guests"], *(each["vg_uuid"] for each in facts["unsound"])}
     whole = {vg["uuid"] for vg in facts["vgs"] if not vg["missing_pv_count"]} - left_out
-    there = {lv["uuid"] for lv in facts["lvs"]}
-    return (each for each in kept if each.lv_uuid in there or each.vg_uuid not in whole)
+    lv_uuids = {lv["uuid"] for lv in facts["lvs"]}
+    return (each for each in kept if each.lv_uuid in lv_uuids or each.vg_uuid not in whole)
 
 
 def _kept(document: Any) -> Kept:

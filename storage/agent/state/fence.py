@@ -94,15 +94,15 @@ def put_up(
 
 def highest(host: LocalHost) -> dict[str, int]:
     """The highest number by VG, for `hello`; a file that cannot be understood is left out."""
-    found = {}
+    fences = {}
     for vg_uuid in host.list(FOLDER):
         try:
             known = seen(host, names.lvm_uuid(vg_uuid))
         except (Refusal, ValueError):
             continue
         if known is not None:
-            found[vg_uuid] = known.number
-    return found
+            fences[vg_uuid] = known.number
+    return fences
 
 
 def lock_name(vg_uuid: str) -> str:

@@ -104,18 +104,18 @@ def take(host: LocalHost, panel: PanelIdentity | None) -> None:
     check(host, panel)
     if panel is None:
         return
-    known, now = load(host), _now(host)
+    known, at_s = load(host), _now(host)
     if known is None or known.panel != panel.id:
-        _save(host, Owner(panel.id, now, now))
-    elif now - known.seen_s >= 60 or now < known.seen_s:
-        _save(host, replace(known, seen_s=now))
+        _save(host, Owner(panel.id, at_s, at_s))
+    elif at_s - known.seen_s >= 60 or at_s < known.seen_s:
+        _save(host, replace(known, seen_s=at_s))
 
 
 def adopt(host: LocalHost, panel_id: str) -> str:
     """Root names the panel. Returns what that means. Raises ValueError or OSError."""
-    now = _now(host)
+    at_s = _now(host)
     with host.lock(LOCK, LOCK_SECONDS):
-        _save(host, Owner(names.request_id(panel_id), now, now))
+        _save(host, Owner(names.request_id(panel_id), at_s, at_s))
     return f"The panel {panel_id} manages this host from now on; any other is refused."
 
 

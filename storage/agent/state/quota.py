@@ -37,13 +37,13 @@ def destroys(view: View, call: VerbCall) -> Check:
 def _others(view: View, call: VerbCall) -> set[str]:
     host, own = view.host, call.expect.get("lv_uuid")
     boot = text(host, "/proc/sys/kernel/random/boot_id")
-    found = [
+    destroyed = [
         (record["call"]["expect"]["lv_uuid"], _age_ns(host, record, boot))
         for record in (host.op_load(op) for op in host.op_ids())
         if record is not None and record["call"]["verb"] == VERB and _counts(record)
     ]
-    asked_ns = max((age for lv_uuid, age in found if lv_uuid == own), default=0)
-    return {lv_uuid for lv_uuid, age in found if asked_ns <= age < asked_ns + HOUR_NS} - {own}
+    asked_ns = max((age for lv_uuid, age in destroyed if lv_uuid == own), default=0)
+    return {lv_uuid for lv_uuid, age in destroyed if asked_ns <= age < asked_ns + HOUR_NS} - {own}
 
 
 def _counts(record: dict[str, Any]) -> bool:

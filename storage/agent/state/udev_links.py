@@ -39,29 +39,29 @@ def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     that is at work as a bcache device we did not make. What an agent before the marks made beside
     a volume carries its key too, and is told by its name. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
-    found: dict[str, list[str]] = {}
+    lines_by_uuid: dict[str, list[str]] = {}
     # Those with such a name come last, and only where nothing else carries their key.
     for lv in sorted(facts["lvs"], key=lambda lv: is_name_beside(lv["name"])):
         key = _key(lv) if lv["vg_uuid"] in facts["named"] else ""
         uuid = backings.get(lv["uuid"], "")
-        if key and not (key in found and is_name_beside(lv["name"])):
+        if key and not (key in lines_by_uuid and is_name_beside(lv["name"])):
             foreign = lv["bcache"] is not None and not uuid
-            found.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
-    return HEAD + "".join(lines[0] for _, lines in sorted(found.items()) if len(lines) == 1)
+            lines_by_uuid.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
+    return HEAD + "".join(lines[0] for _, lines in sorted(lines_by_uuid.items()) if len(lines) == 1)
 
 
 def refresh(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> list[str]:
     """Write both rules files where they differ and let udev make the new paths. Returns what was
     run, as shell lines. Raises OSError."""
-    wanted = {hiding.PATH: hiding.rules_of(host, facts, kept), PATH: rules(facts, kept)}
-    before = {path: host.read(path) for path in wanted}
-    stale = [path for path, text in wanted.items() if before[path] != text.encode()]
+    files = {hiding.PATH: hiding.rules_of(host, facts, kept), PATH: rules(facts, kept)}
+    before = {path: host.read(path) for path in files}
+    stale = [path for path, text in files.items() if before[path] != text.encode()]
     if not stale:
         return []
     for path in stale:
-        host.save(path, wanted[path].encode())
+        host.save(path, files[path].encode())
     old = set((before[PATH] or b"").decode("utf-8", "replace").splitlines())
-    fresh = [line for line in wanted[PATH].splitlines() if line not in old]
+    fresh = [line for line in files[PATH].splitlines() if line not in old]
     changed = [lv for lv in facts["lvs"] if lv["active"] and _is_in(lv, fresh)]
     ran: list[str] = []
     try:
@@ -99,8 +99,8 @@ def scrub(host: LocalHost) -> list[str]:
 def _is_acted_upon(host: LocalHost, lv: Facts) -> bool:
     """It holds what a rule of the distribution would start at the event: a bcache superblock, an
     array's, a physical volume. Its path then comes when an event comes anyway."""
-    found = host.run(("wipefs", "-nJ", _device(lv)), timeout=10.0).stdout
-    return _ACTED_UPON.search(found) is not None
+    signatures = host.run(("wipefs", "-nJ", _device(lv)), timeout=10.0).stdout
+    return _ACTED_UPON.search(signatures) is not None
 
 
 def trigger(device: str) -> tuple[str, ...]:

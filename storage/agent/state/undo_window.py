@@ -44,9 +44,9 @@ def over(host: LocalHost, policy: Policy, marks: Retired, lv_uuid: str, subject:
             subject=subject,
         )
     age = _age(host, marks, since)
-    left = policy.undo_hours * HOUR - age
-    if age < 0 or left > 0:
-        hours = max(1, -(-left // HOUR))
+    left_seconds = policy.undo_hours * HOUR - age
+    if age < 0 or left_seconds > 0:
+        hours = max(1, -(-left_seconds // HOUR))
         raise Refusal(
             "too_early",
             f"The volume {marks.name} was retired {max(0, age) // HOUR} h ago; this host keeps "
@@ -124,6 +124,6 @@ def _save(host: LocalHost, noted: dict[str, Since], facts: Facts) -> None:
     """Without volumes that are gone, where every group is whole and none is left out."""
     left_out = facts["guests"] or facts["unsound"]
     whole = not left_out and not any(vg["missing_pv_count"] for vg in facts["vgs"])
-    there = {lv["uuid"] for lv in facts["lvs"]}
-    kept = {uuid: each._asdict() for uuid, each in noted.items() if uuid in there or not whole}
+    lv_uuids = {lv["uuid"] for lv in facts["lvs"]}
+    kept = {uuid: each._asdict() for uuid, each in noted.items() if uuid in lv_uuids or not whole}
     host.save(RETIREMENTS, json.dumps(kept, indent=1).encode() + b"\n")

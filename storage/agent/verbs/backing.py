@@ -49,10 +49,10 @@ def _lv(view: View, call: VerbCall) -> Facts:
 
 
 def touches(args: Args) -> frozenset[str]:
-    found = {lv_subject(args["vg"], args["lv"])}
+    subjects = {lv_subject(args["vg"], args["lv"])}
     if "cset_uuid" in args:
-        found.add(cset_subject(args["cset_uuid"]))
-    return frozenset(found)
+        subjects.add(cset_subject(args["cset_uuid"]))
+    return frozenset(subjects)
 
 
 def signatures(view: View, vg: str, lv: str) -> list[str]:
@@ -79,13 +79,13 @@ def signatures(view: View, vg: str, lv: str) -> list[str]:
     if not result.stdout.strip():
         return []
     document: Any = json.loads(result.stdout)
-    return [str(found.get("type")) for found in document["signatures"]]
+    return [str(signature.get("type")) for signature in document["signatures"]]
 
 
 def _format_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = _lv(view, call)
-    tagged = FORMAT_BCACHE in found["tags"]
-    if found["bcache"] is not None:
+    volume = _lv(view, call)
+    tagged = FORMAT_BCACHE in volume["tags"]
+    if volume["bcache"] is not None:
         return frozenset(("formatted",)) if tagged else NOTHING
     if tagged and signatures(view, call.args["vg"], call.args["lv"]) == ["bcache"]:
         return frozenset(("module", "register", "formatted"))
@@ -99,17 +99,17 @@ def _not_fresh(call: VerbCall, message: str, correction: str) -> Refusal:
 
 def _born_for_it(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = _lv(view, call)
-        if FORMAT_BCACHE not in found["tags"]:
+        volume = _lv(view, call)
+        if FORMAT_BCACHE not in volume["tags"]:
             raise _not_fresh(
                 call,
-                f"{found['name']} was not made as a bcache volume, or was formatted before.",
+                f"{volume['name']} was not made as a bcache volume, or was formatted before.",
                 "Only a volume made with layout bcache is formatted: copy the data to a new one.",
             )
-        if ZEROING in found["tags"]:
+        if ZEROING in volume["tags"]:
             raise _not_fresh(
                 call,
-                f"{found['name']} is not zeroed to its end yet.",
+                f"{volume['name']} is not zeroed to its end yet.",
                 "Finish volume.create first: repeat it.",
             )
 
@@ -118,14 +118,14 @@ def _born_for_it(view: View, call: VerbCall) -> Check:
 
 def _empty(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = _lv(view, call)
-        if found["bcache"] is not None:
+        volume = _lv(view, call)
+        if volume["bcache"] is not None:
             return
         types = signatures(view, call.args["vg"], call.args["lv"])
         if types not in ([], ["bcache"]):
             raise _not_fresh(
                 call,
-                f"{found['name']} already carries {', '.join(types)}.",
+                f"{volume['name']} already carries {', '.join(types)}.",
                 "A volume with data is never formatted. Create a new one.",
             )
 
@@ -133,10 +133,10 @@ def _empty(view: View, call: VerbCall) -> Check:
 
 
 def _format_state(view: View, call: VerbCall) -> list[Check]:
-    found = [_born_for_it(view, call), _empty(view, call)]
+    to_check = [_born_for_it(view, call), _empty(view, call)]
     if _lv(view, call)["bcache"] is None:
-        found = [unused(view, call), *found, hidden_from_lvm(view)]
-    return found
+        to_check = [unused(view, call), *to_check, hidden_from_lvm(view)]
+    return to_check
 
 
 def hidden_from_lvm(view: View) -> Check:
@@ -176,43 +176,43 @@ FORMAT = Verb(
 )
 
 
-def differing(found: Facts, args: Args) -> set[str]:
+def differing(backing: Facts, args: Args) -> set[str]:
     """Names of the commands for the settings in `args` that are not so already."""
     todo = set()
-    if args.get("cache_mode") not in (None, found["cache_mode"]):
+    if args.get("cache_mode") not in (None, backing["cache_mode"]):
         todo.add("cache_mode")
-    if args.get("sequential_cutoff_bytes") not in (None, found["sequential_cutoff_bytes"]):
+    if args.get("sequential_cutoff_bytes") not in (None, backing["sequential_cutoff_bytes"]):
         todo.add("sequential_cutoff")
-    if args.get("writeback_percent") not in (None, found["writeback_percent"]):
+    if args.get("writeback_percent") not in (None, backing["writeback_percent"]):
         todo.add("writeback_percent")
     return todo
 
 
 def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = checks.backing(view, call)
-    if found["cset_uuid"] is None:
+    backing = checks.backing(view, call)
+    if backing["cset_uuid"] is None:
         # A mode that differs only once a cache is there still has to be written.
         return None
-    if found["cset_uuid"] != call.args["cset_uuid"]:
+    if backing["cset_uuid"] != call.args["cset_uuid"]:
         raise Refusal(
             "already_exists",
-            f"The volume already uses the cache set {found['cset_uuid']}.",
+            f"The volume already uses the cache set {backing['cset_uuid']}.",
             "Detach it first (bcache.detach).",
             subject=lv_subject(call.args["vg"], call.args["lv"]),
         )
-    cset = f"{bcache_sysfs.FS}/{found['cset_uuid']}"
+    cset = f"{bcache_sysfs.FS}/{backing['cset_uuid']}"
     braked = {name for name in CONGESTION if text(view.host, f"{cset}/{name}") != "0"}
-    return frozenset(differing(found, call.args) | braked)
+    return frozenset(differing(backing, call.args) | braked)
 
 
 def _cset_there(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = checks.cset(view, call.args["cset_uuid"])
-        lv = view.lv_by_uuid(found["lv_uuid"] or "")
+        cset = checks.cset(view, call.args["cset_uuid"])
+        lv = view.lv_by_uuid(cset["lv_uuid"] or "")
         if lv is None or lv["vg_name"] != call.args["vg"] or OURS not in lv["tags"]:
             raise Refusal(
                 "not_ours",
-                f"The cache set {found['uuid']} is on no cache device of ours in VG "
+                f"The cache set {cset['uuid']} is on no cache device of ours in VG "
                 f"{call.args['vg']}.",
                 "Use a cache set that Tiercel made in this VG (cset.create).",
             )
@@ -224,12 +224,12 @@ def has_device(view: View, call: VerbCall) -> Check:
     """The bcacheN of the volume runs."""
 
     def check() -> None:
-        found = checks.backing(view, call)
-        if found["state"] == "inconsistent" or found["device"] is None:
+        backing = checks.backing(view, call)
+        if backing["state"] == "inconsistent" or backing["device"] is None:
             raise Refusal(
                 "degraded",
                 f"{call.args['lv']} is registered, but its bcache device does not run "
-                f"(state {found['state']}).",
+                f"(state {backing['state']}).",
                 "Its former cache set is missing: bring that SSD back, or see the runbook.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
@@ -301,17 +301,17 @@ ATTACH = Verb(
 
 
 def _detach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = checks.backing(view, call)
-    return NOTHING if found["cset_uuid"] is None else None
+    backing = checks.backing(view, call)
+    return NOTHING if backing["cset_uuid"] is None else None
 
 
 def _right_cset(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = checks.backing(view, call)
-        if found["cset_uuid"] != call.args["cset_uuid"]:
+        backing = checks.backing(view, call)
+        if backing["cset_uuid"] != call.args["cset_uuid"]:
             raise Refusal(
                 "stale",
-                f"The volume uses the cache set {found['cset_uuid']}, not "
+                f"The volume uses the cache set {backing['cset_uuid']}, not "
                 f"{call.args['cset_uuid']}.",
                 "Read the host's facts again and plan again.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
@@ -347,12 +347,12 @@ def _stop_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _clean(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = checks.backing(view, call)
-        if found["dirty_bytes"] or found["state"] not in ("no cache", "clean"):
+        backing = checks.backing(view, call)
+        if backing["dirty_bytes"] or backing["state"] not in ("no cache", "clean"):
             raise Refusal(
                 "dirty",
-                f"The cache still holds {found['dirty_bytes']} bytes that are not on the "
-                f"disk (state {found['state']}).",
+                f"The cache still holds {backing['dirty_bytes']} bytes that are not on the "
+                f"disk (state {backing['state']}).",
                 "Detach the cache first (bcache.detach).",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )

@@ -20,20 +20,20 @@ def vg(view: View, call: VerbCall) -> Check:
     def check() -> None:
         name = call.args["vg"]
         check_vg(view.policy, name)
-        found = view.vg(name)
-        check_alone(view.policy, name, found["sharing"])
-        if not found["allowed"]:
-            on_guest = found["uuid"] in view.facts["guests"]
+        group = view.vg(name)
+        check_alone(view.policy, name, group["sharing"])
+        if not group["allowed"]:
+            on_guest = group["uuid"] in view.facts["guests"]
             where = "is, or is in part, on the disk of a guest" if on_guest else "is left out"
             raise Refusal(
                 "unsupported",
                 f"VG {name} {where}: what LVM says of it may not be the host's.",
                 HIDE if on_guest else "hello tells why.",
             )
-        if found["uuid"] != call.expect["vg_uuid"]:
+        if group["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(
                 "stale",
-                (f"VG {name} has a different uuid ({found['uuid']}) from the expected one."),
+                (f"VG {name} has a different uuid ({group['uuid']}) from the expected one."),
                 LOOK_AGAIN,
             )
 
@@ -44,16 +44,16 @@ def vg_whole(view: View, call: VerbCall) -> Check:
     """No PV is missing and none appears twice: LVM would refuse, or pick a side."""
 
     def check() -> None:
-        found = view.vg(call.args["vg"])
+        group = view.vg(call.args["vg"])
         doubles = [
             pv["name"]
             for pv in view.facts["pvs"]
-            if pv["vg_uuid"] == found["uuid"] and pv["duplicate"]
+            if pv["vg_uuid"] == group["uuid"] and pv["duplicate"]
         ]
-        if found["missing_pv_count"]:
+        if group["missing_pv_count"]:
             raise Refusal(
                 "degraded",
-                f"VG {found['name']} has missing PVs: {found['missing_pv_count']}.",
+                f"VG {group['name']} has missing PVs: {group['missing_pv_count']}.",
                 "Reconnect the disk (`pvs` names it), or see the storage runbook.",
             )
         if doubles:
@@ -73,23 +73,23 @@ def known_lv(view: View, call: VerbCall, lv: str, *, ours: bool = True) -> Check
     def check() -> None:
         name = f"{call.args['vg']}/{lv}"
         subject = lv_subject(call.args["vg"], lv)
-        found = view.lv(call.args["vg"], lv)
-        _same(found, call.expect, name, subject)
-        if "public" not in found["role"] and not is_idle_pool(found):
+        volume = view.lv(call.args["vg"], lv)
+        _same(volume, call.expect, name, subject)
+        if "public" not in volume["role"] and not is_idle_pool(volume):
             raise Refusal(
                 "unsupported",
                 f"{name} is a part of another volume.",
                 "Name the volume that it belongs to.",
                 subject=subject,
             )
-        if ours and OURS not in found["tags"]:
+        if ours and OURS not in volume["tags"]:
             raise Refusal(
                 "not_ours",
                 f"{name} does not carry the tag {OURS}.",
                 "Put it under management first (volume.tag).",
                 subject=subject,
             )
-        if found["suspended"]:
+        if volume["suspended"]:
             raise Refusal(
                 "busy",
                 f"{name} is suspended: its I/O is frozen.",
@@ -138,13 +138,13 @@ def fresh_name(view: View, call: VerbCall, mark: str | None = None) -> Check:
 
     def check() -> None:
         vg_name, name = call.args["vg"], call.args["name"]
-        found = view.find_lv(vg_name, name)
-        if found is None:
+        volume = view.find_lv(vg_name, name)
+        if volume is None:
             return
         subject = lv_subject(vg_name, name)
-        _same(found, call.expect, f"{vg_name}/{name}", subject)
-        wanted = {OURS, f"tiercel.volume={call.args['volume_key']}"} | ({mark} if mark else set())
-        if not wanted <= set(found["tags"]) or found["size_bytes"] != call.args["size_bytes"]:
+        _same(volume, call.expect, f"{vg_name}/{name}", subject)
+        marks = {OURS, f"tiercel.volume={call.args['volume_key']}"} | ({mark} if mark else set())
+        if not marks <= set(volume["tags"]) or volume["size_bytes"] != call.args["size_bytes"]:
             raise Refusal(
                 "already_exists",
                 f"{vg_name}/{name} exists and is not the requested volume.",
@@ -160,24 +160,24 @@ def plain_volume(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         vg_name, lv = call.args["vg"], call.args["lv"]
-        found = view.lv(vg_name, lv)
+        volume = view.lv(vg_name, lv)
         subject = lv_subject(vg_name, lv)
-        if found["bcache"] is not None or FORMAT_BCACHE in found["tags"]:
+        if volume["bcache"] is not None or FORMAT_BCACHE in volume["tags"]:
             raise Refusal(
                 "unsupported",
                 f"{vg_name}/{lv} is a bcache volume.",
                 "Give it a bcache cache instead.",
                 subject=subject,
             )
-        if found["writecache"] is not None:
+        if volume["writecache"] is not None:
             raise Refusal(
                 "unsupported",
-                f"{vg_name}/{lv} has a dm-writecache ({found['writecache']['name']}).",
+                f"{vg_name}/{lv} has a dm-writecache ({volume['writecache']['name']}).",
                 f"Remove that first, which writes back what is in it: lvconvert --splitcache "
                 f"{vg_name}/{lv}",
                 subject=subject,
             )
-        if ZEROING in found["tags"]:
+        if ZEROING in volume["tags"]:
             raise Refusal(
                 "not_fresh",
                 f"{vg_name}/{lv} is not fully zeroed yet.",
@@ -191,8 +191,8 @@ def plain_volume(view: View, call: VerbCall) -> Check:
 def backing(view: View, call: VerbCall) -> Facts:
     """bcache facts of the volume."""
     vg_name, lv = call.args["vg"], call.args["lv"]
-    found = view.lv(vg_name, lv)["bcache"]
-    if found is None:
+    bcache = view.lv(vg_name, lv)["bcache"]
+    if bcache is None:
         raise Refusal(
             "unsupported",
             f"{vg_name}/{lv} is no registered bcache device.",
@@ -200,26 +200,26 @@ def backing(view: View, call: VerbCall) -> Facts:
             "/sys/fs/bcache/register_quiet",
             subject=lv_subject(vg_name, lv),
         )
-    return dict(found)
+    return dict(bcache)
 
 
 def cset(view: View, uuid: str) -> Facts:
-    found = view.cset(uuid)
-    if found is None:
+    registered = view.cset(uuid)
+    if registered is None:
         raise Refusal(
             "not_found",
             f"No cache set {uuid} is registered on this host.",
             LOOK_AGAIN,
             subject=cset_subject(uuid),
         )
-    return found
+    return registered
 
 
-def _same(found: Facts, expect: Mapping[str, Any], name: str, subject: str) -> None:
+def _same(volume: Facts, expect: Mapping[str, Any], name: str, subject: str) -> None:
     for key, actual in (
-        ("lv_uuid", found["uuid"]),
-        ("lv_name", found["name"]),
-        ("size_bytes", found["size_bytes"]),
+        ("lv_uuid", volume["uuid"]),
+        ("lv_name", volume["name"]),
+        ("size_bytes", volume["size_bytes"]),
     ):
         if key in expect and expect[key] != actual:
             raise Refusal(
@@ -234,11 +234,11 @@ def not_hosts_own(view: View, call: VerbCall, lv: str) -> Check:
     """The host does not live on it: else it might not start again, and with it all its guests."""
 
     def check() -> None:
-        found = view.lv(call.args["vg"], lv)
-        if found["host_use"]:
+        volume = view.lv(call.args["vg"], lv)
+        if volume["host_use"]:
             raise Refusal(
                 "in_use",
-                f"{found['vg_name']}/{lv} belongs to the host itself: {found['host_use']}.",
+                f"{volume['vg_name']}/{lv} belongs to the host itself: {volume['host_use']}.",
                 "Leave it to the host; Tiercel only takes a cache off it.",
             )
 

@@ -39,14 +39,14 @@ def _is_ours(view: View, call: VerbCall) -> Check:
     """What an earlier try reserved, and nothing else: it is zeroed and removed."""
 
     def check() -> None:
-        held = _held(view, call)
+        held_lv = _held(view, call)
         ours = {OURS, volume_tag(call.args["volume_key"]), MADE_LEFT, ZEROING}
-        if held is not None and not ours <= set(held["tags"]):
+        if held_lv is not None and not ours <= set(held_lv["tags"]):
             raise Refusal(
                 "already_exists",
-                f"{held['vg_name']}/{held['name']} exists and is not what Tiercel clears.",
+                f"{held_lv['vg_name']}/{held_lv['name']} exists and is not what Tiercel clears.",
                 "Rename or remove it on the host.",
-                subject=lv_subject(call.args["vg"], held["name"]),
+                subject=lv_subject(call.args["vg"], held_lv["name"]),
             )
 
     return check
@@ -54,24 +54,24 @@ def _is_ours(view: View, call: VerbCall) -> Check:
 
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     vg = call.args["vg"]
-    held = _held(view, call)
+    held_lv = _held(view, call)
     if not vacated_extents.ranges(view.lv(vg, call.args["lv"])["tags"]):
-        return NOTHING if held is None else frozenset(("zero", "remove"))
+        return NOTHING if held_lv is None else frozenset(("zero", "remove"))
     report = vacated_extents.report_of(view.host, call.expect["vg_uuid"], vg)
-    wanted = vacated_extents.noted_on(report, call.args["lv"])
-    free = vacated_extents.free_of(report, wanted)
-    if held is None:
+    noted_ranges = vacated_extents.noted_on(report, call.args["lv"])
+    free = vacated_extents.free_of(report, noted_ranges)
+    if held_lv is None:
         return frozenset(("reserve", "zero", "cleared", "remove") if free else ("cleared",))
-    cleared = ("cleared",) if vacated_extents.taken_of(wanted, free) else ()
+    cleared = ("cleared",) if vacated_extents.taken_of(noted_ranges, free) else ()
     return frozenset(("zero", *cleared, "remove"))
 
 
 def _state(view: View, call: VerbCall) -> list[Check]:
-    found = [_place_is_settled(view, call)]
-    held = _held(view, call)
-    if held is None:
-        return [*found, _lvm_knows_all(view, call)]
-    return [*found, unused(view, VerbCall(call.verb, {**call.args, "lv": held["name"]}, {}))]
+    to_check = [_place_is_settled(view, call)]
+    held_lv = _held(view, call)
+    if held_lv is None:
+        return [*to_check, _lvm_knows_all(view, call)]
+    return [*to_check, unused(view, VerbCall(call.verb, {**call.args, "lv": held_lv["name"]}, {}))]
 
 
 def _place_is_settled(view: View, call: VerbCall) -> Check:

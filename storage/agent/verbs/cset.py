@@ -64,11 +64,11 @@ def superblock(view: View, vg: str, lv: str) -> str | None:
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     args = call.args
-    found = view.find_lv(args["vg"], args["name"])
-    if found is None:
+    volume = view.find_lv(args["vg"], args["name"])
+    if volume is None:
         return None
     registered = view.cset(args["cset_uuid"])
-    if registered is not None and registered["lv_uuid"] == found["uuid"]:
+    if registered is not None and registered["lv_uuid"] == volume["uuid"]:
         return NOTHING
     written = superblock(view, args["vg"], args["name"])
     if written is None:
@@ -100,9 +100,9 @@ def _buckets(view: View, call: VerbCall) -> Check:
 def _uuid_free(view: View, call: VerbCall) -> Check:
     def check() -> None:
         uuid = call.args["cset_uuid"]
-        found = view.cset(uuid)
+        registered = view.cset(uuid)
         own = view.find_lv(call.args["vg"], call.args["name"])
-        if found is not None and (own is None or own["uuid"] != found["lv_uuid"]):
+        if registered is not None and (own is None or own["uuid"] != registered["lv_uuid"]):
             raise Refusal(
                 "already_exists",
                 f"A cache set {uuid} is registered already.",
@@ -176,17 +176,17 @@ CREATE = Verb(
 
 def _remove_identity(view: View, call: VerbCall) -> list[Check]:
     name = call.args["name"]
-    found = [checks.vg(view, call), checks.vg_whole(view, call)]
+    to_check = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, name):
-        return found
-    found.append(checks.known_lv(view, call, name))
-    found.append(provenance.made(view, call.args["vg"], name, MADE_CSET))
+        return to_check
+    to_check.append(checks.known_lv(view, call, name))
+    to_check.append(provenance.made(view, call.args["vg"], name, MADE_CSET))
     if "cset_uuid" in call.args:
-        found.append(_right_cset(view, call))
+        to_check.append(_right_cset(view, call))
     if _is_registered(view, call):
-        return found
+        return to_check
     beside = VerbCall(call.verb, {**call.args, "lv": name}, {})
-    return [*found, checks.active_lv(view, beside), _unregistered(view, call)]
+    return [*to_check, checks.active_lv(view, beside), _unregistered(view, call)]
 
 
 def _is_registered(view: View, call: VerbCall) -> bool:
@@ -202,16 +202,16 @@ def _right_cset(view: View, call: VerbCall) -> Check:
     """The volume carries this cache set, registered or not, or none (wiped by an earlier try)."""
 
     def check() -> None:
-        uuid, found = call.args["cset_uuid"], _lv(view, call)
+        uuid, volume = call.args["cset_uuid"], _lv(view, call)
         registered = view.cset(uuid)
         if registered is not None:
-            right = registered["lv_uuid"] == found["uuid"]
+            right = registered["lv_uuid"] == volume["uuid"]
         else:
-            right = superblock(view, found["vg_name"], found["name"]) in (None, uuid)
+            right = superblock(view, volume["vg_name"], volume["name"]) in (None, uuid)
         if not right:
             raise Refusal(
                 "stale",
-                f"The cache set {uuid} is not on {found['vg_name']}/{found['name']}.",
+                f"The cache set {uuid} is not on {volume['vg_name']}/{volume['name']}.",
                 LOOK_AGAIN,
                 subject=cset_subject(uuid),
             )
@@ -224,25 +224,25 @@ def _unregistered(view: View, call: VerbCall) -> Check:
     there is nothing on it but the superblock of one, or what wiping that left."""
 
     def check() -> None:
-        found = _lv(view, call)
-        vg, name = found["vg_name"], found["name"]
+        volume = _lv(view, call)
+        vg, name = volume["vg_name"], volume["name"]
         written = superblock(view, vg, name)
         for cset in view.facts["csets"]:
-            if cset["lv_uuid"] == found["uuid"] or cset["uuid"] == written:
+            if cset["lv_uuid"] == volume["uuid"] or cset["uuid"] == written:
                 raise Refusal(
                     "stale",
                     f"The cache set {cset['uuid']} on {vg}/{name} is registered.",
                     LOOK_AGAIN,
                     subject=lv_subject(vg, name),
                 )
-        wanted = ["bcache"] if written is not None else []
+        expected = ["bcache"] if written is not None else []
         types = signatures(view, vg, name)
-        if types != wanted:
+        if types != expected:
             raise Refusal(
                 "not_ours",
                 f"{vg}/{name} is not simply the device of a cache set: wipefs finds "
                 f"{', '.join(types) or 'nothing'} on it, bcache-super-show "
-                f"{'a cache set' if wanted else 'none'}.",
+                f"{'a cache set' if expected else 'none'}.",
                 f"Look at it on the host (wipefs -n /dev/{vg}/{name}); nothing was changed.",
                 subject=lv_subject(vg, name),
             )
@@ -253,8 +253,8 @@ def _unregistered(view: View, call: VerbCall) -> Check:
 def _remove_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if gone(view, call, call.args["name"]):
         return NOTHING
-    found = {"wipe", "remove", *_cleared(view)}
-    return frozenset(found | {"unregister"} if _is_registered(view, call) else found)
+    names_left = {"wipe", "remove", *_cleared(view)}
+    return frozenset(names_left | {"unregister"} if _is_registered(view, call) else names_left)
 
 
 def _cleared(view: View) -> frozenset[str]:
@@ -266,13 +266,13 @@ def _without_backing(view: View, call: VerbCall) -> Check:
     """`unregister` of a used cache set would detach every volume at once."""
 
     def check() -> None:
-        found = view.cset(call.args["cset_uuid"]) if "cset_uuid" in call.args else None
-        if found is not None and found["backing_count"]:
+        registered = view.cset(call.args["cset_uuid"]) if "cset_uuid" in call.args else None
+        if registered is not None and registered["backing_count"]:
             raise Refusal(
                 "in_use",
-                f"Volumes that use the cache set: {found['backing_count']}.",
+                f"Volumes that use the cache set: {registered['backing_count']}.",
                 "Detach them first (bcache.detach).",
-                subject=cset_subject(found["uuid"]),
+                subject=cset_subject(registered["uuid"]),
             )
 
     return check
@@ -323,27 +323,27 @@ def _needs(view: View, lv: Facts, uuid: str | None) -> bool:
 
 def _waits_for(view: View, lv: Facts, uuid: str | None) -> bool:
     """Whether somebody else's volume waits for this very cache set, as far as can be seen."""
-    found = lv["bcache"]
-    if uuid is None or found is None or found["state"] == "no cache":
+    backing = lv["bcache"]
+    if uuid is None or backing is None or backing["state"] == "no cache":
         return False
-    if found["cset_uuid"] is not None:
-        return bool(found["cset_uuid"] == uuid)
+    if backing["cset_uuid"] is not None:
+        return bool(backing["cset_uuid"] == uuid)
     return _written(view, lv) in (None, uuid)
 
 
 def _remove_state(view: View, call: VerbCall) -> list[Check]:
-    found = [_without_backing(view, call), _volume_let_go(view, call)]
+    to_check = [_without_backing(view, call), _volume_let_go(view, call)]
     if _is_registered(view, call):
-        return found
+        return to_check
     beside = VerbCall(call.verb, {**call.args, "lv": call.args["name"]}, {})
-    return [unused(view, beside), *found]
+    return [unused(view, beside), *to_check]
 
 
 def _remove_touches(args: Args) -> frozenset[str]:
-    found = {lv_subject(args["vg"], args["name"]), space_subject(args["vg"])}
+    subjects = {lv_subject(args["vg"], args["name"]), space_subject(args["vg"])}
     if "cset_uuid" in args:
-        found.add(cset_subject(args["cset_uuid"]))
-    return frozenset(found)
+        subjects.add(cset_subject(args["cset_uuid"]))
+    return frozenset(subjects)
 
 
 def _remove_commands(args: Args) -> tuple[Command, ...]:

@@ -31,11 +31,14 @@ def _same_uuid(view: View, call: VerbCall) -> Check:
     """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
 
     def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        if (found["uuid"], found["size_bytes"]) != (call.args["lv_uuid"], call.args["size_bytes"]):
+        volume = view.lv(call.args["vg"], call.args["lv"])
+        if (volume["uuid"], volume["size_bytes"]) != (
+            call.args["lv_uuid"],
+            call.args["size_bytes"],
+        ):
             raise Refusal(
                 "stale",
-                f"{found['vg_name']}/{found['name']} is another volume than was meant.",
+                f"{volume['vg_name']}/{volume['name']} is another volume than was meant.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
@@ -45,11 +48,11 @@ def _same_uuid(view: View, call: VerbCall) -> Check:
 
 def _is_retired(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        if marks_of(found) is None:
+        volume = view.lv(call.args["vg"], call.args["lv"])
+        if marks_of(volume) is None:
             raise Refusal(
                 "not_retired",
-                f"{found['vg_name']}/{found['name']} is not retired.",
+                f"{volume['vg_name']}/{volume['name']} is not retired.",
                 "Retire it first (volume.retire): a volume that may be in use is never destroyed.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
@@ -61,30 +64,30 @@ def _destroy_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """All of it, but for the bcache part once an earlier try has cleared the superblock."""
     if gone(view, call, call.args["lv"]):
         return NOTHING
-    found = view.lv(call.args["vg"], call.args["lv"])
+    volume = view.lv(call.args["vg"], call.args["lv"])
     cleared = (
         call.args["layout"] == "bcache"
-        and found["active"]
-        and found["bcache"] is None
+        and volume["active"]
+        and volume["bcache"] is None
         and "bcache" not in signatures(view, call.args["vg"], call.args["lv"])
     )
     todo = {"activate", "zero", "remove"}
     if call.args["layout"] == "bcache" and not cleared:
         todo |= {"module", "register", "stop", "unsign"}
     if call.args["layout"] == "cset":
-        todo |= {"unsign"} | ({"unregister"} if is_cache_device(view, found) else set())
-    if WIPING not in found["tags"]:
+        todo |= {"unsign"} | ({"unregister"} if is_cache_device(view, volume) else set())
+    if WIPING not in volume["tags"]:
         todo.add("doom")
     return frozenset(todo)
 
 
 def _window(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        marks = marks_of(found)
+        volume = view.lv(call.args["vg"], call.args["lv"])
+        marks = marks_of(volume)
         if marks is not None:
             subject = lv_subject(call.args["vg"], call.args["lv"])
-            over(view.host, view.policy, marks, found["uuid"], subject)
+            over(view.host, view.policy, marks, volume["uuid"], subject)
 
     return check
 

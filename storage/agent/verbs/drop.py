@@ -45,12 +45,12 @@ def _only_caches_lost(view: View, call: VerbCall) -> Check:
     """PVs are missing, this cache lies on one of them, and no data of any volume does."""
 
     def check() -> None:
-        vg, found = view.vg(call.args["vg"]), _lv(view, call)
-        if not vg["missing_pv_count"] or MISSING not in found["cache"]["pvs"]:
+        vg, volume = view.vg(call.args["vg"]), _lv(view, call)
+        if not vg["missing_pv_count"] or MISSING not in volume["cache"]["pvs"]:
             raise _refusal(
                 call,
                 "unsupported",
-                f"No SSD under the cache {found['cache']['pool']} is missing.",
+                f"No SSD under the cache {volume['cache']['pool']} is missing.",
                 "Remove the cache in the ordinary way (cache.detach), which flushes it.",
             )
         for lv in view.facts["lvs"]:
@@ -79,10 +79,10 @@ def _nothing_in_it(view: View, call: VerbCall) -> Check:
     does a figure that nobody gave: without the kernel's word the facts say zero."""
 
     def check() -> None:
-        found = _lv(view, call)
-        cache = found["cache"]
+        volume = _lv(view, call)
+        cache = volume["cache"]
         name = f"The cache {cache['pool']}"
-        status = cache_statuses(view.host, dm.devices(view.host)).get(found["uuid"])
+        status = cache_statuses(view.host, dm.devices(view.host)).get(volume["uuid"])
         if status is None:
             message = f"{name}: the kernel does not say whether it held unwritten data."
             raise _refusal(call, "degraded", message, RUNBOOK)

@@ -80,45 +80,45 @@ def _room_is_ours(view: View, call: VerbCall) -> Check:
     """What an earlier try left, and nothing else: it will be zeroed and removed."""
 
     def check() -> None:
-        found = _room(view, call)
-        if found is None:
+        room = _room(view, call)
+        if room is None:
             return
         tags = {OURS, MADE_ROOM, volume_tag(call.args["volume_key"])}
         more = call.args["size_bytes"] - call.args["from_bytes"]
-        if not tags <= set(found["tags"]) or (more > 0 and found["size_bytes"] != more):
+        if not tags <= set(room["tags"]) or (more > 0 and room["size_bytes"] != more):
             raise Refusal(
                 "already_exists",
-                f"{found['vg_name']}/{found['name']} exists and is not the room asked for.",
+                f"{room['vg_name']}/{room['name']} exists and is not the room asked for.",
                 "Plan again. If it stays, look at what is on it and rename it; if it is room that "
                 "a "
                 "Tiercel before version 0.3 left, root runs: lvchange --addtag "
-                f"{MADE_ROOM} {found['vg_name']}/{found['name']}",
-                subject=lv_subject(call.args["vg"], found["name"]),
+                f"{MADE_ROOM} {room['vg_name']}/{room['name']}",
+                subject=lv_subject(call.args["vg"], room["name"]),
             )
 
     return check
 
 
 def _extend_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found, left = _lv(view, call), _room(view, call)
+    volume, room = _lv(view, call), _room(view, call)
     if call.args["size_bytes"] <= call.args["from_bytes"]:
-        return NOTHING if left is None else frozenset(("remove",))
-    if found["size_bytes"] >= call.args["size_bytes"]:
+        return NOTHING if room is None else frozenset(("remove",))
+    if volume["size_bytes"] >= call.args["size_bytes"]:
         return NOTHING
     names = ALL
-    if left is not None:
-        names = ALL - {"reserve"} if ZEROING in left["tags"] else GIVE
+    if room is not None:
+        names = ALL - {"reserve"} if ZEROING in room["tags"] else GIVE
     # A guest that was not told yet knows the size before the first of several extensions.
-    return names - {"mark"} if is_grown(found["tags"]) else names
+    return names - {"mark"} if is_grown(volume["tags"]) else names
 
 
 def _extend_state(view: View, call: VerbCall) -> list[Check]:
-    left = _room(view, call)
-    if left is not None:
-        found = [unused(view, VerbCall(call.verb, {**call.args, "lv": left["name"]}, {}))]
+    room = _room(view, call)
+    if room is not None:
+        to_check = [unused(view, VerbCall(call.verb, {**call.args, "lv": room["name"]}, {}))]
         if call.args["size_bytes"] <= call.args["from_bytes"]:
-            return found
-        return [_lvm_can(view, call), _grows(view, call), *found]
+            return to_check
+        return [_lvm_can(view, call), _grows(view, call), *to_check]
     more = call.args["size_bytes"] - call.args["from_bytes"]
     needed = VerbCall(call.verb, {**call.args, "size_bytes": more}, {})
     return [
@@ -153,18 +153,18 @@ def _grows(view: View, call: VerbCall) -> Check:
     """A plain or cached volume of the size that was meant."""
 
     def check() -> None:
-        found = _lv(view, call)
-        name = f"{found['vg_name']}/{found['name']}"
-        subject = lv_subject(found["vg_name"], found["name"])
-        checks.moves_freely(view, found)
-        if found["size_bytes"] != call.args["from_bytes"]:
+        volume = _lv(view, call)
+        name = f"{volume['vg_name']}/{volume['name']}"
+        subject = lv_subject(volume["vg_name"], volume["name"])
+        checks.moves_freely(view, volume)
+        if volume["size_bytes"] != call.args["from_bytes"]:
             raise Refusal(
                 "stale",
-                f"{name} has {found['size_bytes']} bytes, not {call.args['from_bytes']}.",
+                f"{name} has {volume['size_bytes']} bytes, not {call.args['from_bytes']}.",
                 LOOK_AGAIN,
                 subject=subject,
             )
-        if found["bcache"] is not None or FORMAT_BCACHE in found["tags"]:
+        if volume["bcache"] is not None or FORMAT_BCACHE in volume["tags"]:
             raise Refusal(
                 "needs_guest_off",
                 f"{name} is a bcache volume: its device keeps its size as long as it is there.",
@@ -179,12 +179,12 @@ def _extend_commands(args: Args) -> tuple[Command, ...]:
     """The room is zeroed as a volume of its own, so that no guest can read or write it before;
     then the volume grows onto exactly its extents. Without growth only left room is removed."""
     vg, room = args["vg"], room_name(args)
-    name, held = f"{vg}/{args['lv']}", f"{vg}/{room}"
+    name, held_lv = f"{vg}/{args['lv']}", f"{vg}/{room}"
     more = args["size_bytes"] - args["from_bytes"]
     if more <= 0:
-        return (run("remove", "lvremove", "-y", held),)
+        return (run("remove", "lvremove", "-y", held_lv),)
     tagged = tags(OURS, volume_tag(args["volume_key"]), MADE_ROOM, ZEROING)
-    give = ("lvremove", "-y", *KEEP_ZEROS, held)
+    give = ("lvremove", "-y", *KEEP_ZEROS, held_lv)
     extend = ("lvextend", "-L", f"{args['size_bytes']}b", name, extents.word_for(vg, room))
     return (
         run(
@@ -193,7 +193,7 @@ def _extend_commands(args: Args) -> tuple[Command, ...]:
             *(f"/dev/{pv}" for pv in args["pvs"]),
         ),
         zero(device(vg, room), watch="room_zeroed"),
-        run("zeroed", "lvchange", "--deltag", ZEROING, held),
+        run("zeroed", "lvchange", "--deltag", ZEROING, held_lv),
         run("mark", "lvchange", "--addtag", grown_tag(args["from_bytes"]), name),
         Command("give", give, shlex.join(give), gives=room),
         Command("extend", extend, " ".join(extend)),
@@ -241,11 +241,11 @@ def _resize_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _resize_state(view: View, call: VerbCall) -> list[Check]:
     def check() -> None:
-        found = _lv(view, call)
-        if found["size_bytes"] != call.args["size_bytes"] or found["bcache"] is not None:
+        volume = _lv(view, call)
+        if volume["size_bytes"] != call.args["size_bytes"] or volume["bcache"] is not None:
             raise Refusal(
                 "stale",
-                f"{found['name']} has {found['size_bytes']} bytes, not "
+                f"{volume['name']} has {volume['size_bytes']} bytes, not "
                 f"{call.args['size_bytes']}, or is a bcache volume now.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
@@ -310,8 +310,8 @@ def _resize_commands(args: Args) -> tuple[Command, ...]:
         shell = f"QMP of {', '.join(args['guests'])}: block_resize {name} to {size} bytes"
         words = ("qmp", "block_resize", name, str(size))
         commands.append(Command("tell", words, shell, locked=False))
-    told = run("told", "lvchange", "--deltag", grown_tag(args.get("from_bytes")), name)
-    return (*commands, told)
+    unmark = run("told", "lvchange", "--deltag", grown_tag(args.get("from_bytes")), name)
+    return (*commands, unmark)
 
 
 RESIZE = Verb(

@@ -40,24 +40,24 @@ def _subject(call: VerbCall) -> str:
 
 
 def _cache(view: View, call: VerbCall) -> dict[str, Any]:
-    found = _lv(view, call)["cache"]
-    if found is None:
+    cache = _lv(view, call)["cache"]
+    if cache is None:
         raise Refusal(
             "not_found",
             f"{call.args['vg']}/{call.args['lv']} has no cache.",
             LOOK_AGAIN,
             subject=_subject(call),
         )
-    return dict(found)
+    return dict(cache)
 
 
 def _threshold_differs(cache: dict[str, Any], args: Args) -> bool:
     """The kernel raises a threshold below 8 chunks to 8 chunks."""
-    wanted = args.get("migration_threshold")
-    if wanted is None:
+    sectors = args.get("migration_threshold")
+    if sectors is None:
         return False
     floor = 8 * cache["chunk_bytes"] // 512
-    return bool(max(wanted, floor) != max(cache["migration_threshold_sectors"], floor))
+    return bool(max(sectors, floor) != max(cache["migration_threshold_sectors"], floor))
 
 
 def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
@@ -105,8 +105,8 @@ def _redundant(view: View, call: VerbCall, mode: str | None, pool: str) -> Check
     def check() -> None:
         if mode == "writeback":
             vg = call.args["vg"]
-            found = view.find_lv(vg, pool) or view.find_lv(vg, f"{pool}_cpool")
-            redundant(view, lv_subject(vg, pool), found, f"the cache {pool}")
+            pool_lv = view.find_lv(vg, pool) or view.find_lv(vg, f"{pool}_cpool")
+            redundant(view, lv_subject(vg, pool), pool_lv, f"the cache {pool}")
 
     return check
 
@@ -243,14 +243,14 @@ def _no_removal_begun(view: View, call: VerbCall) -> Check:
 
 
 def _set_state(view: View, call: VerbCall) -> list[Check]:
-    found = [checks.undisturbed(view, call), _working(view, call)]
+    to_check = [checks.undisturbed(view, call), _working(view, call)]
     mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
-        found.append(_clean(view, call, MODE_DIRTY_LIMIT))
-        found.append(_redundant(view, call, mode, cache["pool"]))
+        to_check.append(_clean(view, call, MODE_DIRTY_LIMIT))
+        to_check.append(_redundant(view, call, mode, cache["pool"]))
     else:
-        found.append(_no_removal_begun(view, call))
-    return found
+        to_check.append(_no_removal_begun(view, call))
+    return to_check
 
 
 def _touches(args: Args) -> frozenset[str]:

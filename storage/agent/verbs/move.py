@@ -38,10 +38,10 @@ def _lv(view: View, call: VerbCall) -> Facts:
 
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     lv = _lv(view, call)
-    left = {move_name(pv) for pv in _left(view, call)}
-    if left and MOVING not in lv["tags"]:
-        left |= {"mark", *noted(view, call)}
-    return frozenset(left | {"unmark"}) if left or MOVING in lv["tags"] else NOTHING
+    names_left = {move_name(pv) for pv in _left(view, call)}
+    if names_left and MOVING not in lv["tags"]:
+        names_left |= {"mark", *noted(view, call)}
+    return frozenset(names_left | {"unmark"}) if names_left or MOVING in lv["tags"] else NOTHING
 
 
 def _left(view: View, call: VerbCall) -> list[str]:
@@ -52,22 +52,22 @@ def _left(view: View, call: VerbCall) -> list[str]:
 
 def _movable(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = _lv(view, call)
+        volume = _lv(view, call)
         subject = lv_subject(call.args["vg"], call.args["lv"])
-        if found["layout"] == ["cache"]:
+        if volume["layout"] == ["cache"]:
             raise Refusal(
                 "unsupported",
-                f"{found['name']} has a cache.",
+                f"{volume['name']} has a cache.",
                 "Detach the cache first (cache.detach), then move the volume.",
                 subject=subject,
             )
-        checks.left_alone(found)
-        if found["work"] is None:
-            checks.moves_freely(view, found)
-        if ZEROING in found["tags"] or FORMAT_BCACHE in found["tags"]:
+        checks.left_alone(volume)
+        if volume["work"] is None:
+            checks.moves_freely(view, volume)
+        if ZEROING in volume["tags"] or FORMAT_BCACHE in volume["tags"]:
             raise Refusal(
                 "not_fresh",
-                f"{found['name']} is not finished yet.",
+                f"{volume['name']} is not finished yet.",
                 "Finish its creation first.",
                 subject=subject,
             )
@@ -109,12 +109,12 @@ def _places(view: View, call: VerbCall) -> Check:
 
 def _fits(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = _lv(view, call)
-        if found["work"] is not None:
+        volume = _lv(view, call)
+        if volume["work"] is not None:
             return
         source = set(call.args["from_pvs"])
         needed = sum(
-            segment["size_bytes"] for segment in found["segments"] if source & set(segment["pvs"])
+            segment["size_bytes"] for segment in volume["segments"] if source & set(segment["pvs"])
         )
         free = sum(pv["free_bytes"] for pv in view.pvs(call.args["vg"], call.args["to_pvs"]))
         if free < needed:

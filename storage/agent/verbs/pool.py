@@ -18,19 +18,19 @@ TEXT_BYTES = 2000
 
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = view.find_lv(call.args["vg"], call.args["name"])
-    return None if found is None else NOTHING
+    pool = view.find_lv(call.args["vg"], call.args["name"])
+    return None if pool is None else NOTHING
 
 
 def _kind(view: View, call: VerbCall) -> Check:
     """What has the name is a pool, not something else of the same size with our tags."""
 
     def check() -> None:
-        found = view.find_lv(call.args["vg"], call.args["name"])
-        if found is not None and not checks.is_idle_pool(found):
+        pool = view.find_lv(call.args["vg"], call.args["name"])
+        if pool is not None and not checks.is_idle_pool(pool):
             raise Refusal(
                 "already_exists",
-                f"{found['name']} is no cache pool.",
+                f"{pool['name']} is no cache pool.",
                 "Take another name.",
                 subject=lv_subject(call.args["vg"], call.args["name"]),
             )
@@ -137,16 +137,16 @@ CREATE = Verb(
 
 
 def _remove_identity(view: View, call: VerbCall) -> list[Check]:
-    found = [checks.vg(view, call), checks.vg_whole(view, call)]
+    to_check = [checks.vg(view, call), checks.vg_whole(view, call)]
     if gone(view, call, call.args["pool"]):
-        return found
+        return to_check
     pool = call.args["pool"]
-    found += [
+    to_check += [
         _hidden(view, call),
         checks.known_lv(view, call, pool),
         provenance.made(view, call.args["vg"], pool, MADE_POOL),
     ]
-    return [*found, _of_volume(view, call)] if "lv" in call.args else found
+    return [*to_check, _of_volume(view, call)] if "lv" in call.args else to_check
 
 
 def _of_volume(view: View, call: VerbCall) -> Check:
@@ -201,12 +201,12 @@ def _remove_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _idle(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = view.lv(call.args["vg"], call.args["pool"])
-        checks.no_cache_of(view, found)
-        if not checks.is_idle_pool(found):
+        pool = view.lv(call.args["vg"], call.args["pool"])
+        checks.no_cache_of(view, pool)
+        if not checks.is_idle_pool(pool):
             raise Refusal(
                 "in_use",
-                f"{found['name']} is no idle cache pool.",
+                f"{pool['name']} is no idle cache pool.",
                 "Detach the cache from its volume first.",
                 subject=lv_subject(call.args["vg"], call.args["pool"]),
             )

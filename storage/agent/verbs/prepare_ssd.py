@@ -37,24 +37,24 @@ def _serial(host: LocalHost, device: str) -> str | None:
     whole = disks.whole(host, device)
     if disks.is_array(host, whole):
         return text(host, f"/sys/block/{whole}/md/uuid")
-    found = [disk["serial"] for disk in disks.disks(host) if disk["name"] == whole]
-    return found[0] if found else None
+    serials = [disk["serial"] for disk in disks.disks(host) if disk["name"] == whole]
+    return serials[0] if serials else None
 
 
 def _meant(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        device, wanted = call.args["device"], call.args["serial"]
-        found = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
-        if found is None:
+        device, meant_serial = call.args["device"], call.args["serial"]
+        serial = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
+        if serial is None:
             raise _refusal(
                 "not_found",
                 f"There is no disk, partition or array {device} on this host.",
                 "Read the host again: the kernel may have named it anew.",
             )
-        if found != wanted:
+        if serial != meant_serial:
             raise _refusal(
                 "stale",
-                f"{device} has the serial number {found or '(none)'}, not {wanted}.",
+                f"{device} has the serial number {serial or '(none)'}, not {meant_serial}.",
                 "Compare it with the label on the drive. A device without one is not prepared.",
             )
 
@@ -67,15 +67,15 @@ def _pv(view: View, call: VerbCall) -> Facts | None:
 
 
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = _pv(view, call)
-    if found is None:
+    pv = _pv(view, call)
+    if pv is None:
         return None
-    if found["vg_uuid"] == view.vg(call.args["vg"])["uuid"]:
+    if pv["vg_uuid"] == view.vg(call.args["vg"])["uuid"]:
         return NOTHING
-    if found["vg_uuid"]:
+    if pv["vg_uuid"]:
         raise _refusal(
             "in_use",
-            f"{found['name']} is a PV of VG {found['vg_name']}.",
+            f"{pv['name']} is a PV of VG {pv['vg_name']}.",
             "Choose a device that is not used.",
         )
     return frozenset(("extend",))
@@ -86,11 +86,11 @@ def _empty(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         allowed = [] if _pv(view, call) is None else [MEMBER]
-        found = _signatures(view.host, call.args["device"])
-        if found != allowed:
+        signatures = _signatures(view.host, call.args["device"])
+        if signatures != allowed:
             raise _refusal(
                 "not_fresh",
-                f"{call.args['device']} already carries {', '.join(found) or 'nothing'}.",
+                f"{call.args['device']} already carries {', '.join(signatures) or 'nothing'}.",
                 "If it holds nothing that is needed, clear it on the host: wipefs -a /dev/"
                 f"{call.args['device']}",
             )
@@ -126,21 +126,21 @@ def _unused(view: View, call: VerbCall) -> Check:
         host, device = view.host, call.args["device"]
         here = f"/sys/class/block/{device}"
         dev = text(host, f"{here}/dev")
-        found = [f"{each['kind']} {each['name']}" for each in of_devices(host, [dev])[dev]]
-        found += [f"holder {name}" for name in host.list(f"{here}/holders")]
-        found += [
+        users = [f"{each['kind']} {each['name']}" for each in of_devices(host, [dev])[dev]]
+        users += [f"holder {name}" for name in host.list(f"{here}/holders")]
+        users += [
             f"partition {name}"
             for name in host.list(here)
             if name.startswith(device) and host.exists(f"{here}/{name}/partition")
         ]
         if text(host, f"{here}/ro") == "1":
-            found.append("a write lock (read-only)")
-        if not found and is_at_work(host, dev):
-            found.append("something that reads or writes it")
-        if found or not host.exclusive(f"/dev/{device}"):
+            users.append("a write lock (read-only)")
+        if not users and is_at_work(host, dev):
+            users.append("something that reads or writes it")
+        if users or not host.exclusive(f"/dev/{device}"):
             raise _refusal(
                 "in_use",
-                f"{device} is in use: {', '.join(dict.fromkeys(found)) or 'somebody holds it'}.",
+                f"{device} is in use: {', '.join(dict.fromkeys(users)) or 'somebody holds it'}.",
                 "Choose a device that nothing uses.",
             )
 
@@ -164,7 +164,7 @@ def _signatures(host: LocalHost, device: str) -> list[str]:
     if not result.stdout.strip():
         return []
     document: Any = json.loads(result.stdout)
-    return [str(found.get("type")) for found in document["signatures"]]
+    return [str(signature.get("type")) for signature in document["signatures"]]
 
 
 def _commands(args: Args) -> tuple[Command, ...]:

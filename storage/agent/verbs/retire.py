@@ -52,9 +52,9 @@ def _here(view: View, call: VerbCall) -> Facts:
     """The volume by the one name or the other: it may be renamed already."""
     vg, uuid = call.args["vg"], call.expect.get("lv_uuid")
     for name in (call.args["retired_name"], call.args["lv"]):
-        found = view.find_lv(vg, name)
-        if found is not None and uuid in (None, found["uuid"]):
-            return found
+        volume = view.find_lv(vg, name)
+        if volume is not None and uuid in (None, volume["uuid"]):
+            return volume
     return view.lv(vg, call.args["lv"])
 
 
@@ -77,20 +77,20 @@ def known(view: View, call: VerbCall, name: str) -> list[Check]:
 
 def _this_volume(view: View, call: VerbCall, name: str) -> Check:
     def check() -> None:
-        found = view.lv(call.args["vg"], name)
-        if not {OURS, volume_tag(call.args["volume_key"])} <= set(found["tags"]):
+        volume = view.lv(call.args["vg"], name)
+        if not {OURS, volume_tag(call.args["volume_key"])} <= set(volume["tags"]):
             raise Refusal(
                 "not_ours",
-                f"{found['vg_name']}/{name} does not carry the tag of this volume.",
+                f"{volume['vg_name']}/{name} does not carry the tag of this volume.",
                 "Put it under management first (volume.tag).",
                 subject=lv_subject(call.args["vg"], name),
             )
-        made = [tag for tag in found["tags"] if tag.startswith(MADE_PREFIX)]
+        made = [tag for tag in volume["tags"] if tag.startswith(MADE_PREFIX)]
         if made:
             # It carries the key of the volume that it was made for.
             raise Refusal(
                 "not_ours",
-                f"{found['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it beside a "
+                f"{volume['vg_name']}/{name} carries the tag {made[0]}: Tiercel made it beside a "
                 "volume, and it is none itself.",
                 "Remove the cache of that volume, or finish its growth, instead.",
                 subject=lv_subject(call.args["vg"], name),
@@ -103,28 +103,28 @@ def _whole(view: View, call: VerbCall, name: str) -> Check:
     """It stands for itself: nothing hangs on it, and LVM would take nothing else with it."""
 
     def check() -> None:
-        found = view.lv(call.args["vg"], name)
-        snapshots = {"origin", "snapshot", "thickorigin", "thinorigin"} & set(found["role"])
+        volume = view.lv(call.args["vg"], name)
+        snapshots = {"origin", "snapshot", "thickorigin", "thinorigin"} & set(volume["role"])
         subject = lv_subject(call.args["vg"], name)
-        if found["cache"] is not None:
+        if volume["cache"] is not None:
             raise Refusal(
                 "in_use",
-                f"{found['vg_name']}/{name} has the cache {found['cache']['pool']}.",
+                f"{volume['vg_name']}/{name} has the cache {volume['cache']['pool']}.",
                 "Detach the cache first (cache.detach).",
                 subject=subject,
             )
-        checks.left_alone(found, ours=False)
-        if found["snapshots"]:
+        checks.left_alone(volume, ours=False)
+        if volume["snapshots"]:
             raise Refusal(
                 "occupied",
-                f"{found['vg_name']}/{name} has the snapshot {', '.join(found['snapshots'])}.",
+                f"{volume['vg_name']}/{name} has the snapshot {', '.join(volume['snapshots'])}.",
                 "Wait until the snapshot is removed, or remove it.",
             )
-        if snapshots or found["layout"][:1] == [] or found["layout"][0] not in WHOLE:
-            what = ", ".join(sorted(snapshots)) or ", ".join(found["layout"])
+        if snapshots or volume["layout"][:1] == [] or volume["layout"][0] not in WHOLE:
+            what = ", ".join(sorted(snapshots)) or ", ".join(volume["layout"])
             raise Refusal(
                 "unsupported",
-                f"{found['vg_name']}/{name} is not a plain volume ({what}).",
+                f"{volume['vg_name']}/{name} is not a plain volume ({what}).",
                 "Remove its snapshots, or end it on the host by hand.",
                 subject=subject,
             )
@@ -147,24 +147,24 @@ def _both(args: Args) -> frozenset[str]:
     return frozenset(lv_subject(args["vg"], args[key]) for key in ("lv", "retired_name"))
 
 
-def marks_of(found: Facts) -> Retired | None:
+def marks_of(volume: Facts) -> Retired | None:
     """Since when it is retired, and its name before; None for a volume in service."""
-    return retired(found["tags"])
+    return retired(volume["tags"])
 
 
 def _retire_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = _here(view, call)
-    marks = marks_of(found)
-    if marks is not None and found["name"] == call.args["retired_name"]:
+    volume = _here(view, call)
+    marks = marks_of(volume)
+    if marks is not None and volume["name"] == call.args["retired_name"]:
         return NOTHING
     todo = {"rename"}
     if marks is None:
         todo.add("mark")
-    if found["bcache"] is not None:
+    if volume["bcache"] is not None:
         todo.add("stop")
-    if is_cache_device(view, found):
+    if is_cache_device(view, volume):
         todo.add("unregister")
-    if found["active"]:
+    if volume["active"]:
         todo.add("deactivate")
     return frozenset(todo)
 
@@ -190,52 +190,52 @@ def _let_go(view: View, call: VerbCall) -> Check:
     """Nobody holds it or its bcache device, no cache is on it, no other name is noted on it."""
 
     def check() -> None:
-        found = _here(view, call)
-        marks = marks_of(found)
+        volume = _here(view, call)
+        marks = marks_of(volume)
         if marks is not None and marks.name != call.args["lv"]:
             raise Refusal(
                 "stale",
-                f"{found['vg_name']}/{found['name']} is marked as retired under the name "
+                f"{volume['vg_name']}/{volume['name']} is marked as retired under the name "
                 f"{marks.name}.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
-        backing = found["bcache"]
-        is_cset = is_cache_device(view, found)
+        backing = volume["bcache"]
+        is_cset = is_cache_device(view, volume)
         ours = {each.lv_uuid for each in boot_state.load(view.host)}
         layout = "cset" if is_cset else "bcache" if backing is not None else ""
-        if layout not in ("", call.args["layout"]) or (is_cset and found["uuid"] in ours):
+        if layout not in ("", call.args["layout"]) or (is_cset and volume["uuid"] in ours):
             raise Refusal(
                 "unsupported",
-                f"{found['vg_name']}/{found['name']} is a registered bcache device.",
+                f"{volume['vg_name']}/{volume['name']} is a registered bcache device.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
         # Of a bcache that a guest made nobody else misses what its cache holds.
-        is_ours = found["uuid"] in ours or _uses_our_set(view, backing)
+        is_ours = volume["uuid"] in ours or _uses_our_set(view, backing)
         dirty = backing is not None and (backing["state"] != "no cache" or backing["dirty_bytes"])
         if backing is not None and dirty and is_ours:
             raise Refusal(
                 "in_use",
-                f"{found['vg_name']}/{found['name']} has a bcache cache (state "
+                f"{volume['vg_name']}/{volume['name']} has a bcache cache (state "
                 f"{backing['state']}).",
                 "Detach the cache first (bcache.detach).",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
-        if found["active"]:
-            _marked_lately(view, call, found, marks)
+        if volume["active"]:
+            _marked_lately(view, call, volume, marks)
         unused(view, _on_here(view, call))()
 
     return check
 
 
-def _marked_lately(view: View, call: VerbCall, found: Facts, marks: Retired | None) -> None:
+def _marked_lately(view: View, call: VerbCall, volume: Facts, marks: Retired | None) -> None:
     """A volume that was marked and stayed in service must not be off with its window over: the
     mark would date from before what its guest wrote last."""
-    if marks is not None and not is_fresh(view.host, marks, found["uuid"]):
+    if marks is not None and not is_fresh(view.host, marks, volume["uuid"]):
         raise Refusal(
             "unsupported",
-            f"{found['vg_name']}/{found['name']} was marked as retired long ago and is still in "
+            f"{volume['vg_name']}/{volume['name']} was marked as retired long ago and is still in "
             "service: its undo window would be over too early.",
             "Restore it, which takes the old mark away; then retire it again.",
             subject=lv_subject(call.args["vg"], call.args["lv"]),
@@ -293,15 +293,15 @@ RETIRE = Verb(
 
 
 def _restore_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = _here(view, call)
+    volume = _here(view, call)
     todo = set()
-    if found["name"] != call.args["lv"]:
+    if volume["name"] != call.args["lv"]:
         todo.add("rename")
-    if not found["active"]:
+    if not volume["active"]:
         todo.add("activate")
-    if call.args["layout"] == "bcache" and (found["bcache"] or {}).get("device") is None:
+    if call.args["layout"] == "bcache" and (volume["bcache"] or {}).get("device") is None:
         todo |= {"module", "register"}
-    if marks_of(found) is not None:
+    if marks_of(volume) is not None:
         todo.add("unmark")
     return frozenset(todo)
 
@@ -310,20 +310,20 @@ def _as_marked(view: View, call: VerbCall) -> Check:
     """It is retired, since when and from which name the plan says."""
 
     def check() -> None:
-        found = _here(view, call)
-        marks = marks_of(found)
-        if WIPING in found["tags"]:
+        volume = _here(view, call)
+        marks = marks_of(volume)
+        if WIPING in volume["tags"]:
             raise Refusal(
                 "unsupported",
-                f"The wipe of {found['vg_name']}/{found['name']} has begun: its data is not whole "
-                "any more.",
+                f"The wipe of {volume['vg_name']}/{volume['name']} has begun: its data is not "
+                "whole any more.",
                 "Finish the destruction, and restore the data from a backup.",
                 subject=lv_subject(call.args["vg"], call.args["retired_name"]),
             )
         if marks is not None and marks != Retired(call.args["retired_at"], call.args["lv"]):
             raise Refusal(
                 "stale",
-                f"{found['vg_name']}/{found['name']} was called {marks.name} and is retired "
+                f"{volume['vg_name']}/{volume['name']} was called {marks.name} and is retired "
                 f"since {marks.at}, which is not what was meant.",
                 LOOK_AGAIN,
                 subject=lv_subject(call.args["vg"], call.args["retired_name"]),
@@ -333,8 +333,8 @@ def _as_marked(view: View, call: VerbCall) -> Check:
 
 
 def _restore_state(view: View, call: VerbCall) -> list[Check]:
-    found = [_free(view, call, "lv"), _as_marked(view, call)]
-    return [*found, hidden_from_lvm(view)] if call.args["layout"] == "bcache" else found
+    to_check = [_free(view, call, "lv"), _as_marked(view, call)]
+    return [*to_check, hidden_from_lvm(view)] if call.args["layout"] == "bcache" else to_check
 
 
 def _restore_commands(args: Args) -> tuple[Command, ...]:

@@ -24,15 +24,15 @@ def _set_redundant(view: View, call: VerbCall) -> Check:
     """A mode written while no cache is there would hold for the next one: it is refused."""
 
     def check() -> None:
-        found = checks.backing(view, call)
-        if found["cset_uuid"] is None and call.args.get("cache_mode") == "writeback":
+        backing = checks.backing(view, call)
+        if backing["cset_uuid"] is None and call.args.get("cache_mode") == "writeback":
             raise Refusal(
                 "not_redundant",
                 "writeback can only be set while a cache is attached.",
                 "Attach the cache first and give the mode there.",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
-        redundant_set(view, call, found["cset_uuid"])()
+        redundant_set(view, call, backing["cset_uuid"])()
 
     return check
 
@@ -75,10 +75,10 @@ SET = Verb(
 
 
 def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = checks.backing(view, call)
-    if found["dirty_bytes"] > call.args["dirty_limit_bytes"]:
+    backing = checks.backing(view, call)
+    if backing["dirty_bytes"] > call.args["dirty_limit_bytes"]:
         return None
-    return frozenset(differing(found, call.args))
+    return frozenset(differing(backing, call.args))
 
 
 def _flush_commands(args: Args) -> tuple[Command, ...]:

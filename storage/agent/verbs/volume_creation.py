@@ -32,17 +32,17 @@ TEXT_BYTES = 600
 
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    found = view.find_lv(call.args["vg"], call.args["name"])
-    if found is None:
+    volume = view.find_lv(call.args["vg"], call.args["name"])
+    if volume is None:
         return None
-    return frozenset(("zero", "zeroed")) if ZEROING in found["tags"] else NOTHING
+    return frozenset(("zero", "zeroed")) if ZEROING in volume["tags"] else NOTHING
 
 
 def _create_state(view: View, call: VerbCall) -> list[Check]:
-    found = view.find_lv(call.args["vg"], call.args["name"])
-    if found is not None:
+    volume = view.find_lv(call.args["vg"], call.args["name"])
+    if volume is not None:
         # Zeroing again must not meet a guest: the tag says that none has had the volume yet.
-        return [unused(view, VerbCall(call.verb, {**call.args, "lv": found["name"]}, {}))]
+        return [unused(view, VerbCall(call.verb, {**call.args, "lv": volume["name"]}, {}))]
     return [
         free_space.whole_extents(view, call),
         free_space.space(view, call),
@@ -98,17 +98,17 @@ def _tag_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _one_owner(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        found = view.lv(call.args["vg"], call.args["lv"])
-        wanted = volume_tag(call.args["volume_key"])
+        volume = view.lv(call.args["vg"], call.args["lv"])
+        own_tag = volume_tag(call.args["volume_key"])
         others = [
-            tag for tag in found["tags"] if tag.startswith("tiercel.volume=") and tag != wanted
+            tag for tag in volume["tags"] if tag.startswith("tiercel.volume=") and tag != own_tag
         ]
         if others:
             raise Refusal(
                 "already_exists",
-                f"{found['name']} is already tagged {others[0]}.",
+                f"{volume['name']} is already tagged {others[0]}.",
                 "Bind the volume that this tag names, or remove the tag: lvchange --deltag "
-                f"{others[0]} {found['vg_name']}/{found['name']}",
+                f"{others[0]} {volume['vg_name']}/{volume['name']}",
                 subject=lv_subject(call.args["vg"], call.args["lv"]),
             )
 

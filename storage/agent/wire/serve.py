@@ -33,10 +33,10 @@ def unreplaced(path: str) -> Callable[[], bool]:
 
     def identity() -> tuple[int, int] | None:
         try:
-            found = Path(path).stat()
+            status = Path(path).stat()
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     known = identity()
     return lambda: identity() == known
