@@ -12,7 +12,7 @@ class PanelConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
-        from panel.accounts import session_expiry
+        from panel.accounts import sessions
         from panel.billing import order_events
         from panel.notices import notice_record
         from panel.operations import system_checks  # noqa: F401
@@ -21,7 +21,7 @@ class PanelConfig(AppConfig):
         order_events.connect()
         notice_record.listen()
         listeners.connect()
-        session_expiry.connect()
+        sessions.connect()
 
 
 class StaticConfig(StaticFilesConfig):

@@ -5,10 +5,7 @@ from urllib.parse import urlsplit
 
 from panel.api.framework.drf_settings import REST_FRAMEWORK as REST_FRAMEWORK
 from panel.api.framework.drf_settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
-from panel.configuration.beat_schedule import timetable
-from panel.configuration.connection_urls import broker, database
-from panel.configuration.environment import Environment
-from panel.configuration.log_format import lines
+from panel.configuration.environment import Environment, broker, database
 from panel.operations import local_services
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -132,7 +129,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "panel.accounts.session_expiry.SessionEndMiddleware",
+    "panel.accounts.sessions.SessionEndMiddleware",
     "panel.middleware.row_scope.WallMiddleware",
     "panel.middleware.access_control.GateMiddleware",
     "panel.middleware.session_activity.PresenceMiddleware",
@@ -182,11 +179,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or place.redis_url
 CACHES = {
     "default": {
-        "BACKEND": "panel.configuration.json_cache.JsonCache",
+        "BACKEND": "panel.configuration.redis_client.JsonCache",
         "LOCATION": REDIS_URL,
         # Apart from what an older panel wrote there in its own way.
         "KEY_PREFIX": "json",
-        "OPTIONS": {"serializer": "panel.configuration.json_cache.JsonSerializer"},
+        "OPTIONS": {"serializer": "panel.configuration.redis_client.JsonSerializer"},
     }
 }
 
@@ -194,14 +191,14 @@ CACHES = {
 
 AUTH_USER_MODEL = "panel.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["panel.authentication.password_hasher.BackgroundHasher"]
+PASSWORD_HASHERS = ["panel.authentication.passwords.BackgroundHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": name}
     for name in (
         "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
         "django.contrib.auth.password_validation.MinimumLengthValidator",
         "django.contrib.auth.password_validation.CommonPasswordValidator",
-        "panel.authentication.password_rules.OwnWordsValidator",
+        "panel.authentication.passwords.OwnWordsValidator",
     )
 ]
 LOGIN_URL = "account_login"
@@ -225,7 +222,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
 # When and from where each session was last used (`panel.middleware.session_activity`).
 USERSESSIONS_TRACK_ACTIVITY = True
-MFA_ADAPTER = "panel.authentication.second_factor_encryption.SealedAdapter"
+MFA_ADAPTER = "panel.authentication.second_factor.SealedAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Tiercel"
 # WebAuthn wants https, but browsers make an exception for localhost.
@@ -328,10 +325,50 @@ CELERY_TIMEZONE = "UTC"
 
 TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
 TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
-CELERY_BEAT_SCHEDULE = timetable(
-    TIERCEL_COLLECT_SHARDS, TIERCEL_SAMPLE_SECONDS, TIERCEL_PROOF_SECONDS
-)
+
+
+def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:
+    """A beat entry whose message is dropped when the next one is due."""
+    options = {"queue": queue, "expires": seconds}
+    return {"task": task, "schedule": float(seconds), "args": args, "options": options}
+
+
+# Each task does what is due, so that one missed or doubled does no harm.
+CELERY_BEAT_SCHEDULE = {
+    "sweep": every(5, "jobs.tasks.sweep"),
+    "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
+    "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
+    "orders": every(5, "panel.tasks.sweep_orders"),
+    "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
+    "notices": every(30, "panel.tasks.send_notices"),
+    "messages": every(5, "panel.tasks.send_messages"),
+    "usage": every(300, "panel.tasks.write_usage"),
+    "prune-told": every(3600, "panel.tasks.prune_told"),
+    "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
+    "prune-previews": every(3600, "jobs.tasks.prune_previews"),
+} | {
+    f"collect-{shard}": every(
+        TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"
+    )
+    for shard in range(TIERCEL_COLLECT_SHARDS)
+}
 
 # --- Logging ------------------------------------------------------------------------------------
 
-LOGGING = lines(env.text("TIERCEL_LOG_LEVEL", "INFO"))
+# One line an entry on the console, without tokens.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "filters": {"tokens": {"()": "panel.configuration.log_redaction.TokenFilter"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["tokens"],
+        }
+    },
+    "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},
+    # Two lines for each message would drown what a task has to say.
+    "loggers": {name: {"level": "WARNING"} for name in ("celery.beat", "celery.app.trace")},
+}

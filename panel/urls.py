@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel.accounts import invitation_pages, session_pages, token_pages
-from panel.authentication import login_link_pages, step_up_pages
+from panel.accounts import invitation_pages, own_account_pages
+from panel.authentication import login_links, step_up_pages
 from panel.notices import notice_pages
 from panel.operations import health_check
 from panel.portal import report
@@ -25,9 +25,9 @@ urlpatterns = [
     path("search/found", search_pages.found, name="search-found"),
     path("running", running_menu.running, name="running-jobs"),
     # Before allauth's own page of sessions, which has no way to end one of them.
-    path("account/sessions/", session_pages.session_list, name="sessions"),
-    path("account/sessions/end", session_pages.sessions_end, name="sessions-end"),
-    path("account/sessions/<int:pk>/end", session_pages.session_end, name="session-end"),
+    path("account/sessions/", own_account_pages.session_list, name="sessions"),
+    path("account/sessions/end", own_account_pages.sessions_end, name="sessions-end"),
+    path("account/sessions/<int:pk>/end", own_account_pages.session_end, name="session-end"),
     path("account/step-up/", step_up_pages.step_up, name="step-up"),
     # Before allauth's own, which take the password of whoever has a second factor.
     path("account/reauthenticate/", step_up_pages.instead, name="reauthenticate"),
@@ -38,7 +38,7 @@ urlpatterns = [
     path("account/notices/", notice_pages.notices, name="notices"),
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),
-    path("enter/<str:token>", login_link_pages.login_link, name="login-link"),
+    path("enter/<str:token>", login_links.login_link, name="login-link"),
     path("enrol/", include("panel.enrolment.urls")),
     path("my/", include("panel.portal.urls")),
     path("ledger/", ledger_pages.ledger, name="ledger"),
@@ -56,7 +56,7 @@ urlpatterns = [
     path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
     path("audit/security", audit_pages.security_log, name="security-log"),
-    path("tokens/", token_pages.token_list, name="tokens"),
-    path("tokens/<str:key>/revoke", token_pages.token_revoke, name="token-revoke"),
+    path("tokens/", own_account_pages.token_list, name="tokens"),
+    path("tokens/<str:key>/revoke", own_account_pages.token_revoke, name="token-revoke"),
     path("", include("panel.staff.urls")),
 ]

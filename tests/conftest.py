@@ -18,7 +18,7 @@ from django.db import connection
 from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
-from panel.configuration.connection_urls import database
+from panel.configuration.environment import database
 from panel.operations import local_services
 from tests import emptying
 from tests.contract.fixtures import lab as lab

@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from panel.authentication import known_browsers, throttle
+from panel.authentication import throttle
 from panel.models import User
 from panel.security_log import background_mail, security_entries
 from panel.security_log.listeners import known
@@ -76,7 +76,7 @@ class ClosedAdapter(DefaultAccountAdapter):
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **how: Any) -> HttpResponse:
         """They are in; this browser is one of theirs from now on."""
         response: HttpResponse = super().post_login(request, user, **how)
-        known_browsers.remember(request, response, cast("User", user))
+        throttle.remember_browser(request, response, cast("User", user))
         return response
 
     def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:

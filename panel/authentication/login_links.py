@@ -13,16 +13,26 @@ import secrets
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
 from django.conf import settings
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_not_required
 from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
+from panel.authentication.step_up import LINK
 from panel.models import LoginLink, SecurityKind, User
 from panel.security_log import security_entries
 from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 
+NOT_FOUND = 404
 SECONDS = 60
 MOST_SECONDS = 600
 PAGES = ("my-volumes", "my-volume", "my-plan")
@@ -91,6 +101,29 @@ def leads(path: str) -> bool:
         return resolve(path).url_name in PAGES
     except Resolver404:
         return False
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
+    """A button that signs in; pressed, the person is where the link leads."""
+    is_pressed = request.method == "POST"
+    link = use_up(token) if is_pressed else waiting(token)
+    if link is None:
+        return render(request, "account/login_link_gone.html", status=NOT_FOUND)
+    if not is_pressed:
+        return render(request, "account/login_link.html", {"person": link.user})
+    if request.user.is_authenticated and request.user.pk == link.user_id:
+        return redirect(link.next_path)
+    # Somebody else's session would be thrown away by the sign-in, and with it the record below.
+    logout(request)
+    record_authentication(request, link.user, LINK)
+    # With a second factor set, this asks for it.
+    signed_in: HttpResponseBase = perform_login(
+        request, link.user, email_verification="none", redirect_url=link.next_path
+    )
+    return signed_in
 
 
 def _digest(token: str) -> str:

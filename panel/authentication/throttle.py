@@ -4,13 +4,16 @@ as this person. A browser that did has a count of its own."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Final
 
 from allauth.core.internal import ratelimit
 from allauth.core.internal.ratelimit import RateLimitUsage
+from django.conf import settings
+from django.core import signing
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
-from panel.authentication import known_browsers
 from panel.models import User
 
 LIMITS: Final = {
@@ -20,6 +23,11 @@ LIMITS: Final = {
     "known": "5/300s/key",
     "proof": "5/300s/key",
 }
+
+SALT: Final = "panel.knownbrowser"
+DAYS: Final = 180
+MOST: Final = 5
+"""People that one browser remembers, the last ones."""
 
 
 def take(request: HttpRequest, address: str, person: User | None) -> RateLimitUsage | None:
@@ -46,11 +54,43 @@ def _counts(
     if request.user.is_authenticated:
         # A proof in a session: whoever sits there keeps nobody else out.
         return [("proof", f"session:{request.session.session_key}")]
-    mark = known_browsers.mark(request, person) if person is not None else ""
-    if mark:
-        return [("known", f"{address}:{mark}")]
+    known_browser = browser_mark(request, person) if person is not None else ""
+    if known_browser:
+        return [("known", f"{address}:{known_browser}")]
     return [
         ("network", None),
         ("here", f"{address}:{ratelimit.get_ip(request)}"),
         ("everywhere", address),
     ]
+
+
+def browser_mark(request: HttpRequest, person: User) -> str:
+    """What tells this browser of the person from their others; "" where they never signed in."""
+    return _people(request).get(str(person.pk), "")
+
+
+def remember_browser(request: HttpRequest, response: HttpResponseBase, person: User) -> None:
+    """They have signed in here."""
+    people = _people(request)
+    own = people.pop(str(person.pk), "") or secrets.token_urlsafe(12)
+    kept = dict([*people.items(), (str(person.pk), own)][-MOST:])
+    response.set_cookie(
+        settings.KNOWN_BROWSER_COOKIE,
+        signing.dumps(kept, salt=SALT),
+        max_age=DAYS * 86_400,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _people(request: HttpRequest) -> dict[str, str]:
+    try:
+        people: dict[str, str] = signing.loads(
+            request.COOKIES.get(settings.KNOWN_BROWSER_COOKIE, ""),
+            salt=SALT,
+            max_age=DAYS * 86_400,
+        )
+    except signing.BadSignature:
+        return {}
+    return people

@@ -1,8 +1,8 @@
-"""Second factors that lie in plain text are sealed (`panel.authentication.second_factor_encryption`)."""
+"""Second factors that lie in plain text are sealed (`panel.authentication.second_factor`)."""
 
 from django.db import migrations
 
-from panel.authentication.second_factor_encryption import MARK, changed, seal, unseal
+from panel.authentication.second_factor import MARK, changed, seal, unseal
 
 
 def seal_all(apps, schema_editor):

@@ -56,7 +56,7 @@ def measure(redis_url: str, folder: Path) -> dict[str, object]:
     from jobs import notify_workers
     from jobs.engine import operation
     from panel.celery import app
-    from panel.configuration.connection_urls import broker
+    from panel.configuration.environment import broker
     from tests.faults.operations import BY_NAME
     from tests.faults.stage import Stage
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
-from panel.authentication import second_factor_encryption
+from panel.authentication import second_factor
 from storage.models import Host
 
 
@@ -36,9 +36,9 @@ def _factors() -> int:
     )
     for each in found:
         try:
-            each.data = second_factor_encryption.changed(
+            each.data = second_factor.changed(
                 each.data,
-                lambda text: second_factor_encryption.seal(second_factor_encryption.unseal(text)),
+                lambda text: second_factor.seal(second_factor.unseal(text)),
             )
         except ValueError as error:
             raise CommandError(f"the second factor of {each.user}: {error}") from error

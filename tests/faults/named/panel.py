@@ -16,7 +16,7 @@ from django.db import connection
 
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
-from panel.configuration.connection_urls import broker
+from panel.configuration.environment import broker
 from panel.operations.local_services.postgres import Postgres, disguise, installed
 from tests.faults.fault import Fault, NotReached, Play, Played
 from tests.faults.operations import BY_NAME

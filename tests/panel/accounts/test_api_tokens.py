@@ -106,7 +106,7 @@ def test_tokens_of_others_are_neither_seen_nor_revoked(client: Client) -> None:
 def test_the_tokens_of_a_person_are_bounded(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.accounts.token_pages.MAX_LIVE", 1)
+    monkeypatch.setattr("panel.accounts.own_account_pages.MAX_LIVE", 1)
     signed_in(client, make.user())
     assert make_token(client).status_code == 200
     response = make_token(client)

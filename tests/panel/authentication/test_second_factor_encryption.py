@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel.accounts import api_tokens, people
-from panel.authentication import second_factor_encryption
+from panel.authentication import second_factor
 from panel.models import User
 from panel.operations import secrets_file
 from tests import make
@@ -48,7 +48,7 @@ def test_the_database_holds_no_factor_that_can_be_used(ann: User) -> None:
     TOTP.activate(ann, SECRET)
     codes = RecoveryCodes.activate(ann).get_unused_codes()
     kept = str(list(Authenticator.objects.values_list("data", flat=True)))
-    assert SECRET not in kept and kept.count(second_factor_encryption.MARK) == 2
+    assert SECRET not in kept and kept.count(second_factor.MARK) == 2
     assert not any(code in kept for code in codes)
     assert is_right(ann)
     assert RecoveryCodes.activate(ann).validate_code(codes[3])

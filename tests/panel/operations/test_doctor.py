@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from panel.configuration import redis_client
 from panel.configuration.beat_scheduler import MARK
-from panel.configuration.connection_urls import database
+from panel.configuration.environment import database
 from panel.operations import doctor, local_services
 from tests.conftest import this_run, url_of
 
