@@ -61,13 +61,15 @@ def collect(shard: int) -> CollectionRound:
         if position(host) % shards == shard
     ]
     free = [host for host in ours if _take(host)]
-    asked: dict[Future[Reply], Host] = {}
+    hosts_by_call: dict[Future[Reply], Host] = {}
     for host in free:
         offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
-        asked[event_loop.start(_sample(Destination.of(host), offset, DEADLINE * interval))] = host
+        hosts_by_call[
+            event_loop.start(_sample(Destination.of(host), offset, DEADLINE * interval))
+        ] = host
     done = 0
-    for future in as_completed(asked):
-        host = asked[future]
+    for future in as_completed(hosts_by_call):
+        host = hosts_by_call[future]
         try:
             done += _store(host, future)
         finally:

@@ -47,10 +47,12 @@ def last_requester(job: Job) -> Requester | None:
     """Who ordered the job last, after whoever asked for it; None where nobody did.
 
     Read anew: a person may order something while a worker holds the job."""
-    now = Job.objects.select_related("last_actor").get(pk=job.pk)
-    if not now.last_door:
+    fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
+    if not fresh.last_door:
         return None
-    return Requester(now.last_actor, now.last_address, Origin(now.last_door), now.last_token)
+    return Requester(
+        fresh.last_actor, fresh.last_address, Origin(fresh.last_door), fresh.last_token
+    )
 
 
 def current_requester(job: Job) -> Requester:

@@ -60,12 +60,12 @@ def moment(text: str) -> datetime | None:
 
 def audited_operations(intents: Iterable[AuditEntry]) -> list[AuditedOperation]:
     """Intents with their outcomes, in the given order."""
-    found = list(intents)
+    entries = list(intents)
     ended = AuditEntry.objects.filter(
-        phase=Phase.OUTCOME, op_id__in=[intent.op_id for intent in found]
+        phase=Phase.OUTCOME, op_id__in=[intent.op_id for intent in entries]
     )
     outcomes = {outcome.op_id: outcome for outcome in ended}
-    return [AuditedOperation(intent, outcomes.get(intent.op_id)) for intent in found]
+    return [AuditedOperation(intent, outcomes.get(intent.op_id)) for intent in entries]
 
 
 def entry_json(entry: AuditEntry) -> dict[str, Any]:
@@ -98,22 +98,22 @@ def csv_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
     writer = csv.writer(_Line())
     yield writer.writerow(COLUMNS)
     for row in rows:
-        said = entry_json(row)
-        said["at"] = row.at.isoformat()
-        said["args"] = json.dumps(row.args, sort_keys=True)
-        said["commands"] = "\n".join(
-            f"{shlex.join(each['argv'])} [{each['rc']}]" for each in said["commands"]
+        cells = entry_json(row)
+        cells["at"] = row.at.isoformat()
+        cells["args"] = json.dumps(row.args, sort_keys=True)
+        cells["commands"] = "\n".join(
+            f"{shlex.join(each['argv'])} [{each['rc']}]" for each in cells["commands"]
         )
-        said["result"] = json.dumps(row.result, sort_keys=True) if row.result else ""
-        yield writer.writerow([_cell(said[name]) for name in COLUMNS])
+        cells["result"] = json.dumps(row.result, sort_keys=True) if row.result else ""
+        yield writer.writerow([_cell(cells[name]) for name in COLUMNS])
 
 
 def json_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
     """One JSON array of entries, a line each."""
     start = "["
     for row in rows:
-        said = entry_json(row) | {"at": row.at.isoformat()}
-        yield f"{start}\n{json.dumps(said)}"
+        entry = entry_json(row) | {"at": row.at.isoformat()}
+        yield f"{start}\n{json.dumps(entry)}"
         start = ","
     yield "[]\n" if start == "[" else "\n]\n"
 

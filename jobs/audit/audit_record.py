@@ -28,8 +28,8 @@ def intent(job: Job, step: Step) -> None:
 def outcome(job: Job, step: Step, error: dict[str, Any] | None = None) -> None:
     """The operation of `step` ended: well, or with the agent's `error`. It stays that of whoever
     it was sent for, also where another person has ordered something since."""
-    sent = AuditEntry.objects.filter(op_id=str(step.op_id), phase=Phase.INTENT)
-    _end(job, step, error, sent.values(*WHO).first() or _who(current_requester(job)))
+    intents = AuditEntry.objects.filter(op_id=str(step.op_id), phase=Phase.INTENT)
+    _end(job, step, error, intents.values(*WHO).first() or _who(current_requester(job)))
 
 
 def close(job: Job) -> bool:

@@ -39,8 +39,8 @@ def resolve(job: Job, requester: Requester | None, why: str) -> None:
     """A person has settled it on the host: the host is read once more, and the job is cancelled
     with who said so and why. Raises `Refused`."""
     resolution = {"who": _name(requester), "why": why.strip()[:WHY_LIMIT]}
-    said = f"marked as resolved by {_name(requester)}"
-    _hand_back(job, requester, said, error=_plain(job.error) | {"resolve": resolution})
+    explanation = f"marked as resolved by {_name(requester)}"
+    _hand_back(job, requester, explanation, error=_plain(job.error) | {"resolve": resolution})
 
 
 def no_way_back(job: Job) -> Refused | None:
@@ -83,19 +83,19 @@ def settle(job: Job) -> None:
     except TransportError as error:
         finish_job(job, State.NEEDS_ATTENTION, error=before | error.to_json())
         return
-    said = f"resolved by {resolution['who']}: {resolution['why']}"
-    finish_job(job, State.CANCELLED, explanation=f"cancelled; {said}"[:500], error=before)
+    reason = f"resolved by {resolution['who']}: {resolution['why']}"
+    finish_job(job, State.CANCELLED, explanation=f"cancelled; {reason}"[:500], error=before)
 
 
 @transaction.atomic
-def _hand_back(job: Job, requester: Requester | None, said: str, **fields: Any) -> None:
+def _hand_back(job: Job, requester: Requester | None, explanation: str, **fields: Any) -> None:
     fresh = {
         "attempts": 0,
         "claims": 0,
         "started_at": None,
         "not_before": None,
         "cancel_requested": False,
-        "explanation": said,
+        "explanation": explanation,
         **requester_fields(requester),
     }
     if not transition(job, State.NEEDS_ATTENTION, State.QUEUED, **fresh, **fields):
@@ -104,7 +104,7 @@ def _hand_back(job: Job, requester: Requester | None, said: str, **fields: Any) 
             f"The job does not need a decision; its state is {job.get_state_display()}.",
             "Reload the job's page.",
         )
-    steps.add_lines(job, [f"{said[:1].upper()}{said[1:]}."])
+    steps.add_lines(job, [f"{explanation[:1].upper()}{explanation[1:]}."])
     notify_workers.job(job.pk)
 
 

@@ -36,8 +36,8 @@ def is_irreversible(job: Job) -> bool:
 
 
 def _any_begun(steps: QuerySet[Step]) -> bool:
-    sent = steps.exclude(state=StepState.PLANNED).values_list("state", "commands")
-    return any(state != StepState.FAILED or has_begun(commands) for state, commands in sent)
+    begun_steps = steps.exclude(state=StepState.PLANNED).values_list("state", "commands")
+    return any(state != StepState.FAILED or has_begun(commands) for state, commands in begun_steps)
 
 
 def finish_job(job: Job, to: State, **fields: Any) -> None:
@@ -76,7 +76,7 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
     nothing has changed. Once work has begun, the volume stays locked and the host is asked until
     it answers, or, after long, until a person decides."""
     attempts = job.attempts + 1
-    kept = lasting_error(job)
+    lasting = lasting_error(job)
     if not has_changed_host(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
         fail_job(job, error.to_json())
     elif attempts >= PATIENCE_TRIES:
@@ -88,8 +88,8 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
             job,
             State.NEEDS_ATTENTION,
             attempts=attempts,
-            error=kept | error.to_json() | {"correction": f"{error.correction} {unknown}"},
+            error=lasting | error.to_json() | {"correction": f"{error.correction} {unknown}"},
         )
     else:
         seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
-        pause_job(job, seconds, error.message, attempts=attempts, error=kept or error.to_json())
+        pause_job(job, seconds, error.message, attempts=attempts, error=lasting or error.to_json())

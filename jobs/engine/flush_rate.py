@@ -50,18 +50,18 @@ def allowed_percent(step: Step) -> int | None:
 
 def next_rise(step: Step) -> int | None:
     """The next larger budget in percent; None at the top."""
-    now = allowed_percent(step) or 0
-    return next((each for each in RISES if each > now), None)
+    current_percent = allowed_percent(step) or 0
+    return next((each for each in RISES if each > current_percent), None)
 
 
 def next_sectors(job: Job, step: Step) -> int | None:
     """The next higher pace of a flush, as a migration threshold in sectors; None at the top."""
-    now = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
-    if now is None:
+    current_sectors = Wish.from_json(job.wish).pace_sectors or step.args.get("migration_threshold")
+    if current_sectors is None:
         lv = snapshots_of([job.its_volume])[0].lv
         cache = lv.cache if lv is not None else None
-        now = cache.migration_threshold_sectors if cache is not None else 0
-    faster = max(now, MIGRATION_THRESHOLD_SECTORS) * FACTOR
+        current_sectors = cache.migration_threshold_sectors if cache is not None else 0
+    faster = max(current_sectors, MIGRATION_THRESHOLD_SECTORS) * FACTOR
     return faster if faster <= MOST_SECTORS else None
 
 
@@ -69,18 +69,18 @@ def next_sectors(job: Job, step: Step) -> int | None:
 def raise_rate(job: Job, requester: Requester) -> None:
     """Raise the speed of the step that runs, on the word of `asker`; raises `Refused` where none
     has one (`no_flush`), or it is at its top (`top_pace`)."""
-    held = Job.objects.select_for_update().get(pk=job.pk)
-    step = adjustable_step(held)
-    if step is None or held.state not in (State.RUNNING, State.WAITING):
+    locked_job = Job.objects.select_for_update().get(pk=job.pk)
+    step = adjustable_step(locked_job)
+    if step is None or locked_job.state not in (State.RUNNING, State.WAITING):
         raise Refused(
             "no_flush",
             "No running step of this job can be made faster.",
             "Only a running lvmcache flush, zeroing or move that is not being cancelled can be "
             "made faster.",
         )
-    wish = Wish.from_json(held.wish)
+    wish = Wish.from_json(locked_job.wish)
     if step.verb == FLUSH:
-        sectors = next_sectors(held, step)
+        sectors = next_sectors(locked_job, step)
         faster = None if sectors is None else dataclasses.replace(wish, pace_sectors=sectors)
     else:
         percent = next_rise(step)
@@ -92,8 +92,10 @@ def raise_rate(job: Job, requester: Requester) -> None:
             "Wait until the step has ended. If dirty data does not decrease, reduce the load in "
             "the guest.",
         )
-    Job.objects.filter(pk=held.pk).update(wish=faster.to_json(), **requester_fields(requester))
-    steps.add_lines(held, [f"Speed raised by {requester.name}."])
+    Job.objects.filter(pk=locked_job.pk).update(
+        wish=faster.to_json(), **requester_fields(requester)
+    )
+    steps.add_lines(locked_job, [f"Speed raised by {requester.name}."])
 
 
 def apply_rate(job: Job, step: Step) -> None:
@@ -109,20 +111,20 @@ def apply_rate(job: Job, step: Step) -> None:
 
 def _stop_if_rate_changed(job: Job, step: Step) -> None:
     """Ask the host once to stop a flush that runs at another pace."""
-    wanted = Wish.from_json(job.wish).pace_sectors
-    if wanted is None or wanted == step.args.get("migration_threshold"):
+    wished_sectors = Wish.from_json(job.wish).pace_sectors
+    if wished_sectors is None or wished_sectors == step.args.get("migration_threshold"):
         return
     reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
-    asked = {
+    stopping = {
         "code": "stopping",
         "message": ("The step continues at the new speed."),
         "correction": "",
     }
-    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
+    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else stopping)
 
 
 def _send_budget(job: Job, step: Step) -> None:
     """Again and again, until the host says that it keeps the new budget."""
-    wanted = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
-    if wanted is not None and wanted > (allowed_percent(step) or 0):
-        contact.ask(job.host, "op.pace", {"op": str(step.op_id), "rise_percent": wanted})
+    wished_percent = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
+    if wished_percent is not None and wished_percent > (allowed_percent(step) or 0):
+        contact.ask(job.host, "op.pace", {"op": str(step.op_id), "rise_percent": wished_percent})

@@ -34,8 +34,8 @@ def check_not_held(host_id: int, *, begun: bool = False) -> datetime:
     job that has changed something there already."""
     # One query: it is asked before each step.
     fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
-    asked = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
-    host = asked.get(pk=host_id)
+    host_row = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
+    host = host_row.get(pk=host_id)
     now: datetime = host["now"]
     halt = Halt.objects.active() if host["halted"] else None
     if halt is not None:

@@ -26,26 +26,26 @@ def leftovers_of(
         lv = facts.lv(target.lv_uuid)
     else:
         lv = facts.lv_named(target.vg_uuid, target.lv_name)
-    found = []
+    sentences = []
     if lv is None and not made:
-        found = [f"{target.vg_name}/{target.lv_name} is not on the host."]
+        sentences = [f"{target.vg_name}/{target.lv_name} is not on the host."]
     if lv is not None and made:
-        found = [_there(lv, _state(lv))]
+        sentences = [_there(lv, _state(lv))]
     if lv is not None and not (made and _state(lv)):
-        found += _differences(facts, lv, wish, fallback)
-    return found + [
+        sentences += _differences(facts, lv, wish, fallback)
+    return sentences + [
         _there(other)
         for other in facts.lvs
         if _is_beside(other, target, lv) and not (lv and is_part(facts, lv, other))
     ]
 
 
-def leftovers_of_add_ssd(facts: HostFacts, wanted: Preparation) -> list[str]:
+def leftovers_of_add_ssd(facts: HostFacts, preparation: Preparation) -> list[str]:
     """A sentence where the SSD has LVM's mark already and gives its space to no group yet."""
     return [
         f"{pv.name} is a physical volume of no volume group."
         for pv in facts.pvs
-        if pv.name == wanted.device and not pv.vg_uuid
+        if pv.name == preparation.device and not pv.vg_uuid
     ]
 
 
@@ -55,22 +55,24 @@ def _there(lv: LogicalVolume, state: str = "") -> str:
 
 def _state(lv: LogicalVolume) -> str:
     """What is still to be done before anybody may have a new volume; "" for nothing."""
-    return next((said for tag, said in STATES.items() if tag in lv.tags), "")
+    return next((sentence for tag, sentence in STATES.items() if tag in lv.tags), "")
 
 
 def _differences(
     facts: HostFacts, lv: LogicalVolume, wish: Wish, fallback: Wish | None
 ) -> list[str]:
     try:
-        now = wish_now(facts, lv, wish.layout)
+        current_wish = wish_now(facts, lv, wish.layout)
     except BadWish as error:
         return [f"{lv.vg_name}/{lv.name} has a cache that Tiercel would not make: {error}"]
     if fallback is None or fallback == wish:
-        return [f"{c.what}: {c.before} now, should be {c.after}." for c in changes(now, wish)]
-    before = {change.what: change.after for change in changes(now, fallback)}
+        return [
+            f"{c.what}: {c.before} now, should be {c.after}." for c in changes(current_wish, wish)
+        ]
+    before = {change.what: change.after for change in changes(current_wish, fallback)}
     return [
         f"{change.what}: {change.before} now, target {change.after}, before {before[change.what]}."
-        for change in changes(now, wish)
+        for change in changes(current_wish, wish)
         if change.what in before
     ]
 

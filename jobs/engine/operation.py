@@ -197,9 +197,9 @@ def stand_by(job: Job, error: dict[str, Any]) -> bool:
     since = _since(job, str(error["code"])) or now
     if now - since > patience or (not job.falls_back and steps.is_cancelled(job)):
         return rollback_or_fail(job, error)
-    kept = lasting_error(job) or error
+    error_kept = lasting_error(job) or error
     waiting = {"waits_for": error["code"], "waits_since": since.isoformat()}
-    pause_job(job, _rest(error), str(error["message"]), error=kept | waiting)
+    pause_job(job, _rest(error), str(error["message"]), error=error_kept | waiting)
     return False
 
 
@@ -228,9 +228,9 @@ def _stop_if_cancelled(job: Job, step: Step) -> None:
     if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
         return
     reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
-    asked = {
+    stopping = {
         "code": "stopping",
         "message": "The host was asked to stop this step.",
         "correction": "",
     }
-    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else asked)
+    steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else stopping)

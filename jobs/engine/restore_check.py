@@ -78,8 +78,8 @@ def _ask(host: Host) -> Iterator[ReportLine]:
     if hello.error is not None or listing.error is not None:
         yield ReportLine(host.name, "its agent could not answer. Run this again.")
         return
-    found = [*_owner(host, hello), *_turns(host, hello), *_operations(host, listing)]
-    yield from found or [
+    lines = [*_owner(host, hello), *_turns(host, hello), *_operations(host, listing)]
+    yield from lines or [
         ReportLine(host.name, "has no operation that is missing in the database", True)
     ]
     yield from _volumes(host)
@@ -112,22 +112,22 @@ def _turns(host: Host, hello: Reply) -> Iterator[ReportLine]:
 def _operations(host: Host, listing: Reply) -> Iterator[ReportLine]:
     """Those that the host ran and no job of the database knows."""
     ops = listing.data.get("ops")
-    told = {
+    by_op_id = {
         str(each.get("op")): each
         for each in (ops if isinstance(ops, list) else [])
         if isinstance(each, dict)
     }
     known = Step.objects.filter(job__host=host, op_id__isnull=False)
-    unknown = told.keys() - {str(op) for op in known.values_list("op_id", flat=True)}
+    unknown = by_op_id.keys() - {str(op) for op in known.values_list("op_id", flat=True)}
     if not unknown:
         return
-    newest = sorted(unknown, key=lambda op: _began(told[op]), reverse=True)[:OPS_SHOWN]
+    newest = sorted(unknown, key=lambda op: _began(by_op_id[op]), reverse=True)[:OPS_SHOWN]
     yield ReportLine(
         host.name, f"ran {len(unknown)} operations that no job here knows; the newest:"
     )
     for op in newest:
-        at = datetime.fromtimestamp(_began(told[op]) / 1e9, UTC)
-        verb, state = told[op].get("verb"), told[op].get("state")
+        at = datetime.fromtimestamp(_began(by_op_id[op]) / 1e9, UTC)
+        verb, state = by_op_id[op].get("verb"), by_op_id[op].get("state")
         yield ReportLine(host.name, f"  {at:%Y-%m-%d %H:%M} UTC {verb!s:.40} ({state!s:.20})")
 
 

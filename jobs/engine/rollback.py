@@ -62,14 +62,14 @@ def rollback_or_fail(job: Job, error: dict[str, Any]) -> bool:
 
 def _fail_or_need_attention(job: Job, error: dict[str, Any]) -> None:
     """There is nothing to go back to: whether something is half done, the host tells."""
-    left = _read_leftovers(job)
-    if not left:
+    leftovers = _read_leftovers(job)
+    if not leftovers:
         fail_job(job, error)
         return
     way_out = f"Resume the job; or mark it as resolved, and {_by_hand(job)}."
     correction = f"{error.get('correction', '')} {way_out}".strip()
     finish_job(
-        job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": left}
+        job, State.NEEDS_ATTENTION, error=error | {"correction": correction, "residue": leftovers}
     )
 
 
@@ -77,10 +77,10 @@ def finish_cancelled(job: Job, before: str) -> None:
     """A person asked for the end before the step `before`, which was planned on facts read just
     now, and nothing is undone: what is left there goes with the job."""
     facts = inventory_of(Host.objects.get(pk=job.host_id)) if has_changed_host(job) else None
-    said = cancelled_by(last_requester(job))
-    left = _leftovers(job, facts) if facts is not None else []
-    if not left:
-        finish_job(job, State.CANCELLED, explanation=f"{said} before: {before}"[:500])
+    ending = cancelled_by(last_requester(job))
+    leftovers = _leftovers(job, facts) if facts is not None else []
+    if not leftovers:
+        finish_job(job, State.CANCELLED, explanation=f"{ending} before: {before}"[:500])
         return
     error = {
         "code": "left_over",
@@ -88,9 +88,9 @@ def finish_cancelled(job: Job, before: str) -> None:
             "The job was cancelled before it was finished, and it had no earlier state to restore."
         ),
         "correction": f"The host still has parts of the change: {_by_hand(job)}.",
-        "residue": left,
+        "residue": leftovers,
     }
-    what = f"{said}; left on the host: {' '.join(left)}"
+    what = f"{ending}; left on the host: {' '.join(leftovers)}"
     finish_job(job, State.CANCELLED, explanation=what[:500], error=error)
 
 
@@ -130,19 +130,22 @@ def finish_rollback(job: Job, facts: HostFacts) -> None:
     undone = job.step_set.filter(n__gt=after, state=StepState.DONE)
     titles = list(undone.values_list("title", flat=True))
     target, wish = placement_of(job).target, current_wish(job)
-    left = leftovers_of(facts, target, wish, wish)
+    leftovers = leftovers_of(facts, target, wish, wish)
     if not error:
         what = "finished steps were undone" if titles else "nothing had to be undone"
-        if left:
-            what = f"some changes could not be undone: {' '.join(left)}"
-        said = f"{cancelled_by(last_requester(job))}; {what}"
-        finish_job(job, State.CANCELLED, explanation=said[:500], error={})
+        if leftovers:
+            what = f"some changes could not be undone: {' '.join(leftovers)}"
+        explanation = f"{cancelled_by(last_requester(job))}; {what}"
+        finish_job(job, State.CANCELLED, explanation=explanation[:500], error={})
         return
     error["undone"] = titles
-    if left:
-        error["residue"] = left
+    if leftovers:
+        error["residue"] = leftovers
     finish_job(
-        job, State.FAILED, error=error, explanation=ROLLED_BACK_IN_PART if left else ROLLED_BACK
+        job,
+        State.FAILED,
+        error=error,
+        explanation=ROLLED_BACK_IN_PART if leftovers else ROLLED_BACK,
     )
 
 
@@ -163,8 +166,8 @@ def _read_leftovers(job: Job) -> list[str]:
         stored = inventory_of(Host.objects.get(pk=job.host_id))
         if stored is None:
             return []
-        said = f"The host does not answer ({error.message}); this is its last known state."
-        return [said, *_leftovers(job, stored)]
+        caveat = f"The host does not answer ({error.message}); this is its last known state."
+        return [caveat, *_leftovers(job, stored)]
     return _leftovers(job, facts)
 
 

@@ -137,8 +137,8 @@ def _next_step(job: Job) -> Step | None:
                 return None
     except OnHold as held:
         if steps.is_cancelled(job) and not has_changed_host(job):
-            said = f"{cancelled_by(last_requester(job))} before its first step"
-            finish_job(job, State.CANCELLED, explanation=said[:500])
+            explanation = f"{cancelled_by(last_requester(job))} before its first step"
+            finish_job(job, State.CANCELLED, explanation=explanation[:500])
             return None
         seconds = (held.again_at - database_now()).total_seconds()
         pause_job(job, max(REST_SECONDS, int(seconds)), held.sentence)
@@ -234,13 +234,15 @@ def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
     if lv is None:
         raise RuntimeError(f"the plan for {placement} is empty without its volume")
-    told = (wish.lasting.to_json(), lv.guest_size_bytes, True)
-    is_told = (volume.wish, volume.size_bytes, volume.managed) == told
+    recorded = (wish.lasting.to_json(), lv.guest_size_bytes, True)
+    is_told = (volume.wish, volume.size_bytes, volume.managed) == recorded
     if is_told and placement.lv_uuid == lv.uuid:
         return
     hold(volume)
     Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
-    Volume.objects.filter(pk=volume.pk).update(wish=told[0], size_bytes=told[1], managed=told[2])
+    Volume.objects.filter(pk=volume.pk).update(
+        wish=recorded[0], size_bytes=recorded[1], managed=recorded[2]
+    )
 
 
 def _hand_back(job: Job) -> None:

@@ -160,8 +160,8 @@ def add_lines(job: Job, texts: list[str]) -> None:
     last = job.line_set.aggregate(n=Max("n"))["n"] or 0
     room = LINES_LIMIT - last
     if room < len(texts) and room > 0:
-        kept = texts[: room - 1]
-        texts = [*kept, "Further output is only on the host, in /var/lib/tiercel/ops."]
+        shown = texts[: room - 1]
+        texts = [*shown, "Further output is only on the host, in /var/lib/tiercel/ops."]
     Line.objects.bulk_create(
         Line(job=job, n=n, text=text) for n, text in enumerate(texts[: max(0, room)], last + 1)
     )

@@ -87,7 +87,7 @@ def claim(job_id: int, owner: str) -> Job | None:
     began = Case(
         When(state=State.QUEUED, dry_run=False, then=Value(READING)), default=F("explanation")
     )
-    taken = Job.objects.filter(free, pk=job_id).update(
+    is_claimed = Job.objects.filter(free, pk=job_id).update(
         state=State.RUNNING,
         explanation=began,
         claims=F("claims") + 1,
@@ -95,7 +95,7 @@ def claim(job_id: int, owner: str) -> Job | None:
         lease_until=Now() + LEASE,
         started_at=Coalesce("started_at", Now()),
     )
-    if not taken:
+    if not is_claimed:
         return None
     job = Job.objects.with_names().get(pk=job_id)
     job.beat = time.monotonic()
@@ -105,8 +105,8 @@ def claim(job_id: int, owner: str) -> Job | None:
 @durable("renew")
 def renew(job: Job, **fields: Any) -> None:
     """Heartbeat: prolong the lease and set `fields`; raises `LostLease` where it is gone."""
-    held = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)
-    if not held.update(lease_until=Now() + LEASE, **fields):
+    leased = Job.objects.filter(pk=job.pk, state=State.RUNNING, lease_owner=job.lease_owner)
+    if not leased.update(lease_until=Now() + LEASE, **fields):
         raise LostLease(f"job {job.key}")
     job.beat = time.monotonic()
     for name, value in fields.items():
@@ -126,11 +126,11 @@ def need_attention_after_restore(error: dict[str, Any]) -> int:
 
 def expire_dead_leases(name_is_dead: Callable[[str], bool]) -> int:
     """Let the leases of workers that are known to be dead lapse now; the number of jobs."""
-    held = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
-    dead = [name for name in held.values_list("lease_owner", flat=True) if name_is_dead(name)]
+    leased = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
+    dead = [name for name in leased.values_list("lease_owner", flat=True) if name_is_dead(name)]
     if not dead:
         return 0
-    return held.filter(lease_owner__in=dead).update(lease_until=Now() - timedelta(seconds=1))
+    return leased.filter(lease_owner__in=dead).update(lease_until=Now() - timedelta(seconds=1))
 
 
 def renew_if_due(job: Job, explanation: str | None = None) -> None:

@@ -73,8 +73,8 @@ def must_be_active(host: Host) -> bool:
     second, and each note of it would wait for the other."""
     is_well = Q(error={}, last_seen_at__gt=Now() - CONTACT_FRESH)
     known_well = ExpressionWrapper(is_well, BooleanField())
-    asked = Host.objects.annotate(known_well=known_well).values_list("state", "known_well")
-    state, is_known_well = asked.get(pk=host.pk)
+    contacts = Host.objects.annotate(known_well=known_well).values_list("state", "known_well")
+    state, is_known_well = contacts.get(pk=host.pk)
     if state != HostState.ACTIVE:
         raise NotActive(host.name, HostState(state).label)
     return bool(is_known_well)

@@ -24,17 +24,17 @@ def check_machine(host: Host, machine_id: object) -> None:
     has the same id, and `MachineChanged` where this is not the id accepted for the host: machines
     made from one template may share an SSH key. A host that reports no id is not the accepted
     one."""
-    said = machine_id if isinstance(machine_id, str) else ""
-    if said == host.machine_id:
+    reported = machine_id if isinstance(machine_id, str) else ""
+    if reported == host.machine_id:
         return
-    if said:
-        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=said)
-        _quarantine_both(host, others, f"the machine id {said:.32}")
+    if reported:
+        others = Host.objects.active().exclude(pk=host.pk).filter(machine_id=reported)
+        _quarantine_both(host, others, f"the machine id {reported:.32}")
     # An enrolment command may have told the panel meanwhile.
     accepted = Host.objects.values_list("machine_id", flat=True).get(pk=host.pk)
-    if accepted and said != accepted:
+    if accepted and reported != accepted:
         # A person accepts the right machine by its key, or the new id by an enrolment command.
-        changed = MachineChanged(host.name, accepted, quoted(f"{said:.40}"))
+        changed = MachineChanged(host.name, accepted, quoted(f"{reported:.40}"))
         quarantine(Host.objects.filter(pk=host.pk), changed)
         raise changed
 
@@ -50,14 +50,14 @@ def check_groups(host: Host, inventory: dict[str, Any]) -> None:
         for vg in (vgs if isinstance(vgs, list) else ())
         if isinstance(vg, dict) and isinstance(vg.get("uuid"), str) and vg.get("allowed") is True
     }
-    there = Q(until=None, missing_since=None, host__state=HostState.ACTIVE)
-    placed = Placement.objects.filter(there, vg_uuid__in=named)
+    is_current = Q(until=None, missing_since=None, host__state=HostState.ACTIVE)
+    placed = Placement.objects.filter(is_current, vg_uuid__in=named)
     others = placed.exclude(host=host).values_list("host_id", "vg_uuid")
-    found = dict(others.order_by("host_id").distinct())
-    if found:
-        name = named[next(iter(found.values()))]
+    group_of_host = dict(others.order_by("host_id").distinct())
+    if group_of_host:
+        name = named[next(iter(group_of_host.values()))]
         what = f"the volume group {name!s:.80}"
-        _quarantine_both(host, Host.objects.filter(pk__in=found), what)
+        _quarantine_both(host, Host.objects.filter(pk__in=group_of_host), what)
 
 
 def _quarantine_both(host: Host, others: QuerySet[Host], what: str) -> None:

@@ -33,8 +33,8 @@ def this() -> Installation:
 
 def named_to(host: Host) -> dict[str, Any] | None:
     """What a request that changes something says of the panel; None for an older agent."""
-    found = _VERSION.fullmatch(str(host.hello.get("agent", "")))
-    if found is None or tuple(map(int, found.groups())) < NAMES_PANELS:
+    version = _VERSION.fullmatch(str(host.hello.get("agent", "")))
+    if version is None or tuple(map(int, version.groups())) < NAMES_PANELS:
         return None
     panel = this()
     return {"id": str(panel.panel), "after": list(panel.ancestors)}
@@ -87,5 +87,5 @@ def note_ahead(vg_uuid: str, seen: int) -> bool:
 
 
 def _id(owner: object, field: str) -> str:
-    found = owner.get(field) if isinstance(owner, dict) else None
-    return found if isinstance(found, str) and _UUID4.fullmatch(found) else ""
+    panel_id = owner.get(field) if isinstance(owner, dict) else None
+    return panel_id if isinstance(panel_id, str) and _UUID4.fullmatch(panel_id) else ""

@@ -146,10 +146,10 @@ def _other_panels(hello: dict[str, Any]) -> list[dict[str, str]]:
     return problems
 
 
-def _version(told: Any) -> tuple[int, ...]:
+def _version(reported: Any) -> tuple[int, ...]:
     """Comparable; () for what is no version, which is older than any."""
-    known = isinstance(told, str) and AGENT_VERSION.fullmatch(told)
-    return tuple(int(part) for part in told.split(".")) if known else ()
+    known = isinstance(reported, str) and AGENT_VERSION.fullmatch(reported)
+    return tuple(int(part) for part in reported.split(".")) if known else ()
 
 
 def _problem(code: str, severity: str, message: str, correction: str) -> dict[str, str]:

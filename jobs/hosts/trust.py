@@ -51,18 +51,18 @@ def accept_fingerprint(host: Host, fingerprint_seen: str, actor: AbstractBaseUse
             f"{row} has no key to accept.",
             "First run the enrolment command on the host.",
         )
-    given = fingerprint_seen.strip()
-    if given not in waiting:
+    typed = fingerprint_seen.strip()
+    if typed not in waiting:
         raise Refused(
             "fingerprint_mismatch",
-            f"{row} waits for {' or '.join(waiting)}, not for {given[:100]}.",
+            f"{row} waits for {' or '.join(waiting)}, not for {typed[:100]}.",
             "Read the fingerprint on the host's console: "
             "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
         )
-    row.host_key, row.host_key_seen = waiting[given], ""
+    row.host_key, row.host_key_seen = waiting[typed], ""
     row.state, row.error = HostState.ACTIVE, {}
     row.save(update_fields=["host_key", "host_key_seen", "state", "error"])
-    log.info("host %s: %s accepted by %s", row.name, given, actor)
+    log.info("host %s: %s accepted by %s", row.name, typed, actor)
     host.refresh_from_db()
     notify_workers.host(host.pk)
 

@@ -35,20 +35,20 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
     ) -> Self:
         """Entries that match all that is given: host and volume by key or name, the job by key,
         the actor by a part of the address of their account."""
-        found = self
+        entries = self
         if host:
-            found = found.filter(models.Q(host_key=host) | models.Q(host__iexact=host))
+            entries = entries.filter(models.Q(host_key=host) | models.Q(host__iexact=host))
         if volume:
-            found = found.filter(
+            entries = entries.filter(
                 models.Q(volume_key=volume) | models.Q(volume_label__iexact=volume)
             )
         if job:
-            found = found.filter(job_key=job)
+            entries = entries.filter(job_key=job)
         if actor:
-            found = found.filter(actor__icontains=actor)
+            entries = entries.filter(actor__icontains=actor)
         if since is not None:
-            found = found.filter(at__gte=since)
-        return found
+            entries = entries.filter(at__gte=since)
+        return entries
 
     def newest_first(self) -> Self:
         return self.order_by("-at", "-id")

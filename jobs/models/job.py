@@ -67,14 +67,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         ours = models.Q(actor__memberships__customer=models.F("volume__customer"))
         # An account that is gone leaves its changes without a name.
         plans = models.Q(door=Origin.PORTAL) | models.Q(price_minor__isnull=False)
-        found = self.filter(models.Q(actor=None) | ours, plans)
+        changes = self.filter(models.Q(actor=None) | ours, plans)
         theirs = models.Q(had=None) | models.Q(had=models.F("volume__customer"))
-        return found.alias(had=customer_then("volume", "created_at")).filter(theirs)
+        return changes.alias(had=customer_then("volume", "created_at")).filter(theirs)
 
     def with_names(self) -> Self:
         """With host, volume and actor in the same query, but not the host's inventory."""
-        found = self.select_related("host", "volume", "actor")
-        return found.defer("host__facts", "host__hello")
+        joined = self.select_related("host", "volume", "actor")
+        return joined.defer("host__facts", "host__hello")
 
     def told(self) -> Self:
         """With what `Job.sentence`, `parts/job_row.html` and the menu of jobs say of one, and no
@@ -229,8 +229,8 @@ class Job(models.Model):
         if self.state == State.SUCCEEDED:
             return self.explanation or f"{what}: done in {self._duration()}."
         if self.state == State.FAILED:
-            said = f"{what} failed: {self.error.get('message', self.explanation)}"
-            return f"{said} {self.explanation}" if "undone" in self.error else said
+            sentence = f"{what} failed: {self.error.get('message', self.explanation)}"
+            return f"{sentence} {self.explanation}" if "undone" in self.error else sentence
         if self.state == State.CANCELLED:
             return f"{what}: {self.explanation.rstrip('.') or 'cancelled'}."
         if self.state == State.NEEDS_ATTENTION:

@@ -67,8 +67,8 @@ def adopt_and_tag(
     that root on the host allows. A refused job leaves the adoption as it is."""
     judged = adopt(asks, user, database_now(), make_customers=make_customers)
     keys = [each.candidate.key for each in judged if each.is_good and each.candidate]
-    found = Volume.objects.filter(key__in=keys).select_related("customer")
-    rows = {row.volume.key: row for row in snapshots_of(found)}
+    adopted = Volume.objects.filter(key__in=keys).select_related("customer")
+    rows = {row.volume.key: row for row in snapshots_of(adopted)}
     results, made = [], 0
     for each in judged:
         row = rows.get(each.candidate.key) if each.is_good and each.candidate else None
@@ -118,11 +118,11 @@ def beyond_tag(row: VolumeSnapshot, wish: Wish) -> str:
 
 def untagged(user: AbstractBaseUser) -> list[VolumeSnapshot]:
     """Adopted volumes without our tag whose group is allowed by now and that no job holds."""
-    held = Job.objects.unfinished().filter(dry_run=False).values("volume")
+    locked = Job.objects.unfinished().filter(dry_run=False).values("volume")
     adopted = Volume.objects.visible_to(user).filter(adopted_at__isnull=False, managed=False)
     return [
         row
-        for row in snapshots_of(adopted.exclude(pk__in=held).select_related("customer"))
+        for row in snapshots_of(adopted.exclude(pk__in=locked).select_related("customer"))
         if row.vg is not None and row.vg.allowed and row.wish is not None
     ]
 
@@ -146,15 +146,15 @@ def undo(volumes: Iterable[Volume], requester: Requester) -> Undone:
 @transaction.atomic
 def _undo(volume: Volume, requester: Requester) -> str:
     """Why the adoption stays; "" where it is undone."""
-    held = hold_one(volume, against_jobs=True)
-    if held.adopted_at is None:
+    locked = hold_one(volume, against_jobs=True)
+    if locked.adopted_at is None:
         return "The volume was not adopted."
-    since = Job.objects.filter(volume=held, dry_run=False, created_at__gte=held.adopted_at)
+    since = Job.objects.filter(volume=locked, dry_run=False, created_at__gte=locked.adopted_at)
     for job in since.unfinished().filter(started_at=None):
         cancel(job, requester)
     if since.exclude(started_at=None).exists() or since.unfinished().exists():
         return "A job has run on the volume since. First remove what that job created."
-    if held.cache_plan_id is not None:
+    if locked.cache_plan_id is not None:
         return "The customer pays for a cache plan of this volume. End the plan first."
-    release(held)
+    release(locked)
     return ""

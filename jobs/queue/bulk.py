@@ -65,18 +65,18 @@ class VolumeOutcome:
 
 def reserved_by_group(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
     """The SSD space that is promised to jobs, by group, on the hosts of the rows."""
-    found: dict[str, int] = {}
+    reserved_bytes: dict[str, int] = {}
     hosts = {row.host.pk: (row.host, row.facts) for row in rows if row.host and row.facts}
     for host, facts in hosts.values():
-        found |= reserved(host, facts)
-    return found
+        reserved_bytes |= reserved(host, facts)
+    return reserved_bytes
 
 
 def volumes_with_jobs(rows: Iterable[VolumeSnapshot]) -> set[int]:
     """The volumes of the rows, by primary key, that a job changes."""
     unfinished = Job.objects.unfinished().filter(dry_run=False)
-    found = unfinished.filter(volume__in=[row.volume.pk for row in rows])
-    return set(found.values_list("volume_id", flat=True))
+    changing = unfinished.filter(volume__in=[row.volume.pk for row in rows])
+    return set(changing.values_list("volume_id", flat=True))
 
 
 def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
@@ -110,53 +110,53 @@ def carry_out(
 ) -> list[VolumeOutcome]:
     """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
     nobody else back. A job whose host has become another since runs nothing."""
-    found = []
+    outcomes = []
     for item in deal.items:
         volume = volumes.get(item.key)
         if volume is None:
             continue
         try:
             if deal.action is Action.CUSTOMER:
-                found.append(_give(volume, customer))
+                outcomes.append(_give(volume, customer))
             elif deal.action is Action.NOBODY:
-                found.append(_take(volume))
+                outcomes.append(_take(volume))
             elif item.wish is not None:
                 kind, wish = KINDS[deal.action], Wish.from_json(item.wish)
-                found.append(_submit(volume, kind, wish, item, actor, address))
+                outcomes.append(_submit(volume, kind, wish, item, actor, address))
         except Gone as gone:
-            found.append(VolumeOutcome(volume, None, False, str(gone)))
-    return found
+            outcomes.append(VolumeOutcome(volume, None, False, str(gone)))
+    return outcomes
 
 
 def _give(volume: Volume, customer: Customer | None) -> VolumeOutcome:
     if customer is None:
         return VolumeOutcome(volume, None, False, "The customer no longer exists.")
     with transaction.atomic():
-        held, is_busy = _held(volume)
-        if refused := refusal_to_give(held, customer, is_busy=is_busy):
+        locked, is_busy = _held(volume)
+        if refused := refusal_to_give(locked, customer, is_busy=is_busy):
             return VolumeOutcome(
                 volume, None, False, f"{refused.message} {refused.correction}".strip()
             )
-        give(held, customer, database_now())
+        give(locked, customer, database_now())
     return VolumeOutcome(volume, None, True, f"The volume now belongs to {customer}.")
 
 
 def _take(volume: Volume) -> VolumeOutcome:
     with transaction.atomic():
-        held, is_busy = _held(volume)
-        if refused := refusal_to_take(held, is_busy=is_busy):
+        locked, is_busy = _held(volume)
+        if refused := refusal_to_take(locked, is_busy=is_busy):
             return VolumeOutcome(
                 volume, None, False, f"{refused.message} {refused.correction}".strip()
             )
-        take(held)
+        take(locked)
     return VolumeOutcome(volume, None, True, "The volume no longer belongs to a customer.")
 
 
 def _held(volume: Volume) -> tuple[Volume, bool]:
     """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
     lock or holds it off."""
-    held = hold_one(volume, against_jobs=True)
-    return held, Job.objects.unfinished().filter(volume=held, dry_run=False).exists()
+    locked = hold_one(volume, against_jobs=True)
+    return locked, Job.objects.unfinished().filter(volume=locked, dry_run=False).exists()
 
 
 def _submit(

@@ -24,10 +24,10 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
     """The same, also for a preview without a volume."""
     if job.volume is not None:
         return estimate(snapshots_of([job.volume])[0], steps)
-    facts, wanted = inventory_of(job.host), Preparation.from_json(job.wish)
+    facts, preparation = inventory_of(job.host), Preparation.from_json(job.wish)
     if facts is None:
         return None
-    return _cost(facts, Target("", wanted.vg_uuid, wanted.vg_name, "", None), steps)
+    return _cost(facts, Target("", preparation.vg_uuid, preparation.vg_name, "", None), steps)
 
 
 def _cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:

@@ -29,8 +29,8 @@ def due() -> list[int]:
     waiting = Q(state=State.WAITING) & ready
     queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready
     orphaned = Q(state=State.RUNNING, lease_until__lt=Now())
-    found = Job.objects.filter(waiting | queued | orphaned).order_by("id")
-    return list(found.values_list("id", flat=True))
+    jobs = Job.objects.filter(waiting | queued | orphaned).order_by("id")
+    return list(jobs.values_list("id", flat=True))
 
 
 def sweep() -> int:

@@ -21,13 +21,13 @@ def reserved(host: Host, facts: HostFacts, *, but_for: Volume | None = None) -> 
     Unfinished jobs on `host` whose cache or volume on SSD is not in `facts` count, except those of
     `but_for`; also what a job needs to go back to where it began, as long as it may.
     """
-    found = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)
+    jobs = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)
     if but_for is not None:
-        found = found.exclude(volume=but_for)
+        jobs = jobs.exclude(volume=but_for)
     wishes = {
         volume_id: [Wish.from_json(wish)]
         + ([Wish.from_json(before)] if before and not turned else [])
-        for volume_id, wish, before, turned in found.values_list(
+        for volume_id, wish, before, turned in jobs.values_list(
             "volume_id", "wish", "fallback", "turned"
         )
     }

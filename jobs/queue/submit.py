@@ -155,8 +155,8 @@ def cancel(job: Job, requester: Requester | None) -> bool:
     it. Only a job that needs attention ends with a step of unknown outcome.
     """
     # The runner sets `turned` under this lock, and reads there whether the job is cancelled.
-    now = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
-    job.state, job.turned = now.state, now.turned
+    locked = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
+    job.state, job.turned = locked.state, locked.turned
     if job.is_over:
         return True
     fields = {"explanation": cancelled_by(requester), **requester_fields(requester)}
@@ -170,12 +170,12 @@ def cancel(job: Job, requester: Requester | None) -> bool:
         )
     if job.state in (State.QUEUED, State.WAITING) and not has_changed_host(job):
         return transition(job, State(job.state), State.CANCELLED, **fields)
-    told = {"cancel_requested": True, "not_before": None}
-    if not now.cancel_requested:  # who asks for it again changes nothing
-        told |= requester_fields(requester)
+    changes = {"cancel_requested": True, "not_before": None}
+    if not locked.cancel_requested:  # who asks for it again changes nothing
+        changes |= requester_fields(requester)
         if requester is not None:
             steps.add_lines(job, [f"Cancellation requested by {requester.name}."])
-    Job.objects.filter(pk=job.pk).update(**told)
+    Job.objects.filter(pk=job.pk).update(**changes)
     job.refresh_from_db()
     notify_workers.job(job.pk)
     return False
@@ -204,8 +204,8 @@ def _fallback(
     """What the volume is now, as a wish; None where no wish can say it, or where it is the same."""
     uuid = placement.lv_uuid
     lv = facts.lv(uuid) if facts is not None and uuid is not None else None
-    now = VolumeSnapshot(volume, placement, facts, lv, cache=None, latest=None).wish
-    return now.to_json() if now is not None and now != wish else None
+    current_wish = VolumeSnapshot(volume, placement, facts, lv, cache=None, latest=None).wish
+    return current_wish.to_json() if current_wish is not None and current_wish != wish else None
 
 
 def check_contactable(host: Host) -> None:
@@ -248,13 +248,17 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
     facts = inventory_of(host)
     if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
         return
-    held = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
+    reserved_bytes = reserved(host, facts, but_for=placement.volume).get(placement.vg_uuid, 0)
     try:
-        plan(less_reserved(facts, placement.vg_uuid, held), placement.target, wish)
+        plan(less_reserved(facts, placement.vg_uuid, reserved_bytes), placement.target, wish)
     except Refused as refused:
         if refused.code != "no_space":
             return
-        promised = f" ({size(held)} are reserved for jobs that have not ended)" if held else ""
+        promised = (
+            f" ({size(reserved_bytes)} are reserved for jobs that have not ended)"
+            if reserved_bytes
+            else ""
+        )
         raise Refused(
             "no_space",
             f"{refused.message.rstrip('.')}{promised}.",

@@ -151,9 +151,9 @@ class SudoRefused(TransportError):
 
     code = "auth_refused"
 
-    def __init__(self, where: str, account: str, said: str) -> None:
+    def __init__(self, where: str, account: str, stderr: str) -> None:
         super().__init__(
-            f"sudo on {where} does not let {account} run the agent: {said}",
+            f"sudo on {where} does not let {account} run the agent: {stderr}",
             "Run the enrolment command on the host again; a later file in /etc/sudoers.d may take "
             "the permission back.",
         )
@@ -164,9 +164,9 @@ class AgentMissing(TransportError):
 
     code = "agent_missing"
 
-    def __init__(self, where: str, said: str) -> None:
+    def __init__(self, where: str, stderr: str) -> None:
         super().__init__(
-            f"The agent does not start on {where}: {said or 'no output'}",
+            f"The agent does not start on {where}: {stderr or 'no output'}",
             f"Run the enrolment command on the host again: it installs {AGENT_PATH}.",
         )
 
@@ -197,11 +197,11 @@ def match_user_block(account: str) -> str:
     return f"Match User {account}\n    AuthenticationMethods publickey"
 
 
-def refused_start(where: str, account: str, said: str) -> TransportError:
+def refused_start(where: str, account: str, stderr: str) -> TransportError:
     """Why the agent's channel closed at once, from what the host wrote to stderr."""
-    text = said.strip().splitlines()[-1][:300] if said.strip() else ""
-    if "must have a tty" in said:
+    text = stderr.strip().splitlines()[-1][:300] if stderr.strip() else ""
+    if "must have a tty" in stderr:
         return SudoTty(where, account)
-    if "sudo:" in said and ("password is required" in said or "not allowed" in said):
+    if "sudo:" in stderr and ("password is required" in stderr or "not allowed" in stderr):
         return SudoRefused(where, account, text)
     return AgentMissing(where, text)

@@ -184,28 +184,28 @@ def columns(shown: tuple[ChartPanel, ...], *, has_cache: bool) -> list[Column]:
 
 
 def table(
-    found: Series, shown: list[Column], *, rows: int, now: datetime
+    measured: Series, shown: list[Column], *, rows: int, now: datetime
 ) -> list[tuple[datetime, list[str]]]:
     """The last buckets, newest first: when each ended and its figures with units, "-" if unknown.
 
     A bucket that still lasts is left out while nothing is known of it.
     """
     picked = [
-        (found.at(n), [SHOWN[column.scale](values[column.name]) for column in shown])
-        for n, values in enumerate(found.values)
-        if found.at(n) <= now or values["read_iops"] is not None
+        (measured.at(n), [SHOWN[column.scale](values[column.name]) for column in shown])
+        for n, values in enumerate(measured.values)
+        if measured.at(n) <= now or values["read_iops"] is not None
     ]
     return picked[: -rows - 1 : -1]
 
 
-def summary(found: Series, span: str) -> str:
+def summary(measured: Series, span: str) -> str:
     """The whole time in a few sentences, for those who do not see the charts; "" without figures.
 
     `span` is the time in words, such as "Last 1 h".
     """
-    if found.is_empty:
+    if measured.is_empty:
         return ""
-    total = found.totals
+    total = measured.totals
     parts = [
         f"{span}: {formatting.iops(total['read_iops'])} reads and "
         f"{formatting.iops(total['write_iops'])} writes per second on average.",
@@ -213,7 +213,7 @@ def summary(found: Series, span: str) -> str:
     ]
     if total["hit_rate"] is not None:
         parts.append(f"{formatting.percent(total['hit_rate'])} of reads came from SSD.")
-    parts.append(f"Based on {formatting.seconds(found.seconds)} of data.")
+    parts.append(f"Based on {formatting.seconds(measured.seconds)} of data.")
     return " ".join(parts)
 
 

@@ -39,9 +39,9 @@ def chart_context(
     now = timezone.now()
     span = span_of(request, now, volume)
     since = theirs_since(volume) if plain else None
-    found = series(volume, span.start, span.end, POINTS, since=since)
-    shown = chart_definitions.panels(plain=plain)
-    columns = chart_definitions.columns(shown, has_cache=found.has_cache)
+    measured = series(volume, span.start, span.end, POINTS, since=since)
+    panels = chart_definitions.panels(plain=plain)
+    columns = chart_definitions.columns(panels, has_cache=measured.has_cache)
     return {
         "charts": {
             "ranges": [
@@ -58,13 +58,13 @@ def chart_context(
             "series_url": reverse("volume-series", args=[volume.key]),
             "marks_url": reverse("volume-marks", args=[volume.key]),
             "csv_url": f"{reverse('volume-csv', args=[volume.key])}?{span.query}",
-            "panels": shown,
+            "panels": panels,
             "columns": columns,
-            "rows": chart_definitions.table(found, columns, rows=TABLE_ROWS, now=now),
-            "step_seconds": found.step_seconds,
-            "summary": chart_definitions.summary(found, span.words),
-            "is_empty": found.is_empty,
-            "has_cache": found.has_cache,
+            "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now),
+            "step_seconds": measured.step_seconds,
+            "summary": chart_definitions.summary(measured, span.words),
+            "is_empty": measured.is_empty,
+            "has_cache": measured.has_cache,
             "was_sampled": _was_sampled(volume, span.start),
             "now": now,
             "sample_seconds": settings.TIERCEL_SAMPLE_SECONDS,
@@ -80,12 +80,12 @@ def volume_series(request: HttpRequest, key: str) -> HttpResponse:
     staff gets no more than the lines of their charts."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     span = span_of(request, timezone.now(), volume)
-    found, names = _shown(request, volume, span)
+    measured, names = _shown(request, volume, span)
     answer: dict[str, Any] = {
-        **found.to_json(names),
-        "faint": {name: values for name, values in found.faint_json().items() if name in names},
-        "summary": chart_definitions.summary(found, span.words),
-        "has_cache": found.has_cache,
+        **measured.to_json(names),
+        "faint": {name: values for name, values in measured.faint_json().items() if name in names},
+        "summary": chart_definitions.summary(measured, span.words),
+        "has_cache": measured.has_cache,
     }
     return JsonResponse(answer)
 
@@ -108,16 +108,16 @@ def _shown(request: HttpRequest, volume: Volume, span: Span) -> tuple[Series, Se
     """The figures that the person may see of the volume, and their names."""
     if is_staff(request.user):
         return series(volume, span.start, span.end, POINTS), tuple(UNITS)
-    found = series(volume, span.start, span.end, POINTS, since=theirs_since(volume))
-    return found, chart_definitions.names(plain=True)
+    measured = series(volume, span.start, span.end, POINTS, since=theirs_since(volume))
+    return measured, chart_definitions.names(plain=True)
 
 
-def _write(response: HttpResponse, found: Series, names: Sequence[str]) -> None:
+def _write(response: HttpResponse, measured: Series, names: Sequence[str]) -> None:
     rows = csv.writer(response)
     rows.writerow(["until (UTC)", *(f"{name} ({UNITS[name]})" for name in names)])
-    for n, values in enumerate(found.values):
+    for n, values in enumerate(measured.values):
         cells = ["" if values[name] is None else values[name] for name in names]
-        rows.writerow([f"{found.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
+        rows.writerow([f"{measured.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
 
 
 def _with_range(request: HttpRequest, key: str) -> str:
@@ -141,7 +141,7 @@ def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
     `MOST`, oldest first."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     span = span_of(request, timezone.now(), volume)
-    found = (
+    jobs = (
         Job.objects.visible_to(request.user)
         .filter(volume=volume, dry_run=False)
         .select_related("cache_plan")
@@ -150,7 +150,7 @@ def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
         .order_by("-began")[:MOST_MARKS]
     )
     staff = is_staff(request.user)
-    return JsonResponse({"marks": [mark(job, staff=staff) for job in reversed(found)]})
+    return JsonResponse({"marks": [mark(job, staff=staff) for job in reversed(jobs)]})
 
 
 def mark(job: Job, *, staff: bool) -> dict[str, Any]:

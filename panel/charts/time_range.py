@@ -64,9 +64,9 @@ class Span:
 def span_of(request: HttpRequest, now: datetime, volume: Volume) -> Span:
     """The time to show. Where the request names none that is known: an hour, or 15 minutes of a
     volume that is known for less than an hour."""
-    asked = request.GET.get("range", "")
+    range_key = request.GET.get("range", "")
     is_new = now - volume.created_at < RANGES[DEFAULT_RANGE][1]
-    key = asked if asked in RANGES else "15m" if is_new else DEFAULT_RANGE
+    key = range_key if range_key in RANGES else "15m" if is_new else DEFAULT_RANGE
     ends = moment(request.GET.get("from", "")), moment(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
         return part(key, ends[0], min(ends[1], now))
@@ -89,12 +89,12 @@ def part(key: str, start: datetime, end: datetime) -> Span:
 def moment(text: str) -> datetime | None:
     """The RFC 3339 time of `YEARS` with a time zone that the text is, else None."""
     try:
-        found = parse_datetime(text)
+        at = parse_datetime(text)
     except ValueError:
         return None
-    if found is None or found.tzinfo is None:
+    if at is None or at.tzinfo is None:
         return None
-    return found if YEARS[0] <= found.year < YEARS[1] else None
+    return at if YEARS[0] <= at.year < YEARS[1] else None
 
 
 def _border(at: datetime, step: int) -> datetime:

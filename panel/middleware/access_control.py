@@ -48,8 +48,8 @@ class GateMiddleware(LoginRequiredMiddleware):
                 return HttpResponse(status=UNAUTHORIZED, headers={"HX-Refresh": "true"})
             return answer
         cast("Any", request).is_proven = lambda: step_up.is_proven(request)
-        if _opens_by_key(request, view_func) and (asked := step_up.demand_of_link(request)):
-            return asked
+        if _opens_by_key(request, view_func) and (proof_demand := step_up.demand_of_link(request)):
+            return proof_demand
         if _is_closed(request, view_func) and second_factor.is_missing(request.user):
             place = reverse("mfa_index")
             if is_part:

@@ -77,10 +77,10 @@ def _for_staff(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
     )
     lv_names = Q(pk__in=here.filter(every_word(words, ("lv_name",))).values("volume"))
     by_label_first = Case(When(every_word(words, ("label",)), then=Value(0)), default=Value(1))
-    found = volumes.filter(every_word(words, VOLUME_FIELDS) | lv_names)
-    found = found.order_by(by_label_first, "label", "id")
+    matching = volumes.filter(every_word(words, VOLUME_FIELDS) | lv_names)
+    matching = matching.order_by(by_label_first, "label", "id")
     more_url = f"{reverse('volumes')}?{urlencode({'q': ' '.join(words)})}"
-    yield _group("Volumes", "volume", found, most, _volume, more_url)
+    yield _group("Volumes", "volume", matching, most, _volume, more_url)
     guests = volumes.filter(every_word(words, ("guest",))).order_by("guest", "id")
     yield _group("Guests", "guest", guests, most, _guest)
     customers = Customer.objects.visible_to(user).filter(every_word(words, CUSTOMER_FIELDS))
@@ -103,8 +103,8 @@ def _group(
     hit: Callable[[Row], Hit],
     more_url: str = "",
 ) -> HitGroup:
-    found = list(rows[: most + 1])
-    return HitGroup(name, icon, tuple(map(hit, found[:most])), len(found) > most, more_url)
+    matches = list(rows[: most + 1])
+    return HitGroup(name, icon, tuple(map(hit, matches[:most])), len(matches) > most, more_url)
 
 
 def _host(host: Host) -> Hit:

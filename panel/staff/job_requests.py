@@ -27,8 +27,8 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
     """The volume with that key as pages show it; 404 for a stranger's."""
-    found = Volume.objects.visible_to(request.user).select_related("customer")
-    return snapshots_of([get_object_or_404(found, key=key)])[0]
+    visible = Volume.objects.visible_to(request.user).select_related("customer")
+    return snapshots_of([get_object_or_404(visible, key=key)])[0]
 
 
 def requester_of(request: HttpRequest) -> Requester:

@@ -40,14 +40,14 @@ def adopt(request: HttpRequest) -> HttpResponse:
     """The two forms; posting one shows the preview. Nothing is stored here."""
     is_csv = request.method == "POST" and request.POST.get("way") == "csv"
     is_pattern = request.method == "POST" and not is_csv
-    wanted = {name: request.GET[name] for name in ("pattern", "host") if name in request.GET}
+    prefilled = {name: request.GET[name] for name in ("pattern", "host") if name in request.GET}
     pattern = PatternForm(
-        request.user, request.POST if is_pattern else None, initial={"pattern": "*", **wanted}
+        request.user, request.POST if is_pattern else None, initial={"pattern": "*", **prefilled}
     )
     sheet = CsvForm(request.POST, request.FILES) if is_csv else CsvForm()
-    sent: PatternForm | CsvForm | None = sheet if is_csv else pattern if is_pattern else None
-    if sent is not None and sent.is_valid():
-        return _preview(request, sent)
+    submitted: PatternForm | CsvForm | None = sheet if is_csv else pattern if is_pattern else None
+    if submitted is not None and submitted.is_valid():
+        return _preview(request, submitted)
     candidates = candidates_of(request.user)
     context = {
         "pattern": pattern,
@@ -82,8 +82,10 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
 
 def counts(judged: tuple[Judgement, ...]) -> list[tuple[str, int]]:
     """How many rows end how, in the order of `AdoptionVerdict`."""
-    found = Counter(each.verdict for each in judged)
-    return [(WORDS[verdict], found[verdict]) for verdict in AdoptionVerdict if found[verdict]]
+    by_verdict = Counter(each.verdict for each in judged)
+    return [
+        (WORDS[verdict], by_verdict[verdict]) for verdict in AdoptionVerdict if by_verdict[verdict]
+    ]
 
 
 @staff_view(Right.OPERATE)
@@ -136,8 +138,8 @@ def tag_adopted(request: HttpRequest) -> HttpResponse:
         count += tagging.job is not None
         if tagging.job is None:
             refused.append(f"{row.volume.label}: {tagging.note}")
-    left = len(list(rows))
-    rest = f" {left} are left: press Tag them on the Adopt page again." if left else ""
+    remaining = len(list(rows))
+    rest = f" {remaining} are left: press Tag them on the Adopt page again." if remaining else ""
     messages.info(request, f"{count} tag job{'s' if count != 1 else ''} started.{rest}")
     for reason in refused[:3]:
         messages.warning(request, reason)

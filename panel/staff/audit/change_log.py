@@ -45,8 +45,8 @@ class Edit:
 
 def edits(record: Model, of: str = "", most: int = LAST) -> list[Edit]:
     """The last changes of a tracked record, newest first."""
-    kept: Any = record  # the tracker gives it `events`, which no type knows
-    events: list[Any] = list(kept.events.order_by("-pgh_id")[:most])
+    tracked: Any = record  # the tracker gives it `events`, which no type knows
+    events: list[Any] = list(tracked.events.order_by("-pgh_id")[:most])
     return list(_edits(record, events, of))
 
 

@@ -36,10 +36,10 @@ def audit(request: HttpRequest) -> HttpResponse:
     filters = {name: request.GET.get(name, "").strip() for name in FILTERS}
     error = ""
     try:
-        found = _rows(request)
+        entries = _rows(request)
     except BadSince as bad:
-        found, error = AuditEntry.objects.none(), str(bad)
-    page = Paginator(found.filter(phase=Phase.INTENT).newest_first(), PAGE_ROWS).get_page(
+        entries, error = AuditEntry.objects.none(), str(bad)
+    page = Paginator(entries.filter(phase=Phase.INTENT).newest_first(), PAGE_ROWS).get_page(
         request.GET.get("page")
     )
     context = {
@@ -80,15 +80,15 @@ def _rows(request: HttpRequest) -> AuditQuerySet:
 def security_log(request: HttpRequest) -> HttpResponse:
     """One line for each event, newest first."""
     filters = {name: request.GET.get(name, "").strip() for name in SECURITY_FILTERS}
-    found, error = SecurityEntry.objects.visible_to(request.user), ""
+    entries, error = SecurityEntry.objects.visible_to(request.user), ""
     try:
         since = moment(filters["since"])
     except BadSince as bad:
-        found, error = found.none(), str(bad)
+        entries, error = entries.none(), str(bad)
     else:
-        found = found.about(who=filters["who"], kind=filters["kind"], since=since)
+        entries = entries.about(who=filters["who"], kind=filters["kind"], since=since)
     context = {
-        "page": Paginator(found, PAGE_ROWS).get_page(request.GET.get("page")),
+        "page": Paginator(entries, PAGE_ROWS).get_page(request.GET.get("page")),
         "filters": filters,
         "kinds": SecurityKind.choices,
         "grave": GRAVE,

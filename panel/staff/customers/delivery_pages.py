@@ -21,15 +21,15 @@ PAGE_ROWS = 50
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
     """Every message, newest first; `only=open` those that are not delivered."""
-    found = Message.objects.visible_to(request.user).select_related("order")
+    deliveries_shown = Message.objects.visible_to(request.user).select_related("order")
     is_open = request.GET.get("only") == "open"
     if is_open:
-        found = found.filter(delivered_at=None)
+        deliveries_shown = deliveries_shown.filter(delivered_at=None)
     context = {
         "url": settings.TIERCEL_BILLING_URL,
         "endpoint": Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).first(),
         "takes_calls": bool(settings.TIERCEL_BILLING_IN_SECRETS),
-        "page": Paginator(found, PAGE_ROWS).get_page(request.GET.get("page")),
+        "page": Paginator(deliveries_shown, PAGE_ROWS).get_page(request.GET.get("page")),
         "is_open": is_open,
     }
     return render(request, "staff/ledger/deliveries.html", context)
@@ -39,9 +39,9 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 @require_POST
 def deliver_again(request: HttpRequest, name: str) -> HttpResponse:
     """Send a message once more, now."""
-    found = get_object_or_404(Message.objects.visible_to(request.user), name=name)
-    outbox.again(found)
-    messages.success(request, f"{found.type} is being sent again under the same id.")
+    message = get_object_or_404(Message.objects.visible_to(request.user), name=name)
+    outbox.again(message)
+    messages.success(request, f"{message.type} is being sent again under the same id.")
     return redirect("billing")
 
 

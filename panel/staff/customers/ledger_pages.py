@@ -22,9 +22,9 @@ CHUNK_ROWS: Final = 500
 @staff_view()
 def ledger(request: HttpRequest) -> HttpResponse:
     """Totals, by plan, and every order with what was expected of it and what it did."""
-    found = books.proofs(request.user)
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
-    everything, plans = books.tallies(found.iterator(CHUNK_ROWS))
+    proofs = books.proofs(request.user)
+    page = Paginator(proofs, PAGE_ROWS).get_page(request.GET.get("page"))
+    everything, plans = books.tallies(proofs.iterator(CHUNK_ROWS))
     context = {
         "page": page,
         "entries": [books.entry(proof) for proof in page],

@@ -28,22 +28,22 @@ CAPS = (("cap_charge", "cap_charge_minor"), ("cap_period", "cap_period_minor"))
 @require_http_methods(["GET", "HEAD", "POST"])
 def mandate(request: HttpRequest, key: str) -> HttpResponse:
     """The mandate of a customer: form, then the customer's page."""
-    found = _customer(request, key)
+    customer = _customer(request, key)
     with transaction.atomic():
         if request.method == "POST":
             # Of two who save the first one at once, the second one changes it.
-            Customer.objects.select_for_update(no_key=True).get(pk=found.pk)
-        before = Mandate.objects.visible_to(request.user).filter(customer=found).first()
-        form = MandateForm(request.POST or None, instance=before or Mandate(customer=found))
+            Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+        before = Mandate.objects.visible_to(request.user).filter(customer=customer).first()
+        form = MandateForm(request.POST or None, instance=before or Mandate(customer=customer))
         is_saved = request.method == "POST" and form.is_valid()
         if is_saved:
             form.save()
     if is_saved:
-        messages.success(request, f"The payment authorisation of {found.name} is saved.")
-        return redirect("customer", found.key)
+        messages.success(request, f"The payment authorisation of {customer.name} is saved.")
+        return redirect("customer", customer.key)
     code = UNPROCESSABLE if request.method == "POST" else 200
     return render(
-        request, "staff/customers/mandate.html", {"form": form, "customer": found}, status=code
+        request, "staff/customers/mandate.html", {"form": form, "customer": customer}, status=code
     )
 
 
@@ -51,20 +51,20 @@ def mandate(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def suspend(request: HttpRequest, key: str) -> HttpResponse:
     """No new orders from now on; data, caches and what runs already stay."""
-    found = _customer(request, key)
-    Customer.objects.filter(pk=found.pk, suspended_at=None).update(suspended_at=Now())
-    messages.success(request, f"{found.name} is suspended and cannot order. Data is kept.")
-    return redirect("customer", found.key)
+    customer = _customer(request, key)
+    Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
+    messages.success(request, f"{customer.name} is suspended and cannot order. Data is kept.")
+    return redirect("customer", customer.key)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def unsuspend(request: HttpRequest, key: str) -> HttpResponse:
     """The customer may order again."""
-    found = _customer(request, key)
-    Customer.objects.filter(pk=found.pk).update(suspended_at=None)
-    messages.success(request, f"{found.name} can order again.")
-    return redirect("customer", found.key)
+    customer = _customer(request, key)
+    Customer.objects.filter(pk=customer.pk).update(suspended_at=None)
+    messages.success(request, f"{customer.name} can order again.")
+    return redirect("customer", customer.key)
 
 
 def _customer(request: HttpRequest, key: str) -> Customer:

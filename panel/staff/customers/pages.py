@@ -27,10 +27,10 @@ UNPROCESSABLE = 422
 def customers(request: HttpRequest) -> HttpResponse:
     """Every customer with counts; `q` searches name and external id."""
     text = request.GET.get("q", "").strip()
-    found = _counted(Customer.objects.visible_to(request.user))
+    matching = _counted(Customer.objects.visible_to(request.user))
     if text:
-        found = found.filter(Q(name__icontains=text) | Q(external_id__icontains=text))
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+        matching = matching.filter(Q(name__icontains=text) | Q(external_id__icontains=text))
+    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
     return render(request, "staff/customers/customers.html", {"page": page, "q": text})
 
 
@@ -38,31 +38,31 @@ def customers(request: HttpRequest) -> HttpResponse:
 @require_safe
 def customer(request: HttpRequest, key: str) -> HttpResponse:
     """One customer: volumes, people, what they may order and did."""
-    found = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
-    volumes = Volume.objects.visible_to(request.user).existing().filter(customer=found)
+    shown = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
+    volumes = Volume.objects.visible_to(request.user).existing().filter(customer=shown)
     volumes = volumes.select_related("cache_plan")
     page = Paginator(volumes, PAGE_ROWS).get_page(request.GET.get("page"))
-    mandate = Mandate.objects.visible_to(request.user).filter(customer=found).first()
+    mandate = Mandate.objects.visible_to(request.user).filter(customer=shown).first()
     context = {
-        "customer": found,
+        "customer": shown,
         "page": page,
         "rows": snapshots_of(page.object_list),
-        "members": found.members.select_related("user").order_by("user__email"),
+        "members": shown.members.select_related("user").order_by("user__email"),
         "mandate": mandate,
-        "edits": _edits(found, mandate),
-        "orders": _orders(request, found)[:ORDER_ROWS],
+        "edits": _edits(shown, mandate),
+        "orders": _orders(request, shown)[:ORDER_ROWS],
     }
     return render(request, "staff/customers/customer.html", context)
 
 
-def _edits(found: Customer, mandate: Mandate | None) -> list[Edit]:
+def _edits(customer: Customer, mandate: Mandate | None) -> list[Edit]:
     """The last changes of the customer and of its mandate, newest first."""
     theirs = edits(mandate, "payment authorisation") if mandate is not None else []
-    return sorted([*edits(found), *theirs], key=lambda edit: edit.at, reverse=True)[:LAST]
+    return sorted([*edits(customer), *theirs], key=lambda edit: edit.at, reverse=True)[:LAST]
 
 
-def _orders(request: HttpRequest, found: Customer) -> QuerySet[Order]:
-    orders = Order.objects.visible_to(request.user).filter(customer=found)
+def _orders(request: HttpRequest, customer: Customer) -> QuerySet[Order]:
+    orders = Order.objects.visible_to(request.user).filter(customer=customer)
     return orders.select_related("volume", "from_plan", "to_plan", "actor", "job")
 
 
@@ -77,27 +77,27 @@ def new_customer(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit_customer(request: HttpRequest, key: str) -> HttpResponse:
     """Another name or external id."""
-    found = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
-    return _form(request, CustomerForm(request.POST or None, instance=found), found)
+    customer = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
+    return _form(request, CustomerForm(request.POST or None, instance=customer), customer)
 
 
-def _form(request: HttpRequest, form: CustomerForm, found: Customer | None) -> HttpResponse:
+def _form(request: HttpRequest, form: CustomerForm, customer: Customer | None) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         saved = form.save()
         messages.success(request, f"{saved.name} is saved.")
         return redirect("customer", saved.key)
     code = UNPROCESSABLE if request.method == "POST" else 200
-    context = {"form": form, "customer": found}
+    context = {"form": form, "customer": customer}
     return render(request, "staff/customers/customer_form.html", context, status=code)
 
 
-def _counted(found: QuerySet[Customer]) -> QuerySet[Customer]:
+def _counted(customers: QuerySet[Customer]) -> QuerySet[Customer]:
     """With volume_count, planned_count (volumes with a cache plan), volume_bytes and member_count;
     one subquery each, since two joins would multiply each other's rows."""
     owned = Volume.objects.existing().filter(customer=OuterRef("pk"))
     volumes = owned.order_by().values("customer")
     members = Member.objects.filter(customer=OuterRef("pk")).order_by().values("customer")
-    return found.annotate(
+    return customers.annotate(
         volume_count=Coalesce(Subquery(volumes.annotate(n=Count("pk")).values("n")), 0),
         planned_count=Coalesce(Subquery(volumes.annotate(n=Count("cache_plan")).values("n")), 0),
         volume_bytes=Coalesce(Subquery(volumes.annotate(n=Sum("size_bytes")).values("n")), 0),

@@ -124,11 +124,11 @@ def plans(request: HttpRequest) -> HttpResponse:
     reckoned from their inventories."""
     counted = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
     # Django forgets a model's own order where it groups.
-    found = counted.order_by("price_minor", "name")
+    ordered = counted.order_by("price_minor", "name")
     hosts = Host.objects.visible_to(request.user)
     page = Paginator(hosts, PAGE_HOSTS).get_page(request.GET.get("page"))
     capacity = [(host, part) for host in page for part in capacities_of(host)]
-    context = {"plans": found.prefetch_related("hosts"), "capacity": capacity, "page": page}
+    context = {"plans": ordered.prefetch_related("hosts"), "capacity": capacity, "page": page}
     return render(request, "staff/plans/cacheplans.html", context)
 
 
@@ -168,11 +168,11 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 def offer_plan(request: HttpRequest, key: str) -> HttpResponse:
     """Retire a plan (`on_offer` 0), or offer it again (1)."""
-    found = _plan(request, key)
-    found.on_offer = request.POST.get("on_offer") == "1"
-    found.save(update_fields=["on_offer"])
-    said = "is available again" if found.on_offer else "is retired; existing customers keep it"
-    messages.success(request, f"The plan {found.name} {said}.")
+    plan = _plan(request, key)
+    plan.on_offer = request.POST.get("on_offer") == "1"
+    plan.save(update_fields=["on_offer"])
+    change = "is available again" if plan.on_offer else "is retired; existing customers keep it"
+    messages.success(request, f"The plan {plan.name} {change}.")
     return redirect("cache-plans")
 
 
@@ -180,13 +180,13 @@ def offer_plan(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 def delete_plan(request: HttpRequest, key: str) -> HttpResponse:
     """Delete a plan that nobody ever had; refuse any other, with the reason."""
-    found = _plan(request, key)
+    plan = _plan(request, key)
     try:
-        found.delete()
+        plan.delete()
     except ProtectedError:
-        messages.error(request, in_use(found))
-        return redirect("cache-plan", found.key)
-    messages.success(request, f"The plan {found.name} is deleted.")
+        messages.error(request, in_use(plan))
+        return redirect("cache-plan", plan.key)
+    messages.success(request, f"The plan {plan.name} is deleted.")
     return redirect("cache-plans")
 
 

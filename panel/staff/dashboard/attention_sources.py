@@ -26,63 +26,63 @@ PASSING_DURING_JOBS: Final = frozenset({"drift", "unfinished", "volume_inactive"
 
 
 def of_host(
-    line: HostSummaryRow, held: Collection[str], labels: Mapping[str, str]
+    line: HostSummaryRow, locked_volumes: Collection[str], labels: Mapping[str, str]
 ) -> Iterator[Concern]:
     """Troubles of one host; differences that a job on the volume is about to end are left out."""
     room = tuple(_of_room(line))
     if not (line.problems or line.findings or room):
         return
-    there = Subject(line.host.name, "host", line.host.key)
-    told = MADE_FROM_INVENTORY if line.outline is not None else frozenset()
+    subject = Subject(line.host.name, "host", line.host.key)
+    shown_elsewhere = MADE_FROM_INVENTORY if line.outline is not None else frozenset()
     for problem in line.problems:
-        if problem.severity != "info" and problem.code not in told:
+        if problem.severity != "info" and problem.code not in shown_elsewhere:
             yield Concern(
                 problem.code,
                 problem.severity,
-                there,
+                subject,
                 problem.message,
                 problem.since,
                 problem.correction,
-                host=there,
+                host=subject,
             )
     for finding in line.findings:
-        if finding.code in PASSING_DURING_JOBS and finding.volume in held:
+        if finding.code in PASSING_DURING_JOBS and finding.volume in locked_volumes:
             continue
         yield Concern(
             finding.code,
             finding.severity,
-            _subject(finding, there, labels),
+            _subject(finding, subject, labels),
             finding.message,
             finding.began,
             finding.correction,
-            host=there,
+            host=subject,
         )
     for code, text in room:
-        yield Concern(code, "warning", there, text, None, ROOM, host=there)
+        yield Concern(code, "warning", subject, text, None, ROOM, host=subject)
 
 
-def _subject(finding: InventoryFinding, there: Subject, labels: Mapping[str, str]) -> Subject:
+def _subject(finding: InventoryFinding, host: Subject, labels: Mapping[str, str]) -> Subject:
     if finding.volume:
         name = labels.get(finding.volume, finding.subject)
-        return Subject(f"{name} on {there.name}", "volume", finding.volume)
-    return replace(there, name=f"{finding.subject} on {there.name}")
+        return Subject(f"{name} on {host.name}", "volume", finding.volume)
+    return replace(host, name=f"{finding.subject} on {host.name}")
 
 
 def labels_of(user: Person, lines: Iterable[HostSummaryRow]) -> dict[str, str]:
     """What people call the volumes that findings name, by key."""
     keys = {finding.volume for line in lines for finding in line.findings if finding.volume}
-    found = Volume.objects.visible_to(user).filter(key__in=keys)
-    return dict(found.values_list("key", "label"))
+    named = Volume.objects.visible_to(user).filter(key__in=keys)
+    return dict(named.values_list("key", "label"))
 
 
 def _of_room(line: HostSummaryRow) -> Iterator[tuple[str, str]]:
     """Code and sentence of each kind of space that is nearly gone."""
-    found = line.outline
-    if found is None:
+    outline = line.outline
+    if outline is None:
         return
     for code, what, free, total in (
-        ("ssd_full", "SSD space", found.fast_free_bytes, found.fast_total_bytes),
-        ("hdd_full", "space on slow disks", found.slow_free_bytes, found.slow_total_bytes),
+        ("ssd_full", "SSD space", outline.fast_free_bytes, outline.fast_total_bytes),
+        ("hdd_full", "space on slow disks", outline.slow_free_bytes, outline.slow_total_bytes),
     ):
         if total and free < total * LEAST_FREE:
             yield code, f"{size(free)} of {size(total)} {what} are free."

@@ -100,10 +100,10 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
     lines = fleet.lines_of(user, at)
     jobs = Job.objects.visible_to(user).filter(dry_run=False)
     unfinished = _unfinished(jobs)
-    held = {job.volume_key for job in unfinished}
+    locked_volumes = {job.volume_key for job in unfinished}
     labels = labels_of(user, lines)
-    by_host = {line.host.pk: tuple(of_host(line, held, labels)) for line in lines}
-    concerns = [each for found in by_host.values() for each in found]
+    by_host = {line.host.pk: tuple(of_host(line, locked_volumes, labels)) for line in lines}
+    concerns = [each for host_concerns in by_host.values() for each in host_concerns]
     halt = Halt.objects.active()
     concerns += [*of_halt(halt), *of_jobs(jobs, at)]
     chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
@@ -117,8 +117,8 @@ def overview(user: Person, at: datetime, sort: str = "") -> Overview:
         hit_rate=fleet.hit_rate(at),
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
-        read_iops=_sum(now.read_iops for now in fresh),
-        write_iops=_sum(now.write_iops for now in fresh),
+        read_iops=_sum(latest.read_iops for latest in fresh),
+        write_iops=_sum(latest.write_iops for latest in fresh),
         rows=_rows(user, chosen, by_host, at),
         sort=sort,
         recent=_recent(jobs),
@@ -175,14 +175,14 @@ def _sorted(
     def busy(line: HostSummaryRow) -> float:
         return -1 if line.now is None or line.is_stale else line.now.busy or 0
 
-    found = sorted(lines, key=lambda line: line.host.name)
+    by_name = sorted(lines, key=lambda line: line.host.name)
     if sort == "io":
-        return sorted(found, key=io, reverse=True)
+        return sorted(by_name, key=io, reverse=True)
     if sort == "busy":
-        return sorted(found, key=busy, reverse=True)
+        return sorted(by_name, key=busy, reverse=True)
     if sort == "trouble":
-        return sorted(found, key=lambda line: (worst(concerns[line.host.pk]), -busy(line)))
-    return found
+        return sorted(by_name, key=lambda line: (worst(concerns[line.host.pk]), -busy(line)))
+    return by_name
 
 
 def _rows(

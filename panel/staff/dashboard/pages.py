@@ -32,6 +32,6 @@ def fleet(request: HttpRequest) -> HttpResponse:
 
 
 def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:
-    found = overview(request.user, timezone.now(), request.GET.get("sort", ""))
+    shown = overview(request.user, timezone.now(), request.GET.get("sort", ""))
     # The frame of the page says it too (`panel.context_processors.halt`).
-    return {"overview": found, "halt": found.halt}
+    return {"overview": shown, "halt": shown.halt}

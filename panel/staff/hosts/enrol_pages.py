@@ -113,8 +113,8 @@ class HostForm(forms.Form):
         whole = {"name": "unknown", "address": "unknown", "port": None, **data}
         for field, refused in enrolment.objections(**whole):
             self.add_error(field, f"{refused.message} {refused.correction}")
-        taken = Host.objects.filter(name=data.get("name", "")).exclude(state=HostState.PENDING)
-        if taken.exists():
+        enrolled = Host.objects.filter(name=data.get("name", "")).exclude(state=HostState.PENDING)
+        if enrolled.exists():
             self.add_error(
                 "name",
                 "A host with this name is already enrolled. Open its page to create a new "

@@ -66,16 +66,19 @@ class HostSummaryRow:
 def lines_of(user: Person, at: datetime) -> tuple[HostSummaryRow, ...]:
     """Every host by name. Four queries at most, whatever their number."""
     hosts = list(Host.objects.visible_to(user).select_related("outline").only(*FIELDS))
-    drifts, now = missing_volumes_of(hosts), hosts_now()
-    due = due_since(host for host in hosts if owes_figures(host, at, _sampled_at(now, host)))
+    drifts, figures_by_host = missing_volumes_of(hosts), hosts_now()
+    due = due_since(
+        host for host in hosts if owes_figures(host, at, _sampled_at(figures_by_host, host))
+    )
     return tuple(
-        _line(host, now.get(host.pk), drifts.get(host.pk), due.get(host.pk), at) for host in hosts
+        _line(host, figures_by_host.get(host.pk), drifts.get(host.pk), due.get(host.pk), at)
+        for host in hosts
     )
 
 
-def _sampled_at(now: Mapping[int, HostNow], host: Host) -> datetime | None:
-    found = now.get(host.pk)
-    return found.at if found is not None else None
+def _sampled_at(figures_by_host: Mapping[int, HostNow], host: Host) -> datetime | None:
+    host_figures = figures_by_host.get(host.pk)
+    return host_figures.at if host_figures is not None else None
 
 
 def _line(
@@ -87,13 +90,13 @@ def _line(
 ) -> HostSummaryRow:
     unsampled = unsampled_since(host, at, due, now.at if now is not None else None)
     outline: HostOutline | None = getattr(host, "outline", None)
-    kept = outline.findings if outline is not None else ()
+    findings = outline.findings if outline is not None else ()
     return HostSummaryRow(
         host=host,
         outline=outline,
         now=now,
         problems=problems_of(host, at, drift, unsampled),
-        findings=tuple(InventoryFinding.from_json(each) for each in kept),
+        findings=tuple(InventoryFinding.from_json(each) for each in findings),
         is_silent=is_silent(host, at),
         is_stale=now is not None and (at - now.at).total_seconds() > silent_seconds(),
     )
@@ -125,8 +128,8 @@ class Space:
 
 def space_of(lines: Iterable[HostSummaryRow], sold_bytes: int, reserved_bytes: int) -> Space:
     """The sum over the hosts that have said what they are."""
-    told = [line for line in lines if line.outline is not None]
-    known = [line.outline for line in told if line.outline is not None]
+    known_hosts = [line for line in lines if line.outline is not None]
+    known = [line.outline for line in known_hosts if line.outline is not None]
     total = sum(each.fast_total_bytes for each in known)
     unused = sum(each.fast_free_bytes for each in known)
     sold = min(sold_bytes, total - unused)
@@ -138,15 +141,15 @@ def space_of(lines: Iterable[HostSummaryRow], sold_bytes: int, reserved_bytes: i
         fast_free_bytes=max(0, unused - reserved_bytes),
         slow_total_bytes=sum(each.slow_total_bytes for each in known),
         slow_free_bytes=sum(each.slow_free_bytes for each in known),
-        old_count=sum(not line.is_up for line in told),
+        old_count=sum(not line.is_up for line in known_hosts),
     )
 
 
 def sold_bytes() -> int:
     """The caches, as last sampled, of the volumes whose customers pay for one. One query."""
     paid = Volume.objects.in_service().filter(cache_plan__isnull=False)
-    found = LatestSample.objects.filter(volume__in=paid).aggregate(total=Sum("cache_size_bytes"))
-    return found["total"] or 0
+    sums = LatestSample.objects.filter(volume__in=paid).aggregate(total=Sum("cache_size_bytes"))
+    return sums["total"] or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +166,14 @@ def promised_bytes(wish: Wish, volume: RecordedVolume, outline: HostOutline | No
     """SSD space that a job with this wish will still take, by the rule of
     `storage.volumes.ssd_capacity`, but without an inventory: without what LVM adds in metadata and
     whole extents."""
-    there = outline.cache_names if outline is not None else ()
+    existing = outline.cache_names if outline is not None else ()
     cache = wish.cache
     return left_bytes(
         wish,
         volume_bytes=wish.size_bytes,
-        fast_bytes=volume.size_bytes if volume.lv_name in there else 0,
+        fast_bytes=volume.size_bytes if volume.lv_name in existing else 0,
         cache_bytes=cache.size_bytes if cache is not None else 0,
-        has_cache=cache is not None and cache.name in there,
+        has_cache=cache is not None and cache.name in existing,
         old_bytes=volume.cache_bytes,
         free_bytes=outline.fast_free_bytes if outline is not None else 0,
     )
@@ -198,11 +201,11 @@ def hit_rate(at: datetime) -> HitRate:
     """Of the whole fleet. One query."""
     stop = bucket_of(at) + BUCKET
     spans = [(stop - back - HOUR, stop - back) for back in (timedelta(), *(b for b, _ in BACK))]
-    now, *earlier = (figures(sums) for sums in fleet_sums(spans))
+    current, *earlier = (figures(sums) for sums in fleet_sums(spans))
     for figure, (_, words) in zip(earlier, BACK, strict=True):
         if figure.hit_rate is not None:
-            return HitRate(now.hit_rate, now.accesses, figure.hit_rate, words)
-    return HitRate(now.hit_rate, now.accesses, None, "")
+            return HitRate(current.hit_rate, current.accesses, figure.hit_rate, words)
+    return HitRate(current.hit_rate, current.accesses, None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,8 @@ class Course:
 
 def courses_of(lines: Sequence[HostSummaryRow], at: datetime) -> Mapping[int, Course]:
     """By primary key of the host. One query."""
-    found = courses([line.host.pk for line in lines], bucket_of(at), COURSE_BUCKETS)
-    return {host_id: _course(buckets) for host_id, buckets in found.items()}
+    buckets_by_host = courses([line.host.pk for line in lines], bucket_of(at), COURSE_BUCKETS)
+    return {host_id: _course(buckets) for host_id, buckets in buckets_by_host.items()}
 
 
 def _course(buckets: Sequence[Sums | None]) -> Course:

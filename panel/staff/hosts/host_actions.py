@@ -41,9 +41,9 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
     """Accept the waiting fingerprint of a host."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = AcceptKeyForm(request.POST)
-    given = form.cleaned_data["fingerprint"] if form.is_valid() else ""
+    typed = form.cleaned_data["fingerprint"] if form.is_valid() else ""
     try:
-        accept_fingerprint(host, given, actor_of(request))
+        accept_fingerprint(host, typed, actor_of(request))
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, f"The key of {host.name} is accepted. Tiercel is reading the host.")
@@ -55,9 +55,9 @@ def accept_host(request: HttpRequest, key: str) -> HttpResponse:
 def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     """Ask for a fresh inventory; the host's page renews itself until it is there."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    asked = database_now().timestamp()
+    asked_at = database_now().timestamp()
     notify_workers.host(host.pk)
-    return redirect(f"{reverse('host', args=[host.key])}?asked={asked:.3f}")
+    return redirect(f"{reverse('host', args=[host.key])}?asked={asked_at:.3f}")
 
 
 @staff_view(Right.ADMINISTER)

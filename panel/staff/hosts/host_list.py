@@ -36,18 +36,18 @@ class StateFilter:
 def wrongs_of(line: HostSummaryRow) -> tuple[str, ...]:
     """What is wrong with a host, one sentence each, the worst first: what only informs is left
     out."""
-    told = [problem.message for problem in line.problems if problem.severity != "info"]
-    found = [finding.message for finding in line.findings if finding.message not in told]
-    return (*told, *found)
+    problems = [problem.message for problem in line.problems if problem.severity != "info"]
+    findings = [finding.message for finding in line.findings if finding.message not in problems]
+    return (*problems, *findings)
 
 
 def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
     """Those with the text in their name or address."""
-    wanted = text.strip().casefold()
+    part = text.strip().casefold()
     return [
         line
         for line in lines
-        if wanted in line.host.name.casefold() or wanted in line.host.address.casefold()
+        if part in line.host.name.casefold() or part in line.host.address.casefold()
     ]
 
 

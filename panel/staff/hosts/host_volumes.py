@@ -90,7 +90,7 @@ class HostFigures:
 def residents_of(host: Host) -> tuple[Resident, ...]:
     """In no order. One query."""
     here = Placement.objects.filter(host=host, until=None, volume__previewed_at=None)
-    found = here.values_list(*COLUMNS)
+    rows = here.values_list(*COLUMNS)
     return tuple(
         Resident(
             volume_id,
@@ -105,7 +105,7 @@ def residents_of(host: Host) -> tuple[Resident, ...]:
         for (
             volume_id, lv_uuid, key, label, layout,
             managed, adopted_at, gap, dt_ms, read_ms, write_ms,
-        ) in found
+        ) in rows
     )  # fmt: skip
 
 

@@ -63,8 +63,10 @@ def hosts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     text, state = request.GET.get("q", "")[:100], request.GET.get("state", "")
     every = fleet.lines_of(request.user, now)
-    found = host_list.named(every, text)
-    page = Paginator(host_list.in_state(found, state), PAGE_ROWS).get_page(request.GET.get("page"))
+    matching = host_list.named(every, text)
+    page = Paginator(host_list.in_state(matching, state), PAGE_ROWS).get_page(
+        request.GET.get("page")
+    )
     counts = host_list.volume_counts([line.host.pk for line in page])
     courses = fleet.courses_of(list(page), now)
     context = {
@@ -80,8 +82,8 @@ def hosts(request: HttpRequest) -> HttpResponse:
         ],
         "q": text,
         "state": state,
-        "filters": host_list.state_filters(found),
-        "found_count": len(found),
+        "filters": host_list.state_filters(matching),
+        "found_count": len(matching),
         "is_empty": not every,
     }
     return render(request, "staff/hosts/hosts.html", context)
@@ -93,26 +95,26 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     """One host: trust, problems, policy, and everything the last inventory said. `stack=all` draws
     every volume."""
     visible = Host.objects.visible_to(request.user).select_related("outline")
-    found = get_object_or_404(visible, key=key)
-    now, facts = timezone.now(), inventory_of(found)
-    missing = Placement.objects.filter(host=found, until=None, missing_since__isnull=False)
-    reported, figures = reported_problems(found), figures_of(found)
+    shown = get_object_or_404(visible, key=key)
+    now, facts = timezone.now(), inventory_of(shown)
+    missing = Placement.objects.filter(host=shown, until=None, missing_since__isnull=False)
+    reported, figures = reported_problems(shown), figures_of(shown)
     context: dict[str, object] = {
-        "host": found,
+        "host": shown,
         "facts": facts,
-        "silent": is_silent(found, now),
+        "silent": is_silent(shown, now),
         "figures": figures,
         "stale": figures.is_stale(now),
-        "problems": _problems(found, now, figures.at),
+        "problems": _problems(shown, now, figures.at),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
         "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
-        "reading": pending_refresh(request.GET.get("asked", ""), found.facts_at, now),
-        "edits": edits(found),
+        "reading": pending_refresh(request.GET.get("asked", ""), shown.facts_at, now),
+        "edits": edits(shown),
     }
     if facts is not None:
         limit = None if request.GET.get("stack") == "all" else DRAWN
-        context |= _inventory(found, facts, residents_of(found), limit)
+        context |= _inventory(shown, facts, residents_of(shown), limit)
     response = render(request, "staff/hosts/host.html", context)
     if "asked" in request.GET and context["reading"] is None:
         response["HX-Trigger"] = READ
@@ -125,17 +127,17 @@ def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Ho
     outline: HostOutline | None = getattr(host, "outline", None)
     findings = [InventoryFinding.from_json(each) for each in outline.findings] if outline else []
     unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), sampled_at)
-    told = [
+    problems = [
         problem
         for problem in problems_of(host, now, missing_volumes_of([host]).get(host.pk), unsampled)
         if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
     ]
-    told += [
+    problems += [
         HostProblem(each.severity, each.message, each.correction, each.code, each.began)
         for each in findings
         if each.code not in ("drift", "unfinished")
     ]
-    return sorted(told, key=lambda problem: ORDER[problem.severity])
+    return sorted(problems, key=lambda problem: ORDER[problem.severity])
 
 
 def _serious(problems: list[HostProblem]) -> int:
@@ -167,8 +169,8 @@ def _listed(
     ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[
         :VOLUMES_SHOWN
     ]
-    found = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
-    rows = snapshots_of(found.select_related("customer"), {host.pk: facts})
+    volumes = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
+    rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
     by_id = {row.volume.pk: row for row in rows}
     return [(by_id[each.volume_id], each.waits) for each in ordered if each.volume_id in by_id]
 
@@ -182,11 +184,11 @@ def _observed(facts: HostFacts) -> list[VolumeGroup]:
 @require_safe
 def host_now(request: HttpRequest, key: str) -> HttpResponse:
     """What the host does now: the element of its page that renews itself."""
-    found = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
-    now, figures = timezone.now(), figures_of(found)
+    shown = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
+    now, figures = timezone.now(), figures_of(shown)
     context = {
-        "host": found,
-        "silent": is_silent(found, now),
+        "host": shown,
+        "silent": is_silent(shown, now),
         "figures": figures,
         "stale": figures.is_stale(now),
     }
@@ -204,14 +206,14 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
     if facts is None:
         return fragment_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
     jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
-    held = set(jobs.values_list("volume_id", flat=True))
+    locked_volumes = set(jobs.values_list("volume_id", flat=True))
     rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
-    drifted = [row for row in rows if row.volume.pk not in held and differences_of(row)]
+    drifted = [row for row in rows if row.volume.pk not in locked_volumes and differences_of(row)]
     context: dict[str, object] = {
         "host": host,
         "drifts": [(row.volume, drift_of(row)) for row in drifted[:DRIFTS_SHOWN]],
         "drift_count": len(drifted),
-        "before": before_restart(host.hello, facts, rows, len(held)),
+        "before": before_restart(host.hello, facts, rows, len(locked_volumes)),
         "after": after_restart(host.hello, facts, rows),
     }
     return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)
@@ -223,14 +225,19 @@ def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs of a host that have not ended, the last ones that have, and the SSD space that
     accepted ones will take: the fragment its page loads."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    found = Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
-    unfinished = list(found.unfinished()[: LAST_JOBS * 2])
+    host_all_jobs = (
+        Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
+    )
+    unfinished = list(host_all_jobs.unfinished()[: LAST_JOBS * 2])
     facts = inventory_of(host) if unfinished else None
-    held = reserved(host, facts) if facts is not None else {}
+    reserved_bytes = reserved(host, facts) if facts is not None else {}
     context = {
         "host": host,
-        "jobs": [*unfinished, *found.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS]],
-        "reserved_bytes": sum(held.values()),
+        "jobs": [
+            *unfinished,
+            *host_all_jobs.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS],
+        ],
+        "reserved_bytes": sum(reserved_bytes.values()),
     }
     return render(request, "staff/hosts/_host_jobs.html", context)
 
@@ -239,23 +246,23 @@ def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def advice_card(request: HttpRequest, key: str) -> HttpResponse:
     """The short form: the fragment that the host's page loads."""
-    host, found = _outlook(request, key)
-    return render(request, "staff/hosts/_host_advice.html", {"host": host, "outlook": found})
+    host, analysis = _outlook(request, key)
+    return render(request, "staff/hosts/_host_advice.html", {"host": host, "outlook": analysis})
 
 
 @staff_view()
 @require_safe
 def advice(request: HttpRequest, key: str) -> HttpResponse:
     """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
-    host, found = _outlook(request, key)
-    top = next((each for each in found.suggestions if each.commands is not None), None)
+    host, analysis = _outlook(request, key)
+    top = next((each for each in analysis.suggestions if each.commands is not None), None)
     context = {
         "host": host,
-        "outlook": found,
-        "recent": found.recent[:ADVICE_SHOWN],
-        "uses": found.uses[:ADVICE_SHOWN],
-        "guests": found.guests[:ADVICE_SHOWN],
-        "suggestions": found.suggestions[:ADVICE_SHOWN],
+        "outlook": analysis,
+        "recent": analysis.recent[:ADVICE_SHOWN],
+        "uses": analysis.uses[:ADVICE_SHOWN],
+        "guests": analysis.guests[:ADVICE_SHOWN],
+        "suggestions": analysis.suggestions[:ADVICE_SHOWN],
         "top": top,
     }
     return render(request, "staff/hosts/advice.html", context)
@@ -278,10 +285,12 @@ class PendingRefresh:
     is_late: bool
 
 
-def pending_refresh(asked: str, facts_at: datetime | None, now: datetime) -> PendingRefresh | None:
+def pending_refresh(
+    asked_at: str, facts_at: datetime | None, now: datetime
+) -> PendingRefresh | None:
     """What the page still waits for; None where nobody asked or the inventory is there."""
     try:
-        since = float(asked)
+        since = float(asked_at)
     except ValueError:
         return None
     if not math.isfinite(since) or (facts_at is not None and facts_at.timestamp() >= since):

@@ -234,12 +234,12 @@ def fold(
         ),
     )
     drawn = ordered if limit is None else ordered[:limit]
-    left = ordered[len(drawn) :]
+    folded = ordered[len(drawn) :]
     rest = Rest(
-        len(left),
-        sum(pillar.size_bytes for pillar in left),
-        sum(pillar.cache is not None and pillar.cache.is_fast for pillar in left),
-        sum(bool(pillar.users) for pillar in left),
+        len(folded),
+        sum(pillar.size_bytes for pillar in folded),
+        sum(pillar.cache is not None and pillar.cache.is_fast for pillar in folded),
+        sum(bool(pillar.users) for pillar in folded),
     )
     largest_bytes = max((pillar.size_bytes for pillar in pillars), default=0)
-    return Folded(tuple(drawn), rest if left else None, largest_bytes)
+    return Folded(tuple(drawn), rest if folded else None, largest_bytes)

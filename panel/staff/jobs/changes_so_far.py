@@ -30,13 +30,13 @@ def changes_so_far(job: Job, steps: Sequence[Step]) -> ChangesSoFar:
     )
     unknown = tuple(step for step in steps if step.state == StepState.RUNNING)
     is_left = job.state == State.NEEDS_ATTENTION
-    kept = [str(step.args.get("vg", "")) for step in unknown if step.holds_vg and is_left]
+    locked_groups = [str(step.args.get("vg", "")) for step in unknown if step.holds_vg and is_left]
     return ChangesSoFar(
         _sentence(job, len(done), len(broken), len(unknown)),
         done,
         broken,
         unknown,
-        kept[0] if kept else "",
+        locked_groups[0] if locked_groups else "",
     )
 
 

@@ -70,14 +70,14 @@ class StopForm(forms.Form):
     @property
     def kept(self) -> str:
         """What of the reason is kept; "" for one that is no text."""
-        given: str = self.cleaned_data["reason"] if self.is_valid() else ""
-        return given[:REASON_LIMIT]
+        reason: str = self.cleaned_data["reason"] if self.is_valid() else ""
+        return reason[:REASON_LIMIT]
 
     @property
     def is_cut(self) -> bool:
         """Whether that is less than was given."""
-        given: str = self.data.get("reason", "")
-        return self.kept != given.strip()
+        reason: str = self.data.get("reason", "")
+        return self.kept != reason.strip()
 
 
 class ResolveForm(forms.Form):

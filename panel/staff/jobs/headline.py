@@ -38,8 +38,8 @@ def detail(job: Job, *, is_at_work: bool = False) -> str:
         return "Reading what is on the host."
     if job.state == State.QUEUED or (job.state == State.WAITING and not is_at_work):
         return ""
-    said = job.explanation.rstrip(".")
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    explanation = job.explanation.rstrip(".")
+    return f"{explanation[:1].upper()}{explanation[1:]}." if explanation else ""
 
 
 def cancel_effect(job: Job) -> str:

@@ -63,24 +63,24 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     """Cancel a job, at once or before its next step; 409 once there is only the way forward."""
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        cancel(found, requester_of(request))
+        cancel(job, requester_of(request))
     except Refused as refused:
-        return show_refusal(request, refused, found.volume, CONFLICT)
-    return to_job(request, found)
+        return show_refusal(request, refused, job.volume, CONFLICT)
+    return to_job(request, job)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def raise_flush_rate(request: HttpRequest, key: str) -> HttpResponse:
     """Let the flush of a job move more at once."""
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        raise_rate(found, requester_of(request))
+        raise_rate(job, requester_of(request))
     except Refused as refused:
         messages.warning(request, f"{refused.message} {refused.correction}")
-    return redirect("job", found.key)
+    return redirect("job", job.key)
 
 
 @staff_view(Right.OPERATE)
@@ -103,10 +103,10 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
     """It is settled on the host: end the job, with the reason."""
     form = ResolveForm(request.POST)
     if not form.is_valid():
-        found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
-        said = " ".join(str(error) for error in form.errors["why"])
-        refusal = Refused("invalid", said, "Go back and correct the form.")
-        return show_refusal(request, refusal, found.volume)
+        rejected = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+        problem = " ".join(str(error) for error in form.errors["why"])
+        refusal = Refused("invalid", problem, "Go back and correct the form.")
+        return show_refusal(request, refusal, rejected.volume)
 
     def settle(job: Job, requester: Requester | None) -> None:
         decisions.resolve(job, requester, form.cleaned_data["why"])
@@ -117,12 +117,12 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
 def _decide(
     request: HttpRequest, key: str, decide: Callable[[Job, Requester | None], None]
 ) -> HttpResponse:
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
-        decide(found, requester_of(request))
+        decide(job, requester_of(request))
     except Refused as refused:
-        return show_refusal(request, refused, found.volume, CONFLICT)
-    return redirect("job", found.key)
+        return show_refusal(request, refused, job.volume, CONFLICT)
+    return redirect("job", job.key)
 
 
 @staff_view(Right.ADMINISTER)
@@ -133,8 +133,8 @@ def stop_all(request: HttpRequest) -> HttpResponse:
     holds.stop_all(request.user.pk, form.kept)
     messages.success(request, "All jobs are paused. Running steps finish; no new step starts.")
     if form.is_cut:
-        said = f"The reason was shortened to {REASON_LIMIT} characters of text."
-        messages.warning(request, said)
+        warning = f"The reason was shortened to {REASON_LIMIT} characters of text."
+        messages.warning(request, warning)
     return redirect("jobs")
 
 

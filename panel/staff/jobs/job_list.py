@@ -52,21 +52,21 @@ class JobFilter(forms.Form):
         Host, volume and customer by key or by a part of their name. None match a wrong filter."""
         if not self.is_valid():
             return jobs.none()
-        asked = self.cleaned_data
-        if not asked["previews"]:
+        filters = self.cleaned_data
+        if not filters["previews"]:
             jobs = jobs.filter(dry_run=False)
-        if asked["state"] == ACTIVE:
+        if filters["state"] == ACTIVE:
             jobs = jobs.exclude(state__in=OVER)
-        elif asked["state"]:
-            jobs = jobs.filter(state=asked["state"])
-        if asked["kind"]:
-            jobs = jobs.filter(kind=asked["kind"])
+        elif filters["state"]:
+            jobs = jobs.filter(state=filters["state"])
+        if filters["kind"]:
+            jobs = jobs.filter(kind=filters["kind"])
         for name, field in NAMED:
-            if text := asked[name]:
+            if text := filters[name]:
                 path = name if name != "customer" else "volume__customer"
                 named = Q(**{f"{path}__key": text}) | Q(**{f"{path}__{field}__icontains": text})
                 jobs = jobs.filter(named)
-        if asked["mine"]:
+        if filters["mine"]:
             jobs = jobs.filter(actor=user.pk)
         return jobs.order_by(F("ended_at").desc(nulls_first=True), URGENCY, "-id")
 

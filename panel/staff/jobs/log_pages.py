@@ -58,17 +58,17 @@ def lines(request: HttpRequest, key: str) -> HttpResponse:
     """Output after line `after` with the element that asks for more (none when the job is over),
     or what comes `before` a line. 204 while there is nothing new."""
     # The state first: a job that is over by now writes no line after these.
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     if before := counter(request, "before"):
-        context = {"job": found, **_earlier(found, before).context}
+        context = {"job": job, **_earlier(job, before).context}
         return render(request, "staff/jobs/_lines.html", context)
     start = counter(request, "after")
-    shown = list(found.lines_after(start)[:PAGE_LINES])
-    if not shown and not found.is_over:
+    shown = list(job.lines_after(start)[:PAGE_LINES])
+    if not shown and not job.is_over:
         return HttpResponse(status=NO_CONTENT)
-    more = len(shown) == PAGE_LINES or not found.is_over
+    more = len(shown) == PAGE_LINES or not job.is_over
     tail = LogWindow(shown, 0, shown[-1].n if shown else start)
-    return render(request, "staff/jobs/_lines.html", {"job": found, "more": more, **tail.context})
+    return render(request, "staff/jobs/_lines.html", {"job": job, "more": more, **tail.context})
 
 
 def _earlier(job: Job, before: int) -> LogWindow:
@@ -82,11 +82,11 @@ def _earlier(job: Job, before: int) -> LogWindow:
 @require_safe
 def log(request: HttpRequest, key: str) -> HttpResponseBase:
     """Every line, and nothing else, as text/plain."""
-    found = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     return StreamingHttpResponse(
-        _texts(found),
+        _texts(job),
         content_type="text/plain; charset=utf-8",
-        headers={"Content-Disposition": f'inline; filename="job-{found.key}.txt"'},
+        headers={"Content-Disposition": f'inline; filename="job-{job.key}.txt"'},
     )
 
 
@@ -98,5 +98,5 @@ def _texts(job: Job) -> Iterator[str]:
 
 def counter(request: HttpRequest, name: str) -> int:
     """A line's counter in the address; 0 for none, and for what is none."""
-    given = request.GET.get(name, "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

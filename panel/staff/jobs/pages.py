@@ -43,8 +43,8 @@ SOON_SECONDS = 3
 def jobs(request: HttpRequest) -> HttpResponse:
     """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
     form = JobFilter(request.GET)
-    found = form.found(listed(request.user), request.user)
-    page = Paginator(found, PAGE_ROWS).get_page(request.GET.get("page"))
+    matching = form.found(listed(request.user), request.user)
+    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "page": page,
         "filters": form,
@@ -58,12 +58,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
 @require_safe
 def job(request: HttpRequest, key: str) -> HttpResponse:
     """One job, or one preview with the button that makes it real; from `line` on where asked."""
-    found = _job(request, key)
-    shown = window(found, counter(request, "line"))
+    shown_job = _job(request, key)
+    log_window = window(shown_job, counter(request, "line"))
     context = {
-        **_status(found),
-        **shown.context,
-        "more": not found.is_over,
+        **_status(shown_job),
+        **log_window.context,
+        "more": not shown_job.is_over,
     }
     return render(request, "staff/jobs/job.html", context)
 
@@ -80,8 +80,8 @@ def status(request: HttpRequest, key: str) -> HttpResponse:
 def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The last jobs of a volume: the fragment its page loads."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    found = Job.objects.visible_to(request.user).with_names()
-    last = found.filter(volume=volume, dry_run=False)[:LAST_JOBS]
+    visible = Job.objects.visible_to(request.user).with_names()
+    last = visible.filter(volume=volume, dry_run=False)[:LAST_JOBS]
     return render(request, "staff/volumes/_volume_jobs.html", {"jobs": last})
 
 
@@ -161,8 +161,8 @@ def remaining_seconds(step: Step, now: datetime) -> int | None:
     progress = step.progress
     if step.state != StepState.RUNNING or not progress:
         return None
-    if (said := progress.get("left_s")) is not None:
-        return int(said)
+    if (reported := progress.get("left_s")) is not None:
+        return int(reported)
     done, total = progress.get("done_bytes"), progress.get("total_bytes")
     # New dirty data comes while a flush runs: its past average says nothing of its end.
     if step.verb in FLUSHES or not done or not total or step.started_at is None:

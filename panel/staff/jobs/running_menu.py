@@ -46,14 +46,14 @@ class Running:
 
 def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
-    now = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
-    found = list(now.told().order_by(RANK, "-id")[: MOST + 1])
-    steps = Step.objects.filter(job__in=[job.pk for job in found], state=StepState.RUNNING)
+    unfinished = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
+    first = list(unfinished.told().order_by(RANK, "-id")[: MOST + 1])
+    steps = Step.objects.filter(job__in=[job.pk for job in first], state=StepState.RUNNING)
     progress = dict(steps.order_by().values_list("job_id", "progress"))
-    shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in found[:MOST])
-    if len(found) <= MOST:
-        return Running(shown, len(found), sum(map(_is_undecided, found)))
-    counts = now.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))
+    shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in first[:MOST])
+    if len(first) <= MOST:
+        return Running(shown, len(first), sum(map(_is_undecided, first)))
+    counts = unfinished.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))
     return Running(shown, counts["all"], counts["undecided"])
 
 

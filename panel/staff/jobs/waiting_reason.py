@@ -75,12 +75,16 @@ def _queued(job: Job, now: datetime) -> WaitingReason:
 def _silent(job: Job, now: datetime) -> WaitingReason | None:
     if job.lease_until is None or now - (job.lease_until - LEASE) < SILENCE:
         return None
-    said = "The worker has not reported for a while. Commands already running on the host continue"
+    sentence = (
+        "The worker has not reported for a while. Commands already running on the host continue"
+    )
     if job.lease_until > now:
         return WaitingReason(
-            "silent", f"{said}. If it stays silent, another worker takes over.", job.lease_until
+            "silent", f"{sentence}. If it stays silent, another worker takes over.", job.lease_until
         )
-    return WaitingReason("silent", f"{said}. The job continues as soon as another worker is free.")
+    return WaitingReason(
+        "silent", f"{sentence}. The job continues as soon as another worker is free."
+    )
 
 
 def _held(job: Job, halt: Halt | None, now: datetime) -> WaitingReason | None:
@@ -113,5 +117,5 @@ def _other(job: Job, holder: Job | None) -> WaitingReason:
     if holder is not None:
         sentence = "Waiting for another job that is changing the volume group."
         return WaitingReason("turn", sentence, holder=holder)
-    said = job.explanation.rstrip(".") or "Waiting for the next check"
-    return WaitingReason("other", f"{said}. Tiercel retries automatically.")
+    explanation = job.explanation.rstrip(".") or "Waiting for the next check"
+    return WaitingReason("other", f"{explanation}. Tiercel retries automatically.")

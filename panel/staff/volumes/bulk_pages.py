@@ -42,19 +42,19 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return redirect(_back(request))
     form = BulkForm(request.user, request.POST)
     rows = snapshots_of(_volumes(request, keys))
-    found = []
+    drafted = []
     if form.is_valid():
         now = timezone.now()
-        found = drafts(
+        drafted = drafts(
             rows, form.cleaned_data, reserved_by_group(rows), now, volumes_with_jobs(rows)
         )
-    good = [each for each in found if each.refused is None]
+    good = [each for each in drafted if each.refused is None]
     context = {
         "form": form,
         "option": form[form.option] if form.option else None,
         "title": dict(form.fields[("action")].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
-        "drafts": found,
+        "drafts": drafted,
         "good_count": len(good),
         "list": request.POST.get("list", ""),
     }
@@ -63,7 +63,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         key = getattr(option, "key", option) or ""
         context["sealed"] = seal(Action(form.cleaned_data["action"]), key, good)
     asks_option = form.has_error("__all__", "no_option")
-    status = 200 if found or asks_option else UNPROCESSABLE
+    status = 200 if drafted or asks_option else UNPROCESSABLE
     return render(request, "staff/volumes/bulk.html", context, status=status)
 
 
@@ -99,8 +99,8 @@ def _back(request: HttpRequest) -> str:
 
 def _volumes(request: HttpRequest, keys: list[str]) -> list[Volume]:
     whole = [key for key in keys if "\0" not in key]
-    found = Volume.objects.visible_to(request.user).filter(key__in=whole)
-    return list(found.select_related("customer", "cache_plan"))
+    volumes = Volume.objects.visible_to(request.user).filter(key__in=whole)
+    return list(volumes.select_related("customer", "cache_plan"))
 
 
 @staff_view(Right.OPERATE)

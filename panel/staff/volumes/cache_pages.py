@@ -74,10 +74,10 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
 def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the removal of a cache."""
     row = row_of(request, key)
-    now = row.wish
-    if (refusal := row.refusal(now)) or now is None:
+    current_wish = row.wish
+    if (refusal := row.refusal(current_wish)) or current_wish is None:
         return show_refusal(request, refusal, row.volume)
-    wish = uncached(row.facts, row.lv, now)
+    wish = uncached(row.facts, row.lv, current_wish)
     return preview_of(request, Kind.REMOVE_CACHE, row.volume, wish)
 
 
@@ -86,11 +86,11 @@ def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
 def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview writing dirty data back to the slow disk."""
     row = row_of(request, key)
-    now = row.wish
-    refusal = row.refusal(now) or _without_cache(row.cache is not None)
-    if refusal or now is None:
+    current_wish = row.wish
+    refusal = row.refusal(current_wish) or _without_cache(row.cache is not None)
+    if refusal or current_wish is None:
         return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.FLUSH_CACHE, row.volume, with_flush(row.facts, now))
+    return preview_of(request, Kind.FLUSH_CACHE, row.volume, with_flush(row.facts, current_wish))
 
 
 def _without_cache(has_cache: bool) -> Refused | None:

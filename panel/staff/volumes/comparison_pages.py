@@ -45,9 +45,9 @@ def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
     after = request.GET.get("after", "")
     after = after if after in AFTERS else "right"
     chosen = None
-    if asked := request.GET.get("compare"):
-        chosen = get_object_or_404(done.select_related("volume"), key=asked)
-    found = compare(chosen, length, latest=after == "latest") if chosen is not None else None
+    if job_key := request.GET.get("compare"):
+        chosen = get_object_or_404(done.select_related("volume"), key=job_key)
+    comparison = compare(chosen, length, latest=after == "latest") if chosen is not None else None
     context = {
         "volume": volume,
         "jobs": done[:MOST],
@@ -56,22 +56,22 @@ def volume_comparison(request: HttpRequest, key: str) -> HttpResponse:
         "length": length,
         "afters": AFTERS,
         "after": after,
-        "found": found,
-        "show_query": _around(found) if found is not None else "",
+        "found": comparison,
+        "show_query": _around(comparison) if comparison is not None else "",
     }
     is_part = request.headers.get("HX-Request") == "true"
     name = "staff/volumes/_comparison.html" if is_part else "staff/volumes/comparison.html"
     response = render(request, name, context)
     if is_part and "chosen" in request.GET:
-        said = (asked, length, after) if asked else ("", "", "")
-        names = dict(zip(("compare", "length", "after"), said, strict=True))
+        values = (job_key, length, after) if job_key else ("", "", "")
+        names = dict(zip(("compare", "length", "after"), values, strict=True))
         response["HX-Replace-Url"] = page_url(request, key, **names)
     return response
 
 
-def _around(found: Comparison) -> str:
+def _around(comparison: Comparison) -> str:
     """The charts' time that shows both windows with some room."""
-    start, end = found.ends.before[0], (found.ends.after or found.ends.before)[1]
+    start, end = comparison.ends.before[0], (comparison.ends.after or comparison.ends.before)[1]
     room = (end - start) * AROUND / 2
     ends = {"from": start - room, "to": end + room}
     return urlencode({name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in ends.items()})

@@ -46,8 +46,8 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
 def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
     """What the host has becomes the record. Nothing on the host changes."""
     with transaction.atomic():
-        found = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-        hold(found)
+        volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+        hold(volume)
         row = row_of(request, key)
         refusal = _accept_refusal(row)
         if refusal is None and row.wish is not None:

@@ -135,20 +135,20 @@ class VolumeFilter(forms.Form):
     @property
     def order(self) -> tuple[str, bool]:
         """The column and whether its order is descending; by volume where nothing is asked."""
-        asked = str(self.data.get("sort", ""))
-        name = asked.removeprefix("-")
-        return (name, asked.startswith("-")) if name in SORTS else ("volume", False)
+        sort = str(self.data.get("sort", ""))
+        name = sort.removeprefix("-")
+        return (name, sort.startswith("-")) if name in SORTS else ("volume", False)
 
     def found(self, now: datetime) -> QuerySet[Volume]:
         """What matches of what the person may see, in order; none for a wrong filter."""
         volumes = placed(Volume.objects.visible_to(self._user)).select_related("customer")
         if not self.is_valid():
             return volumes.none()
-        asked = self.cleaned_data
-        volumes = volumes.filter(state_of(asked["state"], now), cache_of(asked["cache"]))
-        volumes = volumes.filter(every_word(asked["q"].split(), SAID))
+        filters = self.cleaned_data
+        volumes = volumes.filter(state_of(filters["state"], now), cache_of(filters["cache"]))
+        volumes = volumes.filter(every_word(filters["q"].split(), SAID))
         for name, path in NAMED.items():
-            if text := asked[name].strip():
+            if text := filters[name].strip():
                 volumes = volumes.filter(self._named(name, path, text))
         return volumes.order_by(*self._order_by())
 
@@ -182,11 +182,11 @@ def placed(volumes: QuerySet[Volume]) -> QuerySet[Volume]:
 def state_of(name: str, now: datetime) -> Q:
     """The condition of one of `STATES`; destroyed volumes and previews are in none but
     their own."""
-    there, fresh = (
+    existing, fresh = (
         Q(destroyed_at=None, previewed_at=None),
         now - timedelta(seconds=silent_seconds()),
     )
-    in_use = there & Q(retired_at=None)
+    in_use = existing & Q(retired_at=None)
     return {
         "slow": in_use
         & Q(latest_sample__at__gte=fresh, latest_sample__reads__gte=MIN_ACCESSES)
@@ -199,10 +199,10 @@ def state_of(name: str, now: datetime) -> Q:
         & (Q(latest_sample__at__lt=fresh) | Q(latest_sample__at__isnull=True)),
         "missing": in_use & Q(place__missing_since__isnull=False),
         "planned": in_use & Q(place__isnull=False, place__lv_uuid=None),
-        "retired": there & Q(retired_at__isnull=False),
+        "retired": existing & Q(retired_at__isnull=False),
         "previewed": Q(previewed_at__isnull=False),
         "destroyed": Q(destroyed_at__isnull=False),
-    }.get(name, there)
+    }.get(name, existing)
 
 
 def cache_of(name: str) -> Q:

@@ -69,10 +69,10 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
 def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
     row = row_of(request, key)
-    now = row.wish
-    if (refusal := row.refusal(now)) or now is None:
+    current_wish = row.wish
+    if (refusal := row.refusal(current_wish)) or current_wish is None:
         return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.TAG_VOLUME, row.volume, now)
+    return preview_of(request, Kind.TAG_VOLUME, row.volume, current_wish)
 
 
 @staff_view(Right.OPERATE)

@@ -175,20 +175,20 @@ def chips_of(
         return (Chip("warning", "warning", "not on any host"),)
     if placement.lv_uuid is None:
         return (Chip("quiet", "wait", "not created yet"),)
-    found = []
+    chips = []
     if placement.missing_since is not None:
-        found.append(Chip("error", "error", "missing on the host"))
+        chips.append(Chip("error", "error", "missing on the host"))
     if placement.cache_trouble:
-        found.append(Chip("error", "error", "cache problem"))
+        chips.append(Chip("error", "error", "cache problem"))
     if latest is None:
-        found.append(Chip("quiet", "wait", "no data yet"))
+        chips.append(Chip("quiet", "wait", "no data yet"))
     elif latest.age_seconds > silent_seconds():
-        found.append(Chip("warning", "wait", "old data"))
+        chips.append(Chip("warning", "wait", "old data"))
     elif _is_slow(latest):
-        found.append(Chip("warning", "warning", f"slow: over {SLOW_MS} ms per read"))
+        chips.append(Chip("warning", "warning", f"slow: over {SLOW_MS} ms per read"))
     if not volume.managed and volume.adopted_at is None:
-        found.append(Chip("quiet", "info", "not adopted"))
-    return tuple(found)
+        chips.append(Chip("quiet", "info", "not adopted"))
+    return tuple(chips)
 
 
 def _is_slow(latest: Latest) -> bool:

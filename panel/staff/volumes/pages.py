@@ -119,8 +119,8 @@ def offers(row: VolumeSnapshot) -> dict[str, object]:
 
 
 def _context(request: HttpRequest, row: VolumeSnapshot) -> dict[str, object]:
-    found = offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
-    return {**_state(row), **found}
+    forms_offered = offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
+    return {**_state(row), **forms_offered}
 
 
 def _state(row: VolumeSnapshot) -> dict[str, object]:
@@ -128,9 +128,9 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
     if row.cache is not None:
         now = timezone.now()
         end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        found = series(row.volume, end - cache_warmth.LOOKED_AT, end, cache_warmth.POINTS)
+        recent = series(row.volume, end - cache_warmth.LOOKED_AT, end, cache_warmth.POINTS)
         silent = timedelta(seconds=silent_seconds())
-        context["warmth"] = cache_warmth.warmth(found, now, silent)
+        context["warmth"] = cache_warmth.warmth(recent, now, silent)
     return context
 
 
@@ -155,14 +155,14 @@ def current_job(request: HttpRequest, key: str) -> HttpResponse:
     """The job or preview named by `job` ("none": nothing), else the unfinished job of the volume.
     `running` says that it was unfinished when last seen: at its end the page is told."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    found = Job.objects.visible_to(request.user).filter(volume=volume).with_names()
-    asked = request.GET.get("job", "")
-    if asked == "none":
+    visible = Job.objects.visible_to(request.user).filter(volume=volume).with_names()
+    job_key = request.GET.get("job", "")
+    if job_key == "none":
         job: Job | None = None
-    elif asked:
-        job = get_object_or_404(found, key=asked)
+    elif job_key:
+        job = get_object_or_404(visible, key=job_key)
     else:
-        job = found.filter(dry_run=False).unfinished().first()
+        job = visible.filter(dry_run=False).unfinished().first()
     response = render(request, "staff/volumes/_work.html", {"volume": volume, **_shown(job)})
     if job is not None and job.is_over and "running" in request.GET and not job.dry_run:
         response["HX-Trigger"] = CHANGED

@@ -71,16 +71,16 @@ class CounterGroup:
 def groups(stored: Any) -> tuple[CounterGroup, ...]:
     """What `LatestSample.counters` holds; () where another version of the panel wrote it."""
     try:
-        found = decode_volume(stored)
+        counters_read = decode_volume(stored)
     except BadHostData:
         return ()
-    shown = [_disk(f"Logical volume {found.kname}", found.disk)]
-    if found.cache is not None:
-        shown += _dm_cache(found.cache)
-    if found.bcache is not None:
-        shown += _bcache(found.bcache)
-    if found.latency is not None:
-        buckets = zip(_bounds(), found.latency.counts, strict=True)
+    shown = [_disk(f"Logical volume {counters_read.kname}", counters_read.disk)]
+    if counters_read.cache is not None:
+        shown += _dm_cache(counters_read.cache)
+    if counters_read.bcache is not None:
+        shown += _bcache(counters_read.bcache)
+    if counters_read.latency is not None:
+        buckets = zip(_bounds(), counters_read.latency.counts, strict=True)
         counters = tuple(Counter(bound, count, "I/Os") for bound, count in buckets)
         shown.append(
             CounterGroup("Latency of reads and writes", "dmsetup message @stats_print", counters)
@@ -106,12 +106,12 @@ def _dm_cache(cache: DmCacheCounters) -> list[CounterGroup]:
     ]
 
 
-def _bcache(found: BcacheCounters) -> list[CounterGroup]:
-    known = ((name, getattr(found, name), unit) for name, unit in BCACHE.items())
+def _bcache(bcache: BcacheCounters) -> list[CounterGroup]:
+    known = ((name, getattr(bcache, name), unit) for name, unit in BCACHE.items())
     counters = tuple(Counter(*each) for each in known if each[1] is not None)
     return [
-        _disk(f"What the guest sees, {found.device}", found.disk),
-        CounterGroup("bcache", f"/sys/block/{found.device}/bcache", counters),
+        _disk(f"What the guest sees, {bcache.device}", bcache.disk),
+        CounterGroup("bcache", f"/sys/block/{bcache.device}/bcache", counters),
     ]
 
 

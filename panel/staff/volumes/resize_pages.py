@@ -52,8 +52,9 @@ def move_volume(request: HttpRequest, key: str) -> HttpResponse:
         return show_refusal(request, refusal, row.volume)
     chosen = cast("Tier", tier)
     wish = on_tier(row, chosen)
-    if (found := move_refusal(row, chosen)) or wish is None:
-        return show_refusal(request, found, row.volume)
+    refusal = move_refusal(row, chosen)
+    if refusal is not None or wish is None:
+        return show_refusal(request, refusal, row.volume)
     return preview_of(request, Kind.MOVE_VOLUME, row.volume, wish)
 
 
@@ -83,21 +84,23 @@ class ExtendForm(forms.Form):
 
 def larger(row: VolumeSnapshot, size_bytes: int) -> Wish:
     """The volume as it is, with `size_bytes`; raises `BadWish` where that is not more than now."""
-    now = row.wish
-    if now is None:
+    current_wish = row.wish
+    if current_wish is None:
         raise BadWish("The current state of the volume is unknown.")
-    if size_bytes <= now.size_bytes:
-        raise BadWish(f"The volume already has {size(now.size_bytes)}. Volumes cannot be shrunk.")
-    return replace(now, size_bytes=size_bytes, flushed=False)
+    if size_bytes <= current_wish.size_bytes:
+        raise BadWish(
+            f"The volume already has {size(current_wish.size_bytes)}. Volumes cannot be shrunk."
+        )
+    return replace(current_wish, size_bytes=size_bytes, flushed=False)
 
 
 def on_tier(row: VolumeSnapshot, tier: Tier) -> Wish | None:
     """The volume as it is, on `tier`. On SSD it has no cache: it would gain nothing from one."""
-    now = row.wish
-    if now is None:
+    current_wish = row.wish
+    if current_wish is None:
         return None
-    cache = None if tier == "ssd" else now.cache
-    return replace(now, tier=tier, cache=cache, flushed=False)
+    cache = None if tier == "ssd" else current_wish.cache
+    return replace(current_wish, tier=tier, cache=cache, flushed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +118,32 @@ class GrowthOffers:
 
 def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
     """What can be done as far as the last inventory tells; the host looks again."""
-    now = row.wish
-    here: Tier = now.tier if now is not None else "hdd"
-    there: Tier = "ssd" if here == "hdd" else "hdd"
+    current_wish = row.wish
+    here: Tier = current_wish.tier if current_wish is not None else "hdd"
+    other_tier: Tier = "ssd" if here == "hdd" else "hdd"
     refusal = extend_refusal(row)
     return GrowthOffers(
         form=ExtendForm(row) if refusal is None else None,
         extend=refusal,
-        move=move_refusal(row, there),
-        tier=there,
+        move=move_refusal(row, other_tier),
+        tier=other_tier,
         room_bytes=_free(row, here),
-        tier_room_bytes=_free(row, there),
+        tier_room_bytes=_free(row, other_tier),
     )
 
 
 def extend_refusal(row: VolumeSnapshot) -> Refused | None:
     """Why the volume cannot have one extent more."""
-    now = row.wish
-    if now is None or row.vg is None:
-        return row.refusal(now)
-    return row.refusal(larger(row, now.size_bytes + row.vg.extent_bytes))
+    current_wish = row.wish
+    if current_wish is None or row.vg is None:
+        return row.refusal(current_wish)
+    return row.refusal(larger(row, current_wish.size_bytes + row.vg.extent_bytes))
 
 
 def move_refusal(row: VolumeSnapshot, tier: Tier) -> Refused | None:
     """Why the volume cannot go to `tier`."""
-    now = row.wish
-    if now is not None and now.tier == tier:
+    current_wish = row.wish
+    if current_wish is not None and current_wish.tier == tier:
         where = "SSD" if tier == "ssd" else "HDD"
         return Refused("already_so", f"The volume lies on {where}.", "No move is needed.")
     return row.refusal(on_tier(row, tier))
