@@ -101,7 +101,7 @@ def progress(job: Job, steps: Sequence[Step]) -> ChangeProgress | None:
 
 @dataclass(frozen=True, slots=True)
 class StateChip:
-    """A state chip: `templates/parts/chip.html`."""
+    """A state chip, for the tag `chip`."""
 
     tone: Literal["ok", "warning", "busy", "quiet"]
     icon: str

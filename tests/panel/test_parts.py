@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from jobs.models import State
 from panel.charts.sparkline import spark
+from panel.templatetags.chips import chip
 from tests.scene import job, scene
 
 GIB = 1 << 30
@@ -46,7 +47,7 @@ class Item:
 
 
 def test_a_chip_has_tone_icon_and_text() -> None:
-    html = part("chip", tone="warning", icon="key", text="<b>to accept")
+    html = chip(tone="warning", icon="key", text="<b>to accept")
     assert 'class="chip chip-warning"' in html
     assert "<svg" in html
     assert words(html) == "&lt;b&gt;to accept"

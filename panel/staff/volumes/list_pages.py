@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
 from panel.staff.volumes.filters import SLOW_MS, SORTS, VolumeFilter
+from panel.templatetags.chips import Chip
 from storage.access import staff_view
 from storage.bulk_changes import ACTIONS
 from storage.formatting import iops
@@ -92,15 +93,6 @@ def _columns(filters: VolumeFilter) -> list[dict[str, str]]:
             }
         )
     return columns
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """As `parts/chip.html` takes it."""
-
-    tone: Literal["ok", "warning", "error", "quiet"]
-    icon: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from panel.http.fragments import page_url
 from panel.staff.audit.change_log import edits
 from panel.staff.job_requests import row_of
 from panel.staff.volumes import raw_counters
-from panel.staff.volumes.list_pages import Chip, chips_of
+from panel.staff.volumes.list_pages import chips_of
 from panel.staff.volumes.resize_pages import growth_offers
+from panel.templatetags.chips import Chip
 from storage.access import Right, may, staff_view
 from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth

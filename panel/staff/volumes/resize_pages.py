@@ -46,10 +46,10 @@ def move_volume(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     tier = request.POST.get("tier", "")
     if tier not in ("hdd", "ssd"):
-        refusal = Refused(
-            "bad_request", ("The tier must be hdd or ssd."), "Go back and choose a tier."
+        unknown = Refused(
+            "bad_request", "The tier must be hdd or ssd.", "Go back and choose a tier."
         )
-        return show_refusal(request, refusal, row.volume)
+        return show_refusal(request, unknown, row.volume)
     chosen = cast("Tier", tier)
     wish = on_tier(row, chosen)
     refusal = move_refusal(row, chosen)
