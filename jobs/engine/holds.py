@@ -39,7 +39,7 @@ def check_not_held(host_id: int, *, begun: bool = False) -> datetime:
     now: datetime = host["now"]
     halt = Halt.objects.active() if host["halted"] else None
     if halt is not None:
-        raise OnHold(f"All jobs are paused{_who(halt)}", now + RETRY_AFTER)
+        raise OnHold(f"All jobs are paused{halt.cause}", now + RETRY_AFTER)
     name, start, end = host["name"], host["window_start"], host["window_end"]
     if host["maintenance_since"] is not None:
         why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
@@ -96,8 +96,3 @@ def resume_all() -> None:
 def _wake_waiting(jobs: JobQuerySet) -> None:
     jobs.filter(state=State.WAITING).update(not_before=None)
     notify_workers.all_due()
-
-
-def _who(halt: Halt) -> str:
-    by = f" by {halt.actor}" if halt.actor is not None else ""
-    return f"{by}: {halt.reason}" if halt.reason else by

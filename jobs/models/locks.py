@@ -65,3 +65,10 @@ class Halt(models.Model):
 
     def __str__(self) -> str:
         return f"paused since {self.since}"
+
+    @property
+    def cause(self) -> str:
+        """Who paused the jobs and why, to follow "All jobs are paused"; "" where neither is
+        known."""
+        by = f" by {self.actor}" if self.actor is not None else ""
+        return f"{by}: {self.reason}" if self.reason else by

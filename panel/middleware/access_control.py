@@ -28,7 +28,7 @@ ACCOUNT = ("account_", "mfa_")
 OWN_KEYS = (*ACCOUNT, "tokens")
 
 
-class GateMiddleware(LoginRequiredMiddleware):
+class AccessMiddleware(LoginRequiredMiddleware):
     """Django's, except that a part of a page that renews itself is not answered with another page
     in its place: the whole page is loaded again and leads to the sign-in, or the browser is sent
     to where a second factor is set up."""

@@ -14,7 +14,7 @@ NUL: Final = "\0"
 API: Final = "/api/"
 
 
-class NulMiddleware:
+class NullCharacterMiddleware:
     """Nothing lies under a path with it (404), and a query with it is refused (400). The API says
     so in its own words (`panel.api.framework.resource`), and forms beside their fields."""
 

@@ -17,7 +17,7 @@ from storage import row_security
 from storage.access import Person, is_staff
 
 
-class WallMiddleware:
+class RowScopeMiddleware:
     """Nothing of customers is seen until somebody looks who asks (`request.user`), and then only
     what that person may see. It stands behind Django's, which it replaces, so that a request which
     never looks costs no query. Programs with a token: `panel.api.framework.resource`."""
@@ -28,7 +28,7 @@ class WallMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request within its wall; what is streamed is read within it too."""
         with row_security.inside(row_security.NOBODY):
-            request.user = SimpleLazyObject(partial(_asker, request))  # type: ignore[assignment]
+            request.user = SimpleLazyObject(partial(_request_user, request))  # type: ignore[assignment]
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse):
                 pieces = cast("Iterator[bytes]", response.streaming_content)
@@ -36,7 +36,7 @@ class WallMiddleware:
             return response
 
 
-def stand_as(user: Person) -> None:
+def set_scope_for(user: Person) -> None:
     """For the rest of the request, see what the person may: everything, the rows of their
     customers, or nothing."""
     if is_staff(user):
@@ -47,9 +47,9 @@ def stand_as(user: Person) -> None:
         )
 
 
-def _asker(request: HttpRequest) -> User | AnonymousUser:
+def _request_user(request: HttpRequest) -> User | AnonymousUser:
     user: User | AnonymousUser = get_user(request)
-    stand_as(user)
+    set_scope_for(user)
     return user
 
 

@@ -15,7 +15,7 @@ EVERY_SECONDS = 60
 MOST = 10_000
 
 
-class PresenceMiddleware:
+class SessionActivityMiddleware:
     """Writes at most once a minute for a session, in each process; only for pages that ask who is
     there, so that the others need no database. It stands behind the gate."""
 

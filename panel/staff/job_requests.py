@@ -66,7 +66,11 @@ def answer_with_job(
     except Refused as refused:
         return show_refusal(request, refused, volume)
     except Busy as busy:
-        context = {"volume": volume, "holder": busy.job}
+        context = {
+            "volume": volume,
+            "holder": busy.job,
+            "held": volume.label if volume is not None else busy.job.host.name,
+        }
         name = (
             "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
         )

@@ -44,6 +44,12 @@ def is_fastest(step: Step) -> bool:
 
 
 @register.filter
+def why_fastest(step: Step) -> str:
+    """Why the speed of the step cannot be raised any more."""
+    return f"The {'flush' if is_flush(step) else 'step'} already runs at the highest speed."
+
+
+@register.filter
 def is_flush(step: Step) -> bool:
     """Dirty data goes to the disk; LVM writes the last of it back while it detaches a cache."""
     return step.verb in FLUSHES or step.verb == "cache.detach"

@@ -22,7 +22,7 @@ from panel.api.framework.authentication import READING
 from panel.api.framework.problem import ApiProblem
 from panel.http.client_address import address_of
 from panel.middleware.null_characters import with_nul
-from panel.middleware.row_scope import stand_as
+from panel.middleware.row_scope import set_scope_for
 from panel.models import ApiToken, Scope, User
 from storage.access import Right, is_staff, may
 
@@ -67,7 +67,7 @@ class Resource(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who, then what they and their token may, then whether the question is well put."""
         super().initial(request, *args, **kwargs)
-        stand_as(self.user)
+        set_scope_for(self.user)
         token = self.token.key if self.token is not None else ""
         pghistory.context(actor=getattr(self.user, "email", ""), token=token)
         if self.staff_only and not is_staff(self.user):

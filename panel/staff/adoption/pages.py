@@ -73,19 +73,18 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
     )
     context = {
         "rows": [(each, WORDS[each.verdict]) for each in judged],
-        "counts": counts(judged),
+        "summary": _summary(judged),
         "good_count": sum(each.is_good for each in judged),
         "sealed": seal(asks, make_customers=make_customers),
     }
     return render(request, "staff/adoption/adopt_preview.html", context)
 
 
-def counts(judged: tuple[Judgement, ...]) -> list[tuple[str, int]]:
+def _summary(judged: tuple[Judgement, ...]) -> str:
     """How many rows end how, in the order of `AdoptionVerdict`."""
     by_verdict = Counter(each.verdict for each in judged)
-    return [
-        (WORDS[verdict], by_verdict[verdict]) for verdict in AdoptionVerdict if by_verdict[verdict]
-    ]
+    counts = [f"{by_verdict[each]} {WORDS[each]}" for each in AdoptionVerdict if by_verdict[each]]
+    return f"{', '.join(counts)}. Nothing is stored yet." if counts else "No volume matches."
 
 
 @staff_view(Right.OPERATE)

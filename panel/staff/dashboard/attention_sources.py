@@ -90,10 +90,9 @@ def _of_room(line: HostSummaryRow) -> Iterator[tuple[str, str]]:
 
 def of_halt(halt: Halt | None) -> Iterator[Concern]:
     if halt is not None:
-        by = f" by {halt.actor}" if halt.actor is not None else ""
-        why = f": {halt.reason}" if halt.reason else "."
         every = Subject("All hosts", "jobs")
-        yield Concern("halt", "warning", every, f"All jobs are paused{by}{why}", halt.since)
+        what = f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}"
+        yield Concern("halt", "warning", every, what, halt.since)
 
 
 def of_jobs(jobs: JobQuerySet, at: datetime) -> Iterator[Concern]:

@@ -77,6 +77,13 @@ class Overview:
         return self.host_count - self.up_count - self.new_count
 
     @property
+    def hosts_note(self) -> str:
+        """What is to be said of the hosts that are not up."""
+        notes = [f"{self.down_count} unreachable"] if self.down_count else []
+        notes += [f"{self.new_count} not accepted yet"] if self.new_count else []
+        return ", ".join(notes) or "all reachable"
+
+    @property
     def sorts(self) -> tuple[tuple[str, str], ...]:
         """What the hosts can be ordered by: the word of the address, and that for people."""
         return tuple(SORTS.items())

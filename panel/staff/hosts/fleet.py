@@ -196,6 +196,15 @@ class HitRate:
             return None
         return (self.now - self.before) * 100
 
+    @property
+    def note(self) -> str:
+        """What it was before, or why it is not known."""
+        if self.now is None:
+            return "too few reads of cached volumes"
+        if self.before is None:
+            return ""
+        return f"{percent(self.before) if self.before else '0 %'} at this hour {self.back}"
+
 
 def hit_rate(at: datetime) -> HitRate:
     """Of the whole fleet. One query."""

@@ -99,6 +99,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     now, facts = timezone.now(), inventory_of(shown)
     missing = Placement.objects.filter(host=shown, until=None, missing_since__isnull=False)
     reported, figures = reported_problems(shown), figures_of(shown)
+    placements = list(missing.select_related("volume").order_by("missing_since", "pk"))
     context: dict[str, object] = {
         "host": shown,
         "facts": facts,
@@ -108,7 +109,8 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
         "problems": _problems(shown, now, figures.at),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": _serious(reported),
-        "missing": list(missing.select_related("volume").order_by("missing_since", "pk")),
+        "missing": placements,
+        "missing_advice": _missing_advice(len(placements)),
         "reading": pending_refresh(request.GET.get("asked", ""), shown.facts_at, now),
         "edits": edits(shown),
     }
@@ -138,6 +140,14 @@ def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[Ho
         if each.code not in ("drift", "unfinished")
     ]
     return sorted(problems, key=lambda problem: ORDER[problem.severity])
+
+
+def _missing_advice(count: int) -> str:
+    what, them = ("this volume", "it") if count == 1 else (f"all {count} volumes", "them")
+    return (
+        f"If you removed {what} on purpose, remove {them} from this list. Records and data points "
+        "are kept. A volume that reappears later gets a new record."
+    )
 
 
 def _serious(problems: list[HostProblem]) -> int:

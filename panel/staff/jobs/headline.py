@@ -1,12 +1,14 @@
-"""The job's title for its current state: "Attaching a cache to web12", "Failed to attach …".
-
-Pure.
-"""
+"""What the pages say of a job: its title for its current state ("Attaching a cache to web12",
+"Failed to attach …"), what it costs, and what cancelling, closing and rollback do. Pure."""
 
 from __future__ import annotations
 
-from jobs.models import Job, State
+from collections.abc import Sequence
+
+from jobs.models import Job, State, Step
 from jobs.models.kind import WORDS
+from storage.formatting import seconds, size
+from storage.planner.cost import Cost
 
 
 def headline(job: Job, *, begun: bool) -> str:
@@ -47,6 +49,25 @@ def cancel_effect(job: Job) -> str:
     if job.fallback is not None:
         return "The job stops before its next step and undoes the finished steps."
     return "The job stops before its next step. Finished steps are not undone."
+
+
+def close_effect(unknown: Sequence[Step]) -> str:
+    """What closing a job without checking means; `unknown` are its steps of unknown outcome."""
+    result = f" The result of “{unknown[0].title}” stays unknown." if unknown else ""
+    return (
+        f"Closes the job without checking the host.{result} Use this only if the host is gone for "
+        "good."
+    )
+
+
+def cost_sentence(cost: Cost) -> str:
+    """What a preview costs, in one line; its own page has a table."""
+    wait = seconds(cost.wait_seconds) if cost.wait_seconds else "none"
+    space = f" Needs {size(cost.ssd_bytes)} of {size(cost.ssd_free_bytes)} free SSD space."
+    return (
+        f"Takes about {seconds(cost.seconds)}. Longest wait for other volumes: {wait}."
+        f"{space if cost.ssd_bytes else ''} Rollback: {cost.rollback}."
+    )
 
 
 def rollback(job: Job, *, is_possible: bool) -> str:

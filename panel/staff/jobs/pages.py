@@ -16,11 +16,11 @@ from jobs.models import Halt, Job, Kind, State, Step, StepState
 from jobs.queue.confirm import right_to
 from jobs.queue.cost_estimate import estimate_of
 from panel.staff.jobs.changes_so_far import barred, changes_so_far
-from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
+from panel.staff.jobs.headline import cancel_effect, close_effect, detail, headline, rollback
 from panel.staff.jobs.job_list import JobFilter, listed
 from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
-from storage.access import Right, staff_view
+from storage.access import Right, may, staff_view
 from storage.inventory.stored import inventory_of
 from storage.models import Volume
 from storage.planner.fingerprint import FLUSHES
@@ -61,7 +61,7 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
     shown_job = _job(request, key)
     log_window = window(shown_job, counter(request, "line"))
     context = {
-        **_status(shown_job),
+        **_status(request, shown_job),
         **log_window.context,
         "more": not shown_job.is_over,
     }
@@ -72,7 +72,7 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def status(request: HttpRequest, key: str) -> HttpResponse:
     """Headline, steps and buttons: the element that renews itself until the job is over."""
-    return render(request, "staff/jobs/_status.html", _status(_job(request, key)))
+    return render(request, "staff/jobs/_status.html", _status(request, _job(request, key)))
 
 
 @staff_view()
@@ -89,7 +89,7 @@ def _job(request: HttpRequest, key: str) -> Job:
     return get_object_or_404(listed(request.user), key=key)
 
 
-def _status(job: Job) -> dict[str, object]:
+def _status(request: HttpRequest, job: Job) -> dict[str, object]:
     steps = list(job.step_set.all())
     now = timezone.now()
     row = snapshots_of([job.volume])[0] if job.dry_run and job.volume is not None else None
@@ -110,9 +110,11 @@ def _status(job: Job) -> dict[str, object]:
         "cost": estimate_of(job, steps) if can_apply else None,
         "poll_seconds": POLL_SECONDS.get(State(job.state)),
         "can_apply": can_apply,
-        "is_for_admins": right_to(job) == Right.ADMINISTER,
+        "may_apply": may(request.user, right_to(job)),
+        "needed_role": "admin" if right_to(job) == Right.ADMINISTER else "operator",
         "can_cancel": not job.is_over and not job.cancel_requested and not job.turned,
         "cancel_effect": cancel_effect(job),
+        "close_effect": close_effect(so_far.unknown),
         "no_way_back": refusal,
         "rollback": rollback(job, is_possible=refusal is None),
         "why_limit": WHY_LIMIT,

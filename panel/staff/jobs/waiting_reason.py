@@ -90,11 +90,9 @@ def _silent(job: Job, now: datetime) -> WaitingReason | None:
 def _held(job: Job, halt: Halt | None, now: datetime) -> WaitingReason | None:
     host = job.host
     if halt is not None:
-        by = f" by {halt.actor}" if halt.actor is not None else ""
-        why = f": {halt.reason}" if halt.reason else ""
         return WaitingReason(
             "stop",
-            f"All jobs are paused{by}{why}. This job continues when an admin resumes jobs.",
+            f"All jobs are paused{halt.cause}. This job continues when an admin resumes jobs.",
         )
     if host.maintenance_since is not None:
         why = f": {host.maintenance_reason}" if host.maintenance_reason else ""

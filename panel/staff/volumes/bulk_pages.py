@@ -21,6 +21,7 @@ from panel.http.client_address import address_of
 from panel.staff.job_requests import show_refusal
 from storage.access import Right, staff_view
 from storage.bulk_changes import MOST, Action, BulkForm, drafts
+from storage.formatting import counted
 from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
@@ -56,6 +57,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "drafts": drafted,
         "good_count": len(good),
+        "effect": _effect(request.POST.get("action", ""), has_good=bool(good)),
         "list": request.POST.get("list", ""),
     }
     if good:
@@ -82,13 +84,28 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     customer = Customer.objects.visible_to(request.user).filter(key=deal.option).first()
     actor = request.user if isinstance(request.user, AbstractBaseUser) else None
     results = carry_out(deal, volumes, customer, actor, address_of(request))
+    done_count = sum(each.is_done for each in results)
+    job_count = sum(each.is_done and each.job is not None for each in results)
     context = {
         "results": results,
-        "done_count": sum(each.is_done for each in results),
-        "job_count": sum(each.is_done and each.job is not None for each in results),
+        "title": (
+            f"{counted(job_count, 'job')} started"
+            if job_count
+            else f"Done for {counted(done_count, 'volume')}"
+        ),
+        "job_count": job_count,
         "list": request.POST.get("list", ""),
     }
     return render(request, "staff/volumes/bulk_done.html", context)
+
+
+def _effect(action: str, *, has_good: bool) -> str:
+    """What applying the preview means for the hosts."""
+    if not has_good:
+        return "None of the volumes can be changed. Each row shows the reason."
+    if action in (Action.CUSTOMER, Action.NOBODY):
+        return "Nothing on a host changes."
+    return "If a host has changed since this preview, its job stops before the first command."
 
 
 def _back(request: HttpRequest) -> str:

@@ -20,6 +20,7 @@ from panel.charts.pages import chart_context
 from panel.http.fragments import page_url
 from panel.staff.audit.change_log import edits
 from panel.staff.job_requests import row_of
+from panel.staff.jobs.headline import cost_sentence
 from panel.staff.volumes import raw_counters
 from panel.staff.volumes.list_pages import chips_of
 from panel.staff.volumes.resize_pages import growth_offers
@@ -181,7 +182,8 @@ def _shown(job: Job | None) -> dict[str, object]:
     if job.dry_run and job.state == State.SUCCEEDED:
         row = snapshots_of([job.its_volume])[0]
         context["changes"] = changes(row.wish, Wish.from_json(job.wish))
-        context["cost"] = estimate(row, steps)
+        context["cost"] = cost = estimate(row, steps)
+        context["cost_sentence"] = cost_sentence(cost) if cost is not None else ""
     return context
 
 

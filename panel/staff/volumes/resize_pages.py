@@ -114,6 +114,21 @@ class GrowthOffers:
     tier: Tier
     room_bytes: int
     tier_room_bytes: int
+    drops_cache: bool
+
+    @property
+    def move_title(self) -> str:
+        return "Move to SSD" if self.tier == "ssd" else "Move to slow disks"
+
+    @property
+    def move_effect(self) -> str:
+        """What the move does, and what is free where it goes."""
+        place = "SSD" if self.tier == "ssd" else "the slow disks"
+        cache = " The cache is removed first." if self.drops_cache else ""
+        return (
+            f"Moves all data to {place} while the guest runs.{cache} {size(self.tier_room_bytes)} "
+            "free there."
+        )
 
 
 def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
@@ -129,6 +144,7 @@ def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
         tier=other_tier,
         room_bytes=_free(row, here),
         tier_room_bytes=_free(row, other_tier),
+        drops_cache=other_tier == "ssd" and row.cache is not None,
     )
 
 

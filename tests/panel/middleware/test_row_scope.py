@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from jobs.models import JobQuerySet
 from panel.celery import see_all
-from panel.middleware.row_scope import stand_as
+from panel.middleware.row_scope import set_scope_for
 from storage import row_security
 from storage.models import Volume
 from tests.panel.cast import Cast
@@ -158,7 +158,7 @@ def test_what_is_streamed_is_read_within_the_wall(
 def test_whoever_is_deactivated_sees_nothing(people: Cast, no_first_wall: None) -> None:
     people.acme.owner.is_active = False
     with row_security.inside(row_security.NOBODY):
-        stand_as(people.acme.owner)
+        set_scope_for(people.acme.owner)
         assert not Volume.objects.exists()
     people.acme.owner.is_active = True
 
