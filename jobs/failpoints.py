@@ -1,7 +1,8 @@
 """Named points around each commit, send and receipt of a job's runner.
 
-They do nothing by themselves. The fault suite (tests/faults) sets `hook` in the processes it
-starts, to end, fail or halt one exactly there. Neither the environment nor a setting can do that.
+They do nothing in normal operation. The fault suite (tests/faults) sets `hook` in the processes it
+starts, to end, fail or halt a process at such a point. Neither the environment nor a setting can do
+that.
 """
 
 from __future__ import annotations

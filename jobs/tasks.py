@@ -1,4 +1,4 @@
-"""Celery's entries. Messages are hints: each task does what the database says is due."""
+"""The Celery tasks of jobs. Messages are hints: each task does what the database says is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The composition of the panel; importing it makes the Celery app the current one."""
+"""The panel: everything with a URL, everything about customers, and the wiring. Importing it makes
+its Celery app the current one."""
 
 from panel.celery import app as celery_app
 

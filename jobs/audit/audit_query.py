@@ -1,4 +1,4 @@
-"""The audit trail as people and programs read it: filters, one line for each operation, exports."""
+"""Reading the audit trail: filters, one line for each operation, exports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What keeps steps from beginning: the global stop, a host's maintenance, its change window.
+"""Holds: the global stop, a host's maintenance and its change window keep steps from starting.
 
-A step that runs already is still followed: nothing of this kills anything. A window says when jobs
-begin: one that has begun is carried to its end, or back, also after the window closes, for the
-volume would lie half-changed until the next day. Stop and maintenance hold every step.
+Holds never interrupt a running step. A change window says when jobs may begin: a job that has begun
+finishes, or rolls back, even after the window closes, because the volume would otherwise stay
+half-changed until the next day. The global stop and maintenance hold every step.
 """
 
 from __future__ import annotations

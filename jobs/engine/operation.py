@@ -1,4 +1,4 @@
-"""One operation on the host: sent once, then asked for by its id until it is over."""
+"""One operation on the host: sent once, then polled by its id until it is over."""
 
 from __future__ import annotations
 

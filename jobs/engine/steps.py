@@ -1,4 +1,4 @@
-"""Step and output rows of a running job. Record functions: each is one transaction that first
+"""The step and output rows of a running job. Record functions: each is one transaction that first
 renews the lease, so that a runner that lost its job writes nothing more."""
 
 from __future__ import annotations

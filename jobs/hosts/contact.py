@@ -1,4 +1,5 @@
-"""Ask an active host; its record keeps when it answered last, or why it did not."""
+"""Requests to an active host; the host's record stores its last answer, or why it did not
+answer."""
 
 from __future__ import annotations
 

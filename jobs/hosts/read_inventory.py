@@ -1,4 +1,4 @@
-"""Asking a job's host what is there now."""
+"""Reads the present inventory of a job's host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fresh hello and inventory of a host, and the problems that only the panel can see."""
+"""Refreshes a host: a new hello and inventory, and the problems that only the panel can see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of a preview would cost."""
+"""The estimated cost of a preview's steps."""
 
 from __future__ import annotations
 

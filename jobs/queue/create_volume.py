@@ -1,4 +1,4 @@
-"""The record of a volume that does not exist yet, with the job or preview that makes it."""
+"""The record of a volume that does not exist yet, and the job or preview that creates it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One resident agent on one SSH channel: a line out, a line in, nothing else tolerated."""
+"""One resident agent on one SSH channel: a line out, a line in, anything else is an error."""
 
 from __future__ import annotations
 

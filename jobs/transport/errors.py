@@ -1,4 +1,4 @@
-"""What can go wrong between panel and host, each with what a person can do about it."""
+"""Errors between panel and host, each with its remedy."""
 
 from __future__ import annotations
 

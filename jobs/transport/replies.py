@@ -1,4 +1,4 @@
-"""The agent's reply lines, checked before anything trusts them. Pure."""
+"""Checks the agent's reply lines before anything uses them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API tokens, `tcl_<key>.<secret>`: made, recognised, revoked. Only a digest is kept."""
+"""API tokens, `tcl_<key>.<secret>`: created, recognised, revoked. Only a digest is stored."""
 
 from __future__ import annotations
 

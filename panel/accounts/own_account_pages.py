@@ -1,4 +1,4 @@
-"""A person's own sessions and API tokens: the lists, a new token, the end of each."""
+"""A person's own sessions and API tokens: list them, create a token, end or revoke one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of people: added by staff, because sign-up is closed."""
+"""Records of people, added by staff: sign-up is closed."""
 
 from __future__ import annotations
 

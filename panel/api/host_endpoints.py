@@ -1,4 +1,4 @@
-"""Storage hosts. Staff only: for anybody else there are none."""
+"""Storage hosts, for staff only: everybody else gets 404."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""One-time links with which a billing panel sends its customer straight to a page of theirs.
+"""One-time links with which a billing panel sends its customer directly to one of the customer's
+pages.
 
 The database keeps only the token's digest. Opening a link shows a button and does not use it up, so
-that what reads mail for viruses cannot; pressing the button does. Such a link never counts as a
-proof of who sits there (`panel.authentication.step_up`), and staff cannot come in by one.
+that a mail scanner cannot use it; pressing the button does. Such a link never counts as a proof of
+identity (`panel.authentication.step_up`), and does not work for staff.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns what happens to orders into messages and usage lines, in the same transaction."""
+"""Turns events of orders into messages and usage lines, in the same transaction."""
 
 from __future__ import annotations
 

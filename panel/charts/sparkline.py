@@ -1,4 +1,4 @@
-"""A sparkline: the shape of a few figures over time, small enough for a row of a table."""
+"""A sparkline: a few figures over time as a small line for a table row."""
 
 from __future__ import annotations
 

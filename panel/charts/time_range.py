@@ -1,7 +1,7 @@
-"""The time that a volume's charts show, as its page's URL names it.
+"""The time range of a volume's charts, from the URL of its page.
 
 `range` is one of `RANGES`, up to now; `from` and `to` (RFC 3339) are a part of the past that
-somebody zoomed into, and win over it.
+somebody zoomed into, and take precedence.
 """
 
 from __future__ import annotations

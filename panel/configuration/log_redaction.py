@@ -1,4 +1,4 @@
-"""Keeps credentials that travel in addresses out of the log."""
+"""Masks credentials in URLs before they reach the log."""
 
 import logging
 import re

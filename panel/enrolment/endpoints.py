@@ -1,4 +1,4 @@
-"""What a host fetches and posts while it enrols. The token in the path is the only credential."""
+"""Endpoints that a host calls while it enrols. The token in the path is the only credential."""
 
 from __future__ import annotations
 

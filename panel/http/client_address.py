@@ -1,4 +1,4 @@
-"""Where a request came from."""
+"""The client's address of a request."""
 
 from __future__ import annotations
 

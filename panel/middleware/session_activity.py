@@ -1,4 +1,4 @@
-"""Notes when and from where each session is used."""
+"""Records when and from where each session is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API tokens: what automation shows instead of a password."""
+"""API tokens: the credentials of programs."""
 
 from __future__ import annotations
 

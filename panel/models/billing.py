@@ -1,4 +1,4 @@
-"""What passes between the panel and a billing system: messages out, usage lines, calls in."""
+"""Messages to the billing system, usage lines, its calls, and mandates."""
 
 from __future__ import annotations
 

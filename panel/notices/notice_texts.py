@@ -1,4 +1,4 @@
-"""What a notice says, in the customer's words: no host, no technology."""
+"""The texts of notices, in the customer's words: no host, no technology."""
 
 from __future__ import annotations
 

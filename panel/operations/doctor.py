@@ -1,4 +1,4 @@
-"""What may be wrong with the panel itself, and what to do about it. (Hosts have `hello`.)"""
+"""Checks of the panel itself, each with its remedy. (For hosts, see `hello`.)"""
 
 import base64
 import shutil

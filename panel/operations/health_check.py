@@ -1,4 +1,4 @@
-"""What a load balancer asks: whether PostgreSQL and Redis answer."""
+"""The health check for load balancers: whether PostgreSQL and Redis answer."""
 
 from __future__ import annotations
 

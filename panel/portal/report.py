@@ -1,4 +1,4 @@
-"""The report of an order: its customer's page, and the same for staff."""
+"""The report of an order: the customer's page, and the same for staff."""
 
 from __future__ import annotations
 

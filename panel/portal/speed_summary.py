@@ -1,4 +1,4 @@
-"""Is my disk fast now? One word and a sentence or two, for a customer. Pure."""
+"""The speed of a volume now, for its customer: one word and a sentence or two. Pure."""
 
 from __future__ import annotations
 

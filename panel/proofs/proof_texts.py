@@ -1,4 +1,4 @@
-"""What a proof says, for people: the verdict first, then the figures. Pure."""
+"""The texts of a proof: the verdict first, then the figures. Pure."""
 
 from __future__ import annotations
 

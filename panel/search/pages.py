@@ -1,4 +1,4 @@
-"""Search: a page of its own, and the list under the field of the top bar."""
+"""Search: its own page, and the list below the field in the top bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an empty SSD to space of a volume group."""
+"""The steps that turn an empty SSD into space of a volume group."""
 
 from __future__ import annotations
 

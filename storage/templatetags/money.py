@@ -1,4 +1,4 @@
-"""Prices for people."""
+"""Template filters for prices."""
 
 from __future__ import annotations
 

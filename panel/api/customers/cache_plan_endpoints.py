@@ -1,4 +1,4 @@
-"""Cache plans: what is sold. Customers see those on offer; administrators make and change them."""
+"""Cache plans for sale. Customers see the plans on offer; administrators create and change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Customers. Members see their own; staff make and change them."""
+"""Customers. Members see their own; staff create and change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders: a customer's program changes the plan of a volume, by the rules of the page."""
+"""Orders: a customer's program changes the plan of a volume, under the same rules as the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs: what orders did to their volumes, as measured."""
+"""Proofs: the measured effects of orders on their volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a list by keyset: no row is repeated or skipped while others come and go."""
+"""Pages of a list by keyset: no row is repeated or skipped when rows are added or deleted."""
 
 from __future__ import annotations
 

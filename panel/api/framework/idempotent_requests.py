@@ -1,8 +1,8 @@
-"""`Idempotency-Key`: a request that is sent again is answered again and done once.
+"""`Idempotency-Key`: a repeated request is executed once and gets the first answer.
 
-The row of a key is inserted before anything is done, and filled in the same transaction as what was
-done, so after any accident either both are there or neither is. A key whose request left nothing
-behind (it was refused, or its process died) is free again.
+The row of a key is inserted before anything is done, and filled in the same transaction as the
+change, so after any failure either both exist or neither. A key whose request left nothing behind
+(it was refused, or its process died) is free again.
 """
 
 from __future__ import annotations

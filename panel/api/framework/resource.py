@@ -1,4 +1,4 @@
-"""What every view of the API has in common: rights, request ids, strict parameters."""
+"""The base of every API view: rights, request ids, strict parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit trail. Staff only: for anybody else there is none."""
+"""The audit trail, for staff only: everybody else gets 404."""
 
 from __future__ import annotations
 

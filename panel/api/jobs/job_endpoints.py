@@ -1,4 +1,4 @@
-"""Jobs: what was asked, how far it is, what was run and what came out."""
+"""Jobs: the request, the progress, the commands and their output."""
 
 from __future__ import annotations
 

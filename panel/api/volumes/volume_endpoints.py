@@ -1,4 +1,4 @@
-"""Volumes: lists, books and figures; new ones."""
+"""Volumes: lists, records and figures; new volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the wish of a request to the job that fulfils it, by the same forms as the pages."""
+"""From the wish of a request to the job that fulfils it, through the same forms as the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls about customers: make, mandate, suspend, unsuspend, a link to sign in."""
+"""Calls about customers: create, set a mandate, suspend, unsuspend, make a login link."""
 
 from __future__ import annotations
 

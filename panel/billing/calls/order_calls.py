@@ -1,4 +1,4 @@
-"""Calls about orders: a change of plan, the late answer to a question, how far something is."""
+"""Calls about orders: change a plan, answer a pending question, ask for the status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with the panel itself. Exit code 1 when something is."""
+"""`manage.py doctor`: checks the panel itself. Exit code 1 if there is a problem."""
 
 import json
 import sys

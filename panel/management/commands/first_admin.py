@@ -1,4 +1,4 @@
-"""`manage.py first_admin EMAIL`: how the first person gets in."""
+"""`manage.py first_admin EMAIL`: prints a link that makes the person an admin."""
 
 from typing import Any
 

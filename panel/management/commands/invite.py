@@ -1,4 +1,4 @@
-"""`manage.py invite EMAIL`: a link into the staff or into a customer."""
+"""`manage.py invite EMAIL`: prints an invitation for staff or for a customer's member."""
 
 from typing import Any
 

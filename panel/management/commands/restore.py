@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: a backup into an empty panel."""
+"""`manage.py restore FILE`: restores a backup into an empty panel."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,5 @@
-"""`manage.py secrets`: make `var/secrets.env` once. `--print`: values for changing one."""
+"""`manage.py secrets`: creates `var/secrets.env` once. `--print`: new values, to change a
+secret."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Redis on a Unix socket. It carries hints only, so nothing of it is kept on disk."""
+"""Redis on a Unix socket. It carries hints only, so nothing is stored on disk."""
 
 import importlib.util
 import shutil

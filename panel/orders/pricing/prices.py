@@ -1,4 +1,4 @@
-"""What a volume's customer pays now, and paid before."""
+"""The present and past prices of a volume's plan."""
 
 from __future__ import annotations
 

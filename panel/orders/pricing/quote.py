@@ -1,4 +1,4 @@
-"""What a change of plan costs: today, on the next invoice, and from then on. Pure."""
+"""The cost of a plan change: today, on the next invoice, and from then on. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who did what: operations on hosts, changes of records, sign-ins.
+"""Audit pages: operations on hosts, changes of records, sign-ins.
 
 In: filters. Out: pages and an export; nothing here writes.
 """

@@ -1,4 +1,4 @@
-"""The ledger: expected against measured, as a page and as CSV. Staff only."""
+"""The ledger: forecast against result, as a page and as CSV. Staff only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a customer may order: the mandate and the suspension, as staff see and set them."""
+"""Staff pages for a customer's mandate and suspension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of customers: who they are, their volumes and their people."""
+"""Pages of customers: their data, volumes and people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a person, as one list: worst first, equal troubles in one row. Pure."""
+"""What needs attention, as one list: worst first, equal problems in one row. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adding a host: the form, the command to paste, and how far the host has come."""
+"""Adding a host: the form, the enrolment command, and the host's progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All hosts at once, from the small rows their reports left: never from an inventory."""
+"""All hosts at once, from their summary rows and never from an inventory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of hosts: which of them the address asks for, and what a row shows."""
+"""The list of hosts: its filters, and the contents of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms about trust in hosts, and about when jobs may begin."""
+"""Forms to trust hosts and to schedule jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does to jobs: apply a preview, cancel, decide, raise a rate, pause all."""
+"""A person's actions on jobs: apply a preview, cancel, decide, raise the speed, pause all."""
 
 from __future__ import annotations
 

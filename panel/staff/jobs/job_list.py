@@ -1,4 +1,4 @@
-"""The list of jobs: which ones, and in which order."""
+"""The list of jobs: its filters and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output of a job: its tail as it comes, earlier lines on demand, all of it as plain text."""
+"""The output of a job: its live tail, earlier lines on demand, and everything as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that show jobs. What a person does to a job is in `panel.staff.jobs.job_actions`."""
+"""Pages that show jobs. `panel.staff.jobs.job_actions` changes them."""
 
 from __future__ import annotations
 

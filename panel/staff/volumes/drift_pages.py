@@ -1,4 +1,4 @@
-"""Where a volume differs from its record, and a person's decision: accept or repair."""
+"""Pages of a volume's drift: accept or repair."""
 
 from __future__ import annotations
 

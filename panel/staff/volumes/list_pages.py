@@ -1,4 +1,4 @@
-"""The list of volumes. It reads; what changes a volume is offered by URL name."""
+"""The list of volumes. It only reads; actions on volumes are named by their URL names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The counters of a volume as its host last sent them, for people: names, numbers, units.
+"""The counters of a volume's last sample, for people: names, numbers, units.
 
-Pure. They only ever grow and begin anew with the kernel's whim; the panel's figures are differences
-of two such samples, and this is what to look at when one of them is doubted.
+Pure. The counters only grow, and restart when the kernel recreates the device. The panel's figures
+are differences of two samples; this table is for checking a figure that somebody doubts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The agent's only access to the machine.
 
 Everything else in this package is a function of a request and a `LocalHost`. `RealHost`
-(realhost.py) implements it on Linux; tests may implement it with a model.
+(storage/agent/realhost.py) implements it on Linux; tests may implement it with a model.
 """
 
 from __future__ import annotations

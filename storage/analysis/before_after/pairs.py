@@ -1,4 +1,4 @@
-"""Like with like: which block before a change is compared with which one after it."""
+"""Like with like: pairs each block before a change with the comparable block after it."""
 
 from __future__ import annotations
 

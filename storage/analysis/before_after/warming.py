@@ -1,4 +1,4 @@
-"""When a new cache has learned what its guest reads: its hit rate no longer rises."""
+"""When a new cache is warm: its hit rate no longer rises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which technology: asked here, and nowhere else."""
+"""The one place that decides which technology a volume's cache has."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A lost SSD: what became of a volume whose cache lay on it. Pure.
+"""A lost SSD: the state of a volume whose lvmcache was on it. Pure.
 
 The kernel passes errors of the cache device up, so that even reads of a clean writethrough cache
-fail. Nothing here ever gives up data: only a cache that provably held none is dropped.
+fail. Nothing here ever gives up data: only a cache that provably held no dirty data is dropped.
 """
 
 from __future__ import annotations
