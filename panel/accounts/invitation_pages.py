@@ -27,12 +27,12 @@ NOT_FOUND, UNPROCESSABLE = 404, 422
 @row_security.beyond()
 def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     """Choose a name and a password; then the person is signed in."""
-    found = invitations.waiting(token)
-    if found is None:
+    invitation = invitations.waiting(token)
+    if invitation is None:
         return render(request, "account/invitation_gone.html", status=NOT_FOUND)
-    known = found.user
+    known = invitation.user
     form = AcceptForm(
-        found.email, request.POST or None, initial={"name": known.name if known else ""}
+        invitation.email, request.POST or None, initial={"name": known.name if known else ""}
     )
     if request.method == "POST" and form.is_valid():
         try:
@@ -50,7 +50,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
             )
             return signed_in
     code = UNPROCESSABLE if request.method == "POST" else 200
-    context = {"form": form, "invitation": found}
+    context = {"form": form, "invitation": invitation}
     return render(request, "account/invitation.html", context, status=code)
 
 

@@ -70,16 +70,16 @@ def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]
 
 def waiting(token: str) -> Invitation | None:
     """The invitation of this token; None once it is used, too old or never was."""
-    found = Invitation.objects.open().select_related("customer", "user")
-    return found.filter(digest=_digest(token)).first()
+    invitations = Invitation.objects.open().select_related("customer", "user")
+    return invitations.filter(digest=_digest(token)).first()
 
 
 @transaction.atomic
 def accept(token: str, name: str, password: str) -> User:
     """Use the token up: the person exists from now on, or has a new password. Raises `Refused`,
     and then it is not used up. The password was validated before."""
-    found = Invitation.objects.select_for_update(of=("self",)).open()
-    invitation = found.filter(digest=_digest(token)).first()
+    open_invitations = Invitation.objects.select_for_update(of=("self",)).open()
+    invitation = open_invitations.filter(digest=_digest(token)).first()
     if invitation is None:
         raise Refused("not_found", "This link was used or has expired.", "Ask for a new one.")
     Invitation.objects.filter(pk=invitation.pk).update(used_at=Now())

@@ -22,12 +22,12 @@ from storage.database_clock import database_now
 @require_safe
 def session_list(request: HttpRequest) -> HttpResponse:
     """Where the signed-in person is signed in."""
-    found = sessions.live(cast("User", request.user))
+    live_sessions = sessions.live(cast("User", request.user))
     here = request.session.session_key
-    if all(each.session_key != here for each in found):
+    if all(each.session_key != here for each in live_sessions):
         sessions.note(request)
-        found = sessions.live(cast("User", request.user))
-    own = [(each, described(each.user_agent), each.session_key == here) for each in found]
+        live_sessions = sessions.live(cast("User", request.user))
+    own = [(each, described(each.user_agent), each.session_key == here) for each in live_sessions]
     own.sort(key=lambda row: not row[2])
     return render(request, "account/sessions.html", {"sessions": own})
 
@@ -53,8 +53,8 @@ def sessions_end(request: HttpRequest) -> HttpResponse:
 
 
 def _others(request: HttpRequest) -> list[UserSession]:
-    found = sessions.live(cast("User", request.user))
-    return [each for each in found if each.session_key != request.session.session_key]
+    live_sessions = sessions.live(cast("User", request.user))
+    return [each for each in live_sessions if each.session_key != request.session.session_key]
 
 
 UNPROCESSABLE = 422

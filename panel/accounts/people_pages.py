@@ -38,14 +38,14 @@ def people_list(request: HttpRequest) -> HttpResponse:
             shown = _invite(form)
         code = 200 if shown else UNPROCESSABLE
     text = request.GET.get("q", "").strip()
-    found = User.objects.visible_to(request.user).prefetch_related("memberships__customer")
+    matching = User.objects.visible_to(request.user).prefetch_related("memberships__customer")
     if text:
-        found = found.filter(
+        matching = matching.filter(
             Q(email__icontains=text)
             | Q(name__icontains=text)
             | Q(memberships__customer__name__icontains=text)
         ).distinct()
-    page = Paginator(found.order_by("-staff_role", "email"), PAGE_ROWS)
+    page = Paginator(matching.order_by("-staff_role", "email"), PAGE_ROWS)
     context = {
         "form": InviteForm(_me(request)) if shown else form,
         "page": page.get_page(request.GET.get("page")),
@@ -68,52 +68,52 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def change_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Another role for somebody of the staff."""
-    found = _person(request, pk)
+    user = _person(request, pk)
     form = StaffRoleForm(request.POST)
-    if not found.is_staff or not form.is_valid():
-        return _page(request, found, code=UNPROCESSABLE)
+    if not user.is_staff or not form.is_valid():
+        return _page(request, user, code=UNPROCESSABLE)
     role = StaffRole(form.cleaned_data["staff_role"])
     try:
-        people.give_role(found, role, _me(request))
+        people.give_role(user, role, _me(request))
     except Refused as refused:
-        return _page(request, found, refused, code=UNPROCESSABLE)
-    messages.success(request, f"{found} is now {role.label}.")
-    return redirect("home" if found == request.user else "person", *_place(request, found))
+        return _page(request, user, refused, code=UNPROCESSABLE)
+    messages.success(request, f"{user} is now {role.label}.")
+    return redirect("home" if user == request.user else "person", *_place(request, user))
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """They are signed out with their next request and cannot sign in; nothing is deleted."""
-    found = _person(request, pk)
+    user = _person(request, pk)
     try:
-        people.deactivate(found, _me(request))
+        people.deactivate(user, _me(request))
     except Refused as refused:
-        return _page(request, found, refused, code=UNPROCESSABLE)
-    messages.success(request, f"{found} is deactivated.")
-    return redirect("home" if found == request.user else "person", *_place(request, found))
+        return _page(request, user, refused, code=UNPROCESSABLE)
+    messages.success(request, f"{user} is deactivated.")
+    return redirect("home" if user == request.user else "person", *_place(request, user))
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def reactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """They may sign in again."""
-    found = _person(request, pk)
-    people.reactivate(found, _me(request))
-    messages.success(request, f"{found} is reactivated.")
-    return redirect("person", found.pk)
+    user = _person(request, pk)
+    people.reactivate(user, _me(request))
+    messages.success(request, f"{user} is reactivated.")
+    return redirect("person", user.pk)
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def sign_out(request: HttpRequest, pk: int) -> HttpResponse:
     """End all their sessions; they may sign in again."""
-    found = _person(request, pk)
-    live = sessions.live(found)
+    user = _person(request, pk)
+    live = sessions.live(user)
     here = request.session.session_key
     sessions.end([each for each in live if each.session_key != here])
-    messages.success(request, f"{found} is signed out everywhere.")
-    return redirect("person", found.pk)
+    messages.success(request, f"{user} is signed out everywhere.")
+    return redirect("person", user.pk)
 
 
 @staff_view(Right.ADMINISTER)
@@ -121,45 +121,45 @@ def sign_out(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def new_password(request: HttpRequest, pk: int) -> HttpResponse:
     """A link with which they choose a new password; the page shows it this once."""
-    found = _person(request, pk)
+    user = _person(request, pk)
     try:
-        made, token = invitations.to_new_password(found, _me(request))
+        made, token = invitations.to_new_password(user, _me(request))
     except Refused as refused:
-        return _page(request, found, refused, code=UNPROCESSABLE)
-    return _page(request, found, shown=_shown(made, token))
+        return _page(request, user, refused, code=UNPROCESSABLE)
+    return _page(request, user, shown=_shown(made, token))
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def add_member(request: HttpRequest, pk: int) -> HttpResponse:
     """One more customer for somebody who is not of the staff."""
-    found = _person(request, pk)
-    form = MemberForm(_me(request), found, request.POST)
-    if found.is_staff or not form.is_valid():
-        return _page(request, found, member_form=form, code=UNPROCESSABLE)
+    user = _person(request, pk)
+    form = MemberForm(_me(request), user, request.POST)
+    if user.is_staff or not form.is_valid():
+        return _page(request, user, member_form=form, code=UNPROCESSABLE)
     made = form.save()
-    security_entries.note(SecurityKind.ROLE, found, f"{made.role} of {made.customer}")
-    messages.success(request, f"{found} is now {made.role} of {made.customer}.")
-    return redirect("person", found.pk)
+    security_entries.note(SecurityKind.ROLE, user, f"{made.role} of {made.customer}")
+    messages.success(request, f"{user} is now {made.role} of {made.customer}.")
+    return redirect("person", user.pk)
 
 
 @staff_view(Right.ADMINISTER)
 @require_POST
 def change_member(request: HttpRequest, pk: int) -> HttpResponse:
     """Another role in the same customer, or (`remove`) none."""
-    found = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
+    member = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
     if "remove" in request.POST:
-        found.delete()
-        security_entries.note(SecurityKind.ROLE, found.user, f"no more of {found.customer}")
-        messages.success(request, f"{found.user} no longer belongs to {found.customer}.")
-        return redirect("person", found.user.pk)
-    form = MemberRoleForm(request.POST, instance=found)
+        member.delete()
+        security_entries.note(SecurityKind.ROLE, member.user, f"no more of {member.customer}")
+        messages.success(request, f"{member.user} no longer belongs to {member.customer}.")
+        return redirect("person", member.user.pk)
+    form = MemberRoleForm(request.POST, instance=member)
     if not form.is_valid():
-        return _page(request, found.user, code=UNPROCESSABLE)
+        return _page(request, member.user, code=UNPROCESSABLE)
     form.save()
-    security_entries.note(SecurityKind.ROLE, found.user, f"{found.role} of {found.customer}")
-    messages.success(request, f"{found.user} is now {found.role} of {found.customer}.")
-    return redirect("person", found.user.pk)
+    security_entries.note(SecurityKind.ROLE, member.user, f"{member.role} of {member.customer}")
+    messages.success(request, f"{member.user} is now {member.role} of {member.customer}.")
+    return redirect("person", member.user.pk)
 
 
 def _invite(form: InviteForm) -> dict[str, object]:
@@ -182,7 +182,7 @@ def _shown(made: Invitation, token: str) -> dict[str, object]:
 
 def _page(
     request: HttpRequest,
-    found: User,
+    user: User,
     refusal: Refused | None = None,
     *,
     code: int = 200,
@@ -190,12 +190,12 @@ def _page(
     shown: dict[str, object] | None = None,
 ) -> HttpResponse:
     context = {
-        "person": found,
-        "memberships": found.memberships.select_related("customer").order_by("customer__name"),
+        "person": user,
+        "memberships": user.memberships.select_related("customer").order_by("customer__name"),
         "refusal": refusal,
-        "is_last_admin": people.is_last_admin(found),
-        "role_form": StaffRoleForm(initial={"staff_role": found.staff_role}),
-        "member_form": member_form or MemberForm(_me(request), found),
+        "is_last_admin": people.is_last_admin(user),
+        "role_form": StaffRoleForm(initial={"staff_role": user.staff_role}),
+        "member_form": member_form or MemberForm(_me(request), user),
         **(shown or {}),
     }
     return render(request, "staff/people/person.html", context, status=code)
@@ -205,9 +205,9 @@ def _person(request: HttpRequest, pk: int) -> User:
     return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
 
 
-def _place(request: HttpRequest, found: User) -> tuple[int, ...]:
+def _place(request: HttpRequest, user: User) -> tuple[int, ...]:
     """Who takes a right from themselves may not see their own page any more."""
-    return () if found == request.user else (found.pk,)
+    return () if user == request.user else (user.pk,)
 
 
 def _me(request: HttpRequest) -> User:

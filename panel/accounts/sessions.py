@@ -40,8 +40,10 @@ def live(user: User) -> list[UserSession]:
         session_key__in=noted.values("session_key"), expire_date__gt=timezone.now()
     )
     opening = {session.session_key for session in stored if _opens(session, user)}
-    found = [session for session in noted if session.session_key in opening]
-    return sorted(found, key=lambda session: (session.last_seen_at, session.pk), reverse=True)
+    live_sessions = [session for session in noted if session.session_key in opening]
+    return sorted(
+        live_sessions, key=lambda session: (session.last_seen_at, session.pk), reverse=True
+    )
 
 
 def note(request: HttpRequest) -> None:

@@ -53,8 +53,8 @@ class ClosedAdapter(DefaultAccountAdapter):
         if not settings.SMTP_HOST:
             return
         site = SimpleNamespace(name="Tiercel", domain=urlsplit(settings.TIERCEL_PUBLIC_URL).netloc)
-        told = {"email": email, **context, "request": None, "current_site": site}
-        background_mail.post(self.render_mail(template_prefix, email, told))
+        full_context = {"email": email, **context, "request": None, "current_site": site}
+        background_mail.post(self.render_mail(template_prefix, email, full_context))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the try (`panel.authentication.throttle`) instead of as allauth does, whose count

@@ -86,11 +86,11 @@ def waiting(token: str) -> LoginLink | None:
 
 def use_up(token: str) -> LoginLink | None:
     """The same, and from now on it is used: of two at once one gets it."""
-    found = waiting(token)
-    if found is None or not LoginLink.objects.open().filter(pk=found.pk).update(used_at=Now()):
+    link = waiting(token)
+    if link is None or not LoginLink.objects.open().filter(pk=link.pk).update(used_at=Now()):
         return None
-    security_entries.note(SecurityKind.LINK_USED, found.user, "login link")
-    return found
+    security_entries.note(SecurityKind.LINK_USED, link.user, "login link")
+    return link
 
 
 def leads(path: str) -> bool:

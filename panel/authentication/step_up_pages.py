@@ -131,13 +131,13 @@ def _show(
 
 def _factors(user: User, form: forms.Form) -> dict[str, object]:
     kinds = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
-    found: dict[str, object] = {"has_app": Authenticator.Type.TOTP in kinds}
+    context: dict[str, object] = {"has_app": Authenticator.Type.TOTP in kinds}
     if isinstance(form, KeyForm):
-        found |= {"form": FactorForm(user=user), "key_errors": form.errors.get("credential")}
+        context |= {"form": FactorForm(user=user), "key_errors": form.errors.get("credential")}
     if Authenticator.Type.WEBAUTHN in kinds:
-        found["key_form"] = KeyForm(user=user)
-        found["js_data"] = {"request_options": begin_authentication(user)}
-    return found
+        context["key_form"] = KeyForm(user=user)
+        context["js_data"] = {"request_options": begin_authentication(user)}
+    return context
 
 
 def _back(request: HttpRequest) -> str:

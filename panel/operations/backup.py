@@ -195,9 +195,9 @@ def _demand_owner() -> None:
 
 
 def _demand_empty() -> None:
-    there = set(connection.introspection.table_names())
+    existing = set(connection.introspection.table_names())
     for table in FILLED:
-        if table not in there:
+        if table not in existing:
             continue
         with connection.cursor() as cursor:
             cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')  # noqa: S608 (a constant)
@@ -253,17 +253,19 @@ def _program(name: str) -> str:
     candidates: list[str | None] = [shutil.which(name)]
     with suppress(ServiceError):
         candidates.insert(0, str(installed() / name))
-    for found in filter(None, candidates):
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
-        version = re.search(r"(\d+)", said.stdout.partition(")")[2])
+    for program_path in filter(None, candidates):
+        answer = subprocess.run(
+            [program_path, "--version"], capture_output=True, text=True, check=False
+        )
+        version = re.search(r"(\d+)", answer.stdout.partition(")")[2])
         if version is not None and int(version[1]) >= needed:
-            return found
+            return program_path
     raise BackupError(f"there is no {name} of PostgreSQL {needed} or later: install its client")
 
 
 def _run(program: str, *arguments: str) -> None:
     """The password goes by the environment, which only this user reads."""
-    found = _program(program)
+    program_path = _program(program)
     entry = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
     given = {name: str(entry[key]) for name, key in names.items() if entry[key]}
@@ -271,7 +273,7 @@ def _run(program: str, *arguments: str) -> None:
     if "sslmode" in entry["OPTIONS"]:
         given["PGSSLMODE"] = str(entry["OPTIONS"]["sslmode"])
     done = subprocess.run(
-        [found, *arguments],
+        [program_path, *arguments],
         env=given,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -201,9 +201,9 @@ def check(name: str) -> Finding:
     try:
         return CHECKS[name]()
     except EXPECTED as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        error_lines = str(error).strip().splitlines() or [type(error).__name__]
         how = NOT_REACHED.get(name, "fix the problems above, then run doctor again")
-        return Finding(name, said[0], how)
+        return Finding(name, error_lines[0], how)
 
 
 def examine(names: Iterable[str] = CHECKS, *, patience_seconds: float = 0) -> Iterator[Finding]:

@@ -180,12 +180,12 @@ class Processes:
 def marked(mark: str, name: str = MARK) -> list[int]:
     """The processes of our user that were started with this value of a variable, dead ones left
     out."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # it ended meanwhile, or is somebody else's
             if f"{name}={mark}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def answers(url: str) -> bool:

@@ -14,31 +14,33 @@ MAKE_SECRETS = "run `manage.py secrets`, or set it in the environment"
 @register(Tags.security)
 def secrets_are_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Find secrets that are missing or too short."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     if len(settings.ENVIRONMENT.text("TIERCEL_SECRET_KEY")) < 50:
-        found.append(Error("TIERCEL_SECRET_KEY is missing or short", MAKE_SECRETS, id="panel.E001"))
+        messages.append(
+            Error("TIERCEL_SECRET_KEY is missing or short", MAKE_SECRETS, id="panel.E001")
+        )
     if not settings.TIERCEL_HOST_KEYS_PUBLIC:
-        found.append(
+        messages.append(
             Warning(
                 "TIERCEL_HOST_KEYS_PUBLIC is missing: no host can be enrolled",
                 MAKE_SECRETS,
                 id="panel.W002",
             )
         )
-    return found
+    return messages
 
 
 @register(Tags.security)
 def billing_can_be_asked(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Find an address that nothing may be sent to, and secrets that sign nothing."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     url = settings.TIERCEL_BILLING_URL
     if url:
         try:
             target_of(url, settings.TIERCEL_BILLING_PRIVATE_HOSTS)
         except Forbidden as forbidden:
             hint = str(forbidden)
-            found.append(Error("TIERCEL_BILLING_URL cannot be used", hint, id="panel.E003"))
+            messages.append(Error("TIERCEL_BILLING_URL cannot be used", hint, id="panel.E003"))
     for name, is_needed in (
         ("TIERCEL_BILLING_SECRETS", bool(url)),
         ("TIERCEL_BILLING_IN_SECRETS", False),
@@ -46,5 +48,5 @@ def billing_can_be_asked(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         secrets = getattr(settings, name)
         if (is_needed and not secrets) or not all(map(is_secret, secrets)):
             hint = "whsec_ and base64 of 24 to 64 random bytes; two with a comma while one changes"
-            found.append(Error(f"{name} is missing or holds no secret", hint, id="panel.E004"))
-    return found
+            messages.append(Error(f"{name} is missing or holds no secret", hint, id="panel.E004"))
+    return messages

@@ -43,8 +43,8 @@ class Command(BaseCommand):
 
 
 def _customer(name: str) -> Customer:
-    found = Customer.objects.filter(key=name) | Customer.objects.filter(external_id=name)
-    customer = found.first() if name else None
+    customers = Customer.objects.filter(key=name) | Customer.objects.filter(external_id=name)
+    customer = customers.first() if name else None
     if customer is None:
         raise CommandError(f"No customer has the key or external id {name!r}.")
     return customer

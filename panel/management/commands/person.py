@@ -35,7 +35,7 @@ class Command(BaseCommand):
             raise CommandError(f"{email!r} is no e-mail address") from error
         if User.objects.filter(email__iexact=email).exists():
             raise CommandError(f"{email} already exists; the person can request a new password")
-        asked = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""
-        password = asked or secrets.token_urlsafe(12)
+        typed = getpass.getpass("Password (empty: make one): ") if sys.stdin.isatty() else ""
+        password = typed or secrets.token_urlsafe(12)
         people.add(email=email, password=password, name=name, staff_role=staff)
-        self.stdout.write(f"{email} can sign in" + ("" if asked else f" with {password}"))
+        self.stdout.write(f"{email} can sign in" + ("" if typed else f" with {password}"))

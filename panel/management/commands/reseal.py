@@ -31,10 +31,8 @@ class Command(BaseCommand):
 
 @transaction.atomic
 def _factors() -> int:
-    found = list(
-        Authenticator.objects.select_for_update().exclude(type=Authenticator.Type.WEBAUTHN)
-    )
-    for each in found:
+    rows = list(Authenticator.objects.select_for_update().exclude(type=Authenticator.Type.WEBAUTHN))
+    for each in rows:
         try:
             each.data = second_factor.changed(
                 each.data,
@@ -43,16 +41,16 @@ def _factors() -> int:
         except ValueError as error:
             raise CommandError(f"the second factor of {each.user}: {error}") from error
         each.save(update_fields=["data"])
-    return len(found)
+    return len(rows)
 
 
 @transaction.atomic
 def _host_keys() -> int:
-    found = list(Host.objects.select_for_update().exclude(sealed_key=b""))
-    for host in found:
+    rows = list(Host.objects.select_for_update().exclude(sealed_key=b""))
+    for host in rows:
         try:
             host.sealed_key = seal(unseal(bytes(host.sealed_key)))
         except CannotUnseal as error:
             raise CommandError(f"the key of {host.name}: {error}") from error
         host.save(update_fields=["sealed_key"])
-    return len(found)
+    return len(rows)

@@ -29,9 +29,9 @@ class Command(BaseCommand):
         user = User.objects.filter(email__iexact=email, is_active=True).first()
         if user is None:
             raise CommandError(f"{email} has no account here")
-        wanted = [scope.strip() for scope in scopes.split(",")]
+        scope_names = [scope.strip() for scope in scopes.split(",")]
         try:
-            _, text = api_tokens.issue(user, name=name[:64], scopes=wanted, days=days)
+            _, text = api_tokens.issue(user, name=name[:64], scopes=scope_names, days=days)
         except ValueError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(text)

@@ -51,10 +51,10 @@ class Place:
         for folder in (self.var, self.log):
             folder.mkdir(parents=True, exist_ok=True)
         self.sockets.mkdir(mode=0o700, exist_ok=True)
-        found = self.sockets.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        status = self.sockets.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             raise ServiceError(f"{self.sockets} is not our folder; remove it and start again")
-        if stat.S_IMODE(found.st_mode) != 0o700:
+        if stat.S_IMODE(status.st_mode) != 0o700:
             raise ServiceError(f"{self.sockets} is open to others; remove it and start again")
 
 

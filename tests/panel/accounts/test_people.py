@@ -47,9 +47,9 @@ def test_real_transactions_leave_no_rows_behind() -> None:
 
 
 def test_the_command_adds_a_person_who_signs_in_with_the_printed_password(client: Client) -> None:
-    said = StringIO()
-    call_command("person", "ann@example.org", "--staff=admin", stdout=said)
-    password = said.getvalue().split()[-1]
+    output = StringIO()
+    call_command("person", "ann@example.org", "--staff=admin", stdout=output)
+    password = output.getvalue().split()[-1]
     answer = client.post("/account/login/", {"login": "ann@example.org", "password": password})
     assert answer.status_code == 302
     assert User.objects.get().is_staff

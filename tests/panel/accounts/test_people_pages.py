@@ -40,9 +40,9 @@ def send(client: Client, name: str, /, *args: object, **data: object) -> Any:
 
 
 def link_in(response: Any) -> str:
-    found = re.search(r"/invitation/[\w-]+", response.content.decode())
-    assert found
-    return found[0]
+    link = re.search(r"/invitation/[\w-]+", response.content.decode())
+    assert link
+    return link[0]
 
 
 # People

@@ -62,8 +62,8 @@ def test_a_security_key_is_listed_and_counted(ann: User) -> None:
 def test_an_app_is_set_up_with_a_code_to_scan_and_a_key_to_type(ann: User) -> None:
     client = Client()
     client.force_login(ann)
-    asked = client.get(reverse("mfa_activate_totp"), follow=True).content.decode()
-    assert "Confirm your identity" in asked
+    page = client.get(reverse("mfa_activate_totp"), follow=True).content.decode()
+    assert "Confirm your identity" in page
     client.post(reverse("step-up"), {"password": PASSWORD})
     text = seen(client, "mfa_activate_totp")
     assert 'class="qr' in text

@@ -40,9 +40,9 @@ def mailed(user: User, session: str = SESSION) -> str:
 
 
 def digits() -> str:
-    found = re.search(r"\b\d{6}\b", str(mail.outbox[-1].body))
-    assert found is not None
-    return found[0]
+    code = re.search(r"\b\d{6}\b", str(mail.outbox[-1].body))
+    assert code is not None
+    return code[0]
 
 
 def older(**by: int) -> None:

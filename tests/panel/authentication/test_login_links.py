@@ -174,11 +174,11 @@ def test_it_opens_no_page_where_one_gets_a_key_of_ones_own(
     client: Client, ann: User, name: str
 ) -> None:
     press(made(ann), client)
-    asked = f"{reverse('step-up')}?next="
-    assert client.get(reverse(name)).headers["Location"].startswith(asked)
-    assert client.post(reverse(name)).headers["Location"].startswith(asked)
+    proof_page = f"{reverse('step-up')}?next="
+    assert client.get(reverse(name)).headers["Location"].startswith(proof_page)
+    assert client.post(reverse(name)).headers["Location"].startswith(proof_page)
     prove(client, ann)
-    assert not client.get(reverse(name)).headers.get("Location", "").startswith(asked)
+    assert not client.get(reverse(name)).headers.get("Location", "").startswith(proof_page)
     assert client.get(reverse("account_logout")).status_code == 200
 
 

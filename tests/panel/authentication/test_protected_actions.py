@@ -22,11 +22,13 @@ ASKS = {Demand.CHANGE, Demand.ALWAYS}
 
 def routes(resolver: URLResolver | None = None, space: str = "") -> Iterator[str]:
     """The name of every route of the panel, allauth's among them."""
-    for found in (resolver or get_resolver()).url_patterns:
-        if isinstance(found, URLResolver):
-            yield from routes(found, f"{space}{found.namespace}:" if found.namespace else space)
-        elif isinstance(found, URLPattern):
-            yield f"{space}{found.name or found.pattern}"
+    for pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from routes(
+                pattern, f"{space}{pattern.namespace}:" if pattern.namespace else space
+            )
+        elif isinstance(pattern, URLPattern):
+            yield f"{space}{pattern.name or pattern.pattern}"
 
 
 def test_every_route_has_its_line_and_no_line_lacks_its_route() -> None:

@@ -122,13 +122,13 @@ def test_the_pair_of_the_host_keys_is_changed(settings: Settings) -> None:
 
 def test_a_process_without_the_secret_half_leaves_the_host_keys(settings: Settings) -> None:
     settings.TIERCEL_HOST_KEYS_SECRET = ""
-    said = StringIO()
-    call_command("reseal", stdout=said)
-    assert "host keys: left" in said.getvalue()
+    output = StringIO()
+    call_command("reseal", stdout=output)
+    assert "host keys: left" in output.getvalue()
 
 
 def test_fresh_values_are_printed_and_written_nowhere() -> None:
-    said = StringIO()
-    call_command("secrets", print=True, stdout=said)
-    names = [line.partition("=")[0] for line in said.getvalue().splitlines()]
+    output = StringIO()
+    call_command("secrets", print=True, stdout=output)
+    names = [line.partition("=")[0] for line in output.getvalue().splitlines()]
     assert names == list(secrets_file.make())

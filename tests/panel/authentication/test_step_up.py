@@ -220,9 +220,9 @@ def test_no_volume_is_destroyed_and_no_lost_cache_given_up_without_one(
     step(preview, verb=verb)
     end(preview)
     response: Any = client.post(reverse("preview-apply", args=[preview.key]))
-    asked = urlsplit(response["Location"])
-    assert asked.path == reverse("step-up")
-    assert parse_qs(asked.query)["next"] == [reverse("job", args=[preview.key])]
+    proof_page = urlsplit(response["Location"])
+    assert proof_page.path == reverse("step-up")
+    assert parse_qs(proof_page.query)["next"] == [reverse("job", args=[preview.key])]
     assert not Job.objects.filter(dry_run=False).exists()
     prove(client, admin)
     answer: Any = client.post(reverse("preview-apply", args=[preview.key]))

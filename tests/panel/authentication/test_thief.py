@@ -152,12 +152,12 @@ def test_an_old_proof_is_shown_no_line_that_enrols(left_alone: Client, boss: Use
 
 
 def test_an_old_proof_neither_sells_nor_authorises(left_alone: Client) -> None:
-    found = make.customer()
-    Customer.objects.filter(pk=found.pk).update(suspended_at="2026-01-01T00:00:00Z")
+    customer = make.customer()
+    Customer.objects.filter(pk=customer.pk).update(suspended_at="2026-01-01T00:00:00Z")
     for name in ("customer-mandate", "customer-unsuspend", "customer-suspend"):
-        assert is_asked(left_alone.post(reverse(name, args=[found.key]), {"currency": "EUR"}))
-    found.refresh_from_db()
-    assert found.suspended_at is not None
+        assert is_asked(left_alone.post(reverse(name, args=[customer.key]), {"currency": "EUR"}))
+    customer.refresh_from_db()
+    assert customer.suspended_at is not None
     plan = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=1, currency="EUR")
     for name in ("cache-plan", "cache-plan-offer", "cache-plan-delete"):
         assert is_asked(left_alone.post(reverse(name, args=[plan.key])))

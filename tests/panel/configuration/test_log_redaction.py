@@ -31,13 +31,13 @@ TOKEN = "3-cyq9x1-0123456789abcdef:w_Z"
 
 def paths() -> list[str]:
     """The address of every route that lets in whoever has it."""
-    found = []
+    paths = []
     for name in LINKS:
         for pattern, _ in get_resolver().reverse_dict.getlist(name)[0][0]:
             words = get_resolver().reverse_dict.getlist(name)[0][0][0][1]
             if words:
-                found.append("/" + pattern % dict.fromkeys(words, TOKEN))
-    return found
+                paths.append("/" + pattern % dict.fromkeys(words, TOKEN))
+    return paths
 
 
 def test_every_address_that_lets_in_whoever_has_it_is_masked() -> None:

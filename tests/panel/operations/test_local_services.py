@@ -119,6 +119,6 @@ def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path)
 
 
 def test_the_services_command_tells_and_needs_no_database() -> None:
-    told = StringIO()
-    call_command("services", "status", stdout=told)
-    assert told.getvalue().splitlines() == ["postgresql: running", "redis: running"]
+    output = StringIO()
+    call_command("services", "status", stdout=output)
+    assert output.getvalue().splitlines() == ["postgresql: running", "redis: running"]

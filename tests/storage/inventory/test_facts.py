@@ -114,8 +114,8 @@ def test_arbitrary_json_is_no_inventory(data: Any) -> None:
 @given(st.data())
 def test_a_hostile_field_gives_facts_or_bad_facts(data: st.DataObject) -> None:
     document = copy.deepcopy(FULL)
-    found = list(places(document))
-    container, key = found[data.draw(st.integers(0, len(found) - 1))]
+    all_places = list(places(document))
+    container, key = all_places[data.draw(st.integers(0, len(all_places) - 1))]
     container[key] = data.draw(hostile)
     try:
         facts = decode(document)
