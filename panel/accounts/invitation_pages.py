@@ -3,6 +3,8 @@ is the only credential, and the page for a forgotten password."""
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from allauth.account.views import PasswordResetView
@@ -18,8 +20,6 @@ from panel.accounts.people_forms import AcceptForm
 from storage import row_security
 from storage.planner import Refused
 
-NOT_FOUND, UNPROCESSABLE = 404, 422
-
 
 @login_not_required
 @never_cache
@@ -29,7 +29,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     """Choose a name and a password; then the person is signed in."""
     invitation = invitations.waiting(token)
     if invitation is None:
-        return render(request, "account/invitation_gone.html", status=NOT_FOUND)
+        return render(request, "account/invitation_gone.html", status=HTTPStatus.NOT_FOUND)
     known = invitation.user
     form = AcceptForm(
         invitation.email, request.POST or None, initial={"name": known.name if known else ""}
@@ -49,7 +49,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
                 request, person, email_verification="none", redirect_url="/"
             )
             return signed_in
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     context = {"form": form, "invitation": invitation}
     return render(request, "account/invitation.html", context, status=code)
 
@@ -65,7 +65,7 @@ class ForgottenView(PasswordResetView):
             answer = super().post(request, *args, **kwargs)
             return answer
         answer = self.render_to_response(self.get_context_data(form=None))
-        answer.status_code = NOT_FOUND
+        answer.status_code = HTTPStatus.NOT_FOUND
         return answer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, cast
 
 from allauth.usersessions.models import UserSession
@@ -57,7 +58,6 @@ def _others(request: HttpRequest) -> list[UserSession]:
     return [each for each in live_sessions if each.session_key != request.session.session_key]
 
 
-UNPROCESSABLE = 422
 MAX_LIVE = 50
 
 
@@ -94,7 +94,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     form = TokenForm(user, request.POST or None)
     text, status = "", 200
     if request.method == "POST":
-        status = UNPROCESSABLE
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
         live = ApiToken.objects.live().filter(user=user)
         if live.count() >= MAX_LIVE:
             form.add_error(None, f"{MAX_LIVE} tokens are live. Revoke one first.")

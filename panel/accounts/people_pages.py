@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import cast
 
 from django.contrib import messages
@@ -21,7 +22,6 @@ from storage.models import Member
 from storage.planner import Refused
 
 PAGE_ROWS = 50
-UNPROCESSABLE = 422
 
 
 @staff_view(Right.ADMINISTER)
@@ -36,7 +36,7 @@ def people_list(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         if form.is_valid():
             shown = _invite(form)
-        code = 200 if shown else UNPROCESSABLE
+        code = 200 if shown else HTTPStatus.UNPROCESSABLE_ENTITY
     text = request.GET.get("q", "").strip()
     matching = User.objects.visible_to(request.user).prefetch_related("memberships__customer")
     if text:
@@ -71,12 +71,12 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
     user = _person(request, pk)
     form = StaffRoleForm(request.POST)
     if not user.is_staff or not form.is_valid():
-        return _page(request, user, code=UNPROCESSABLE)
+        return _page(request, user, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     role = StaffRole(form.cleaned_data["staff_role"])
     try:
         people.give_role(user, role, _me(request))
     except Refused as refused:
-        return _page(request, user, refused, code=UNPROCESSABLE)
+        return _page(request, user, refused, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{user} is now {role.label}.")
     return redirect("home" if user == request.user else "person", *_place(request, user))
 
@@ -89,7 +89,7 @@ def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         people.deactivate(user, _me(request))
     except Refused as refused:
-        return _page(request, user, refused, code=UNPROCESSABLE)
+        return _page(request, user, refused, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{user} is deactivated.")
     return redirect("home" if user == request.user else "person", *_place(request, user))
 
@@ -125,7 +125,7 @@ def new_password(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         made, token = invitations.to_new_password(user, _me(request))
     except Refused as refused:
-        return _page(request, user, refused, code=UNPROCESSABLE)
+        return _page(request, user, refused, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     return _page(request, user, shown=_shown(made, token))
 
 
@@ -136,7 +136,7 @@ def add_member(request: HttpRequest, pk: int) -> HttpResponse:
     user = _person(request, pk)
     form = MemberForm(_me(request), user, request.POST)
     if user.is_staff or not form.is_valid():
-        return _page(request, user, member_form=form, code=UNPROCESSABLE)
+        return _page(request, user, member_form=form, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     made = form.save()
     security_entries.note(SecurityKind.ROLE, user, f"{made.role} of {made.customer}")
     messages.success(request, f"{user} is now {made.role} of {made.customer}.")
@@ -155,7 +155,7 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("person", member.user.pk)
     form = MemberRoleForm(request.POST, instance=member)
     if not form.is_valid():
-        return _page(request, member.user, code=UNPROCESSABLE)
+        return _page(request, member.user, code=HTTPStatus.UNPROCESSABLE_ENTITY)
     form.save()
     security_entries.note(SecurityKind.ROLE, member.user, f"{member.role} of {member.customer}")
     messages.success(request, f"{member.user} is now {member.role} of {member.customer}.")

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import secrets
 from datetime import timedelta
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from allauth.account.internal.flows.login import record_authentication
@@ -33,7 +34,6 @@ from storage.planner import Refused
 
 log = logging.getLogger(__name__)
 
-NOT_FOUND = 404
 SECONDS = 60
 MOST_SECONDS = 600
 PAGES = ("my-volumes", "my-volume", "my-plan")
@@ -112,7 +112,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
     is_pressed = request.method == "POST"
     link = use_up(token) if is_pressed else waiting(token)
     if link is None:
-        return render(request, "account/login_link_gone.html", status=NOT_FOUND)
+        return render(request, "account/login_link_gone.html", status=HTTPStatus.NOT_FOUND)
     if not is_pressed:
         return render(request, "account/login_link.html", {"person": link.user})
     if request.user.is_authenticated and request.user.pk == link.user_id:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any
 
 from allauth.account.internal.flows.login import get_authentication_records
@@ -27,7 +28,6 @@ from panel.authentication import second_factor
 
 Record = Mapping[str, Any]
 
-FORBIDDEN = 403
 LINK, CODE = "login_link", "mail_code"
 """How the session's records name a sign-in by a one-time link, and a mailed code."""
 FACTORS = frozenset({*second_factor.KINDS, Authenticator.Type.RECOVERY_CODES})
@@ -94,7 +94,7 @@ def ask(request: HttpRequest, back: str = "") -> HttpResponse:
     query = urlencode({"next": back or request.get_full_path()})
     place = f"{reverse('step-up')}?{query}"
     if "HX-Request" in request.headers:
-        return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
+        return HttpResponse(status=HTTPStatus.FORBIDDEN, headers={"HX-Redirect": place})
     return redirect(place)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 from typing import cast
 
 from allauth.account.internal.flows.login import record_authentication
@@ -28,7 +29,6 @@ from panel.authentication.step_up import Way
 from panel.models import User
 from storage.planner import Refused
 
-UNPROCESSABLE = 422
 CONFIRMED = "Identity confirmed. Nothing has changed yet. Please confirm the change."
 
 
@@ -125,7 +125,7 @@ def _show(
     }
     if way is Way.FACTOR:
         context |= _factors(user, form)
-    status = UNPROCESSABLE if request.method == "POST" else 200
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "account/step_up.html", context, status=status)
 
 
