@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from .guests import qmp
-from .kernel import dmctl, transient_units
+from .kernel import dm, transient_units
 from .kernel.local_host import Beat, CommandResult, LockBusy, Reader
 from .kernel.tools import Runner, find
 from .operations.execute import execute
@@ -132,7 +132,7 @@ class RealHost:
         return qmp.talk(path, commands, timeout=5.0)
 
     def dm_message(self, name: str, message: str) -> str:
-        return dmctl.message(name, message)
+        return dm.message(name, message)
 
     def boottime_ns(self) -> int:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)

@@ -1,4 +1,4 @@
-"""The one exception by which a request is refused."""
+"""The one exception by which a request is refused, and the problems that hello reports."""
 
 from __future__ import annotations
 
@@ -69,3 +69,11 @@ class Refusal(Exception):
             "rc": self.rc,
             "stderr": self.stderr,
         }
+
+
+Problem = dict[str, str]
+
+
+def problem(code: str, severity: str, message: str, correction: str) -> Problem:
+    """A problem of a host; `severity` is "error", "warning" or "info"."""
+    return {"code": code, "severity": severity, "message": message, "correction": correction}

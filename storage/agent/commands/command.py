@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..calls.refusals import Refusal
+
 Args = Mapping[str, Any]
 
 OURS = "tiercel"
@@ -31,6 +33,8 @@ NOW = "<now>"
 # How a command that takes long is made to rest: its program stands still, or the kernel's mirrors
 # are throttled.
 BY_STOPS, BY_MIRROR = "stops", "mirror"
+LOCKED = ("Resource temporarily unavailable", "Can't get lock")
+NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")
 
 
@@ -117,3 +121,23 @@ def lvcreate(
     words = ["lvcreate", "-y", *kind, "-n", args["name"], "-L", f"{args['size_bytes']}b"]
     words += [*settings, *tags(OURS, volume_tag(args["volume_key"]), *marks), args["vg"]]
     return run("create", *words, *(f"/dev/{pv}" for pv in args["pvs"]))
+
+
+def refusal_of(command: Command, rc: int, stderr: str) -> Refusal:
+    """The refusal for a command that ended with exit code `rc`."""
+    code = "cmd_failed"
+    correction = "Read the command's output, fix the cause on the host, then plan again."
+    if any(sign in stderr for sign in LOCKED):
+        code, correction = "busy", "Another LVM command holds the VG. Try again when it has ended."
+    elif any(sign in stderr for sign in NO_SPACE):
+        code, correction = "no_space", "Request less space, or add a device to the VG."
+    stderr_lines = stderr.strip().splitlines()
+    last = f": {stderr_lines[-1].strip()}" if stderr_lines else "."
+    return Refusal(
+        code,
+        f"{command.argv[0]} failed with exit code {rc}{last}",
+        correction,
+        argv=command.argv,
+        rc=rc,
+        stderr=stderr,
+    )

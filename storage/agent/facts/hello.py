@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import PROTOCOL, VERSION
-from ..calls.refusals import Refusal
+from ..calls.refusals import Problem, Refusal, problem
 from ..guests import guest_lvm_exposure, users
 from ..kernel import disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
 from ..state import bcache_by_hand, boot_state, fence, owner, policy, udev_links
-from . import groups, inventory, orphan_devices, program_versions, recovery, writeback
-from .problems import Problem, problem
+from . import inventory, orphan_devices, program_versions, recovery, writeback
 
 TOOLS = (
     "lvs",
@@ -33,6 +32,8 @@ TOOLS = (
     "busctl",
     "mdadm",
 )
+MIB = 1 << 20
+FULL_PERCENT = 70
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -168,13 +169,48 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
                 f"{array['name']} ({array['level']}) has missing disks: {array['degraded_count']}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
-    yield from groups.of_facts(facts)
+    yield from _group_problems(facts)
     yield from recovery.of_facts(facts, users.resting(host, facts["lvs"]))
     yield from orphan_devices.of_facts(facts)
     yield from _split_vgs(facts)
     yield from guest_lvm_exposure.of_facts(host, facts)
     yield from bcache_by_hand.problems(host, facts)
     yield from writeback.of_facts(host, facts)
+
+
+def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
+    """What keeps the panel from using a group, or soon will."""
+    for vg in facts["vgs"]:
+        if vg["sharing"] and not vg["alone"]:
+            yield problem(
+                "vg_shared",
+                "warning",
+                f"Other machines may use {vg['name']} too: {'; '.join(vg['sharing'])}. Tiercel "
+                "changes nothing there.",
+                f"If no other machine ever uses it, as root on the host: {policy.AGENT} allow-vg "
+                f"{vg['name']} --alone",
+            )
+        used_bytes = vg["metadata_bytes"] - vg["metadata_free_bytes"]
+        if 100 * used_bytes >= FULL_PERCENT * vg["metadata_bytes"] > 0:
+            yield problem(
+                "vg_metadata_full",
+                "warning",
+                f"The metadata area of {vg['name']} is {100 * used_bytes // vg['metadata_bytes']} "
+                "% full: once it is full, LVM can no longer create a cache, volume or tag there.",
+                "The metadata area cannot be extended in place. Move volumes to another group, or "
+                "add a PV made with "
+                "pvcreate --metadatasize 16m and take the metadata off the small ones: "
+                "pvchange --metadataignore y",
+            )
+    for pv in facts["pvs"]:
+        if pv["vg_uuid"] and not pv["allocatable"]:
+            yield problem(
+                "pv_not_allocatable",
+                "info",
+                f"{pv['name']} of {pv['vg_name']} takes no new volumes: its "
+                f"{pv['unusable_bytes'] // MIB} MiB free are not counted.",
+                f"To use it again: pvchange -xy /dev/{pv['name']}",
+            )
 
 
 def _split_vgs(facts: dict[str, Any]) -> Iterable[Problem]:

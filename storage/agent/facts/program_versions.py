@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..calls.refusals import Refusal
+from ..calls.refusals import Problem, Refusal, problem
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
-from .problems import Problem, problem
 
 Version = tuple[int, ...]
 

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
+from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
 from ..kernel import bcache_sysfs
 from ..kernel.attachment import redundancy
 from ..kernel.local_host import LocalHost
-from .problems import Problem, problem
 
 
 def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:

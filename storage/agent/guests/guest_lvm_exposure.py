@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..facts.problems import Problem, problem
+from ..calls.refusals import Problem, problem
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE

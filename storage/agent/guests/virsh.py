@@ -9,8 +9,7 @@ from typing import Callable
 
 from ..calls import names
 from ..calls.refusals import Refusal
-from ..commands import failure
-from ..commands.command import Args, Command
+from ..commands.command import Args, Command, refusal_of
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 
 VIRSH = ("virsh", "-q", "-c", "qemu:///system")
@@ -38,7 +37,7 @@ def blockresize(disk: Mapping[str, str], size_bytes: int) -> tuple[str, ...]:
 def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Tell one domain the size that blockresize names. A disk that the domain sees with any
     other size than the volume's own before is left alone. Raises Refusal(guest_busy) while libvirt
-    does not answer or the domain has a job at work, and what failure.of_command says."""
+    does not answer or the domain has a job at work, and what `refusal_of` says."""
     *_, uuid, path, _ = command.argv
     job = _job(host, uuid, path)
     if job:
@@ -55,7 +54,7 @@ def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None
     for line in (stdout + stderr).splitlines():
         say(names.quoted(line))
     if rc != 0:
-        raise failure.of_command(command, rc, stderr)
+        raise refusal_of(command, rc, stderr)
     return 0
 
 
@@ -78,7 +77,7 @@ def _seen(host: LocalHost, command: Command, uuid: str, path: str) -> int | None
     """The size that the guest sees, in bytes."""
     rc, stdout, stderr = _ask(host, uuid, "domblkinfo", uuid, path)
     if rc != 0 and not _GONE.search(stderr):
-        raise failure.of_command(command, rc, stderr)
+        raise refusal_of(command, rc, stderr)
     capacity = re.search(r"(?m)^Capacity:\s*(\d{1,19})\s*$", stdout)
     return int(capacity.group(1)) if capacity else None
 

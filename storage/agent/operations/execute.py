@@ -10,8 +10,8 @@ from typing import Any, Callable, TypeVar
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands import extents, failure, vacated_extents
-from ..commands.command import BY_MIRROR, REGISTER, Command, stamped
+from ..commands import extents, vacated_extents
+from ..commands.command import BY_MIRROR, REGISTER, Command, refusal_of, stamped
 from ..facts.view import View
 from ..guests import qmp, virsh
 from ..kernel import dm
@@ -276,7 +276,7 @@ class Execution:
             if line != before:
                 self._entry.say(line)
         if result.rc != 0:
-            raise failure.of_command(command, result.rc, result.stderr)
+            raise refusal_of(command, result.rc, result.stderr)
         demand_flushed(command, result.stdout + result.stderr)
         return 0
 

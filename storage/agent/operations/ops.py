@@ -19,7 +19,8 @@ from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy
 from ..state import fence as fences
 from ..state.owner import PanelIdentity
-from . import journal
+from ..verbs.registry import ABORTABLE
+from . import journal, pacer
 from .assess import assess
 from .pacer import FULL, THROTTLE, throttle
 
@@ -287,3 +288,34 @@ def aborted() -> Refusal:
         "The operation was stopped on request before it ended.",
         "Read the host's facts: what is done stays done, and the rest can be planned anew.",
     )
+
+
+def abort(host: LocalHost, op: str) -> dict[str, Any]:
+    """Ask a running operation to stop; its state as far as it is known. The mark is made once and
+    seen by the unit within a second: it sends one SIGINT to a command that is watched because it
+    takes long, lets any other end, and starts no further one. Asking again changes nothing.
+    Raises Refusal(not_found | not_abortable | journal_unwritable)."""
+    record = load(host, op)
+    verb = record["call"]["verb"]
+    if record["state"] == "running":
+        if verb not in ABORTABLE:
+            raise Refusal(
+                "not_abortable",
+                f"{verb} cannot be interrupted: the volume would be left between two states.",
+                "Wait until the step has finished. You can then undo it with another change.",
+            )
+        try:
+            host.op_mark(op, journal.ABORT)
+        except OSError as error:
+            raise journal.unwritable(error) from None
+    return {"op": op, "state": record["state"]}
+
+
+def pace(host: LocalHost, op: str, rise_percent: int) -> dict[str, Any]:
+    """Let a running operation take more of the time: the p95 of the other volumes may rise by so
+    many percent. Asking again changes nothing, and what has ended is left alone. Raises
+    Refusal(not_found | journal_unwritable)."""
+    record = load(host, op)
+    if record["state"] == "running":
+        pacer.allow(host, op, rise_percent)
+    return {"op": op, "state": record["state"]}

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..calls.refusals import Refusal
+from ..calls.refusals import Problem, Refusal, problem
 from ..commands.command import FORMAT_BCACHE, MADE_CSET, OURS, REGISTER, device
 from ..commands.retirement import is_retired
-from ..facts.problems import Problem, problem
 from ..facts.view import Check, Facts, View, lv_subject
 from ..guests import users
 from ..kernel import bcache_sysfs

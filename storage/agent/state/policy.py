@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 from ..calls import names
-from ..calls.refusals import Refusal
-from ..facts.problems import Problem, problem
+from ..calls.refusals import Problem, Refusal, problem
 from ..kernel.local_host import LocalHost
 
 PATH = "/etc/tiercel/agent.json"

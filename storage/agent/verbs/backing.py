@@ -22,7 +22,6 @@ from ..commands.command import (
     run,
     write,
 )
-from ..facts.redundancy import redundant
 from ..facts.view import Check, Facts, View, cset_subject, lv_subject
 from ..guests import hiding
 from ..guests.usage_checks import unused
@@ -251,7 +250,7 @@ def redundant_set(view: View, call: VerbCall, uuid: str | None) -> Check:
                 f"The cache set {uuid} is on no volume of this host's VGs.",
                 "Use writethrough, or a cache set on a volume on redundant SSDs.",
             )
-        redundant(view, cset_subject(uuid), lv, f"the cache set {uuid}")
+        checks.redundant(view, cset_subject(uuid), lv, f"the cache set {uuid}")
 
     return check
 

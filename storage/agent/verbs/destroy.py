@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..calls import names
 from ..calls.call import VerbCall
@@ -11,14 +12,18 @@ from ..commands.command import Args, Command, device, run, tags, zero
 from ..commands.retirement import WIPING
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from ..guests.usage_checks import unused
+from ..kernel.dm import text
+from ..kernel.local_host import LocalHost
 from ..state.boot_state import BootNote
-from ..state.quota import destroys
+from ..state.policy import AGENT, PATH
 from ..state.undo_window import over
 from . import checks
 from .backing import signatures
 from .pool import gone
 from .retire import is_cache_device, known, let_go_commands, marks_of, register_commands
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
+
+HOUR_NS = 3600 * 1_000_000_000
 
 
 def _destroy_identity(view: View, call: VerbCall) -> list[Check]:
@@ -92,6 +97,52 @@ def _window(view: View, call: VerbCall) -> Check:
     return check
 
 
+def within_quota(view: View, call: VerbCall) -> Check:
+    """Fewer than `destroy_per_hour` other volumes were destroyed, or were begun to be, within the
+    hour before this one was asked for: so of many at once only so many pass, and what was let
+    through stays so however long it takes. A repeated destroy of the same volume counts once."""
+
+    def check() -> None:
+        allowed = view.policy.destroy_per_hour
+        done = len(_destroyed_lately(view, call))
+        if done >= allowed:
+            raise Refusal(
+                "quota",
+                f"{done} volumes were destroyed within the last hour; this host allows {allowed}.",
+                f"Wait, or raise destroy_per_hour in {PATH} on the host as root "
+                f"(`{AGENT} policy` shows it).",
+            )
+
+    return check
+
+
+def _destroyed_lately(view: View, call: VerbCall) -> set[str]:
+    host, own = view.host, call.expect.get("lv_uuid")
+    boot = text(host, "/proc/sys/kernel/random/boot_id")
+    destroyed = [
+        (record["call"]["expect"]["lv_uuid"], _age_ns(host, record, boot))
+        for record in (host.op_load(op) for op in host.op_ids())
+        if record is not None and record["call"]["verb"] == DESTROY.name and _counts(record)
+    ]
+    asked_ns = max((age for lv_uuid, age in destroyed if lv_uuid == own), default=0)
+    return {lv_uuid for lv_uuid, age in destroyed if asked_ns <= age < asked_ns + HOUR_NS} - {own}
+
+
+def _counts(record: dict[str, Any]) -> bool:
+    """It may yet destroy, or a command of it was begun: one that was refused or stopped before
+    that destroyed nothing, and let nothing through for later."""
+    begun = any(command["started_ns"] is not None for command in record["commands"])
+    return begun or (record["state"] == "running" and bool(record["commands"]))
+
+
+def _age_ns(host: LocalHost, record: dict[str, Any], boot: str) -> int:
+    """By the clock that nobody sets; after a restart at least as old as this boot, whatever the
+    wall clock says."""
+    if record["boot_id"] == boot:
+        return int(host.boottime_ns() - record["started_boottime_ns"])
+    return int(max(host.boottime_ns(), host.wall_ns() - record["started_ns"]))
+
+
 def _commands(args: Args) -> tuple[Command, ...]:
     """Zeros over all of it, then the removal of what has this uuid and nothing else. A udev rule
     may register a bcache superblock as soon as the volume is active: it is registered on purpose,
@@ -130,7 +181,7 @@ DESTROY = Verb(
     todo=_destroy_todo,
     state=lambda view, call: [
         _window(view, call),
-        destroys(view, call),
+        within_quota(view, call),
         unused(view, call),
     ],
     touches=lambda args: frozenset([lv_subject(args["vg"], args["lv"]), space_subject(args["vg"])]),

@@ -9,7 +9,6 @@ from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance, vacated_extents
 from ..commands.command import MADE_POOL, Args, Command, run
-from ..facts.redundancy import redundant
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
 from . import checks
 from .clear import noted
@@ -106,7 +105,7 @@ def _redundant(view: View, call: VerbCall, mode: str | None, pool: str) -> Check
         if mode == "writeback":
             vg = call.args["vg"]
             pool_lv = view.find_lv(vg, pool) or view.find_lv(vg, f"{pool}_cpool")
-            redundant(view, lv_subject(vg, pool), pool_lv, f"the cache {pool}")
+            checks.redundant(view, lv_subject(vg, pool), pool_lv, f"the cache {pool}")
 
     return check
 

@@ -13,7 +13,6 @@ from ..facts.hello import hello
 from ..facts.inventory import inventory
 from ..kernel.local_host import LocalHost
 from ..operations import ops
-from ..operations.abort import abort, pace
 from ..operations.pacer import RISES
 from ..state.policy import load
 from ..verbs.verb import Validator
@@ -71,13 +70,13 @@ READING: Mapping[str, ReadingVerb] = {
         ReadingVerb(
             "op.abort",
             "Stop an operation",
-            lambda host, call: (abort(host, call.args["op"]), ()),
+            lambda host, call: (ops.abort(host, call.args["op"]), ()),
             {"op": names.request_id},
         ),
         ReadingVerb(
             "op.pace",
             "Let an operation take more of the disks' time",
-            lambda host, call: (pace(host, call.args["op"], call.args["rise_percent"]), ()),
+            lambda host, call: (ops.pace(host, call.args["op"], call.args["rise_percent"]), ()),
             {"op": names.request_id, "rise_percent": names.number_of(*RISES)},
         ),
     )

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from storage.agent.facts.hello import hello
-from storage.health.inventory_findings import out_of_writeback
+from storage.planner.technologies.lookup import of_layout
+from tests import make
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
@@ -57,7 +58,7 @@ def test_a_foreign_cache_is_flushed_before_its_mode_changes(host: FakeHost, agen
     assert problem is not None
     cure = problem["correction"]
     assert cure.index("--cachepolicy cleaner") < cure.index("--cachemode writethrough")
-    by_hand = out_of_writeback(f"vg0/{volume}", on_page=False)
+    by_hand = of_layout("lvmcache").way_out_of_writeback(make.lv(volume), on_page=False)
     assert by_hand.removeprefix("Replace the failed SSD, or: ") in cure
     assert "Never the mode at once" in cure
 

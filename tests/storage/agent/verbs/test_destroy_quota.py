@@ -10,7 +10,8 @@ import pytest
 from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.facts.view import View
-from storage.agent.state import policy, quota
+from storage.agent.state import policy
+from storage.agent.verbs import destroy
 from tests.fake import FakeHost
 
 HOUR_SECONDS = 3600
@@ -23,7 +24,9 @@ def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
     return found
 
 
-def destroyed(host: FakeHost, lv_uuid: str, verb: str = quota.VERB, **changes: object) -> None:
+def destroyed(
+    host: FakeHost, lv_uuid: str, verb: str = destroy.DESTROY.name, **changes: object
+) -> None:
     """A record of what was destroyed just now."""
     record = {
         "call": {"verb": verb, "args": {}, "expect": {"lv_uuid": lv_uuid}},
@@ -37,7 +40,7 @@ def destroyed(host: FakeHost, lv_uuid: str, verb: str = quota.VERB, **changes: o
 
 
 def check(host: FakeHost, lv_uuid: str) -> None:
-    quota.destroys(View(host), VerbCall(quota.VERB, {}, {"lv_uuid": lv_uuid}))()
+    destroy.within_quota(View(host), VerbCall(destroy.DESTROY.name, {}, {"lv_uuid": lv_uuid}))()
 
 
 def test_the_quota_is_for_an_hour(host: FakeHost) -> None:
