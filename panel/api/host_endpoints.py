@@ -51,8 +51,8 @@ class Hosts(Resource):
             if state not in HostState.values:
                 raise bad_parameter("state", "invalid", f"One of {', '.join(HostState.values)}.")
             rows = rows.filter(state=state)
-        found, after = cursor.page(request, rows, "hosts")
-        return Response(cursor.body(map(host_json, found), after))
+        page, after = cursor.page(request, rows, "hosts")
+        return Response(cursor.body(map(host_json, page), after))
 
 
 class OneHost(Resource):
@@ -103,12 +103,12 @@ class HostSsds(Resource):
         carries a signature of anything, is refused."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         self.demand(Right.ADMINISTER)
-        wanted = _wanted(host, request_bodies.read(request, SsdBody))
+        ssd_wish = _wanted(host, request_bodies.read(request, SsdBody))
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
 
         def act() -> Response:
             return wait_for_job.accepted(
-                submit_add_ssd(host, wanted, self.requester, dry_run=dry_run), self.user
+                submit_add_ssd(host, ssd_wish, self.requester, dry_run=dry_run), self.user
             )
 
         answer = act() if dry_run else idempotent_requests.once(request, self.user, act)

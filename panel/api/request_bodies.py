@@ -199,8 +199,8 @@ def unprocessable(error: ValidationError) -> ApiProblem:
             "code": each.code or "invalid",
             "message": " ".join(each.messages),
         }
-        for name, found in parts.items()
-        for each in found
+        for name, field_errors in parts.items()
+        for each in field_errors
     ]
     return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
 
@@ -209,18 +209,18 @@ def customer_of(key: str | None, user: Person) -> Customer | None:
     """The customer of a body's `customer`; raises `ApiProblem`."""
     if key is None:
         return None
-    found = Customer.objects.visible_to(user).filter(key=key).first()
-    if found is None:
+    customer = Customer.objects.visible_to(user).filter(key=key).first()
+    if customer is None:
         raise _unknown("/customer", "There is no such customer.")
-    return found
+    return customer
 
 
 def hosts_of(keys: list[str], user: Person) -> list[Host]:
     """The hosts of a body's `hosts`; raises `ApiProblem`."""
-    found = list(Host.objects.visible_to(user).without_inventory().filter(key__in=keys))
-    if len(found) != len(set(keys)):
+    hosts = list(Host.objects.visible_to(user).without_inventory().filter(key__in=keys))
+    if len(hosts) != len(set(keys)):
         raise _unknown("/hosts", "There is no such host.")
-    return found
+    return hosts
 
 
 def _unknown(pointer: str, message: str) -> ApiProblem:

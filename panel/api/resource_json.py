@@ -97,10 +97,10 @@ def wish_json(wish: Wish, *, settings: bool = True) -> Json:
         rest |= {"size_bytes": wish.size_bytes, "tier": wish.tier}
     if cache is None:
         return {"cache": None, **rest}
-    said: Json = {"size_bytes": cache.size_bytes, "mode": cache.mode}
+    cache_json: Json = {"size_bytes": cache.size_bytes, "mode": cache.mode}
     if settings:
-        said |= {name: getattr(cache, name) for name in SETTINGS[cache.technology]}
-    return {"cache": said, **rest}
+        cache_json |= {name: getattr(cache, name) for name in SETTINGS[cache.technology]}
+    return {"cache": cache_json, **rest}
 
 
 def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
@@ -139,9 +139,9 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "token": job.token,
     }
     if steps:
-        found = list(job.step_set.all())
-        data["steps"] = [_step(step) for step in found]
-        cost = estimate_of(job, found) if job.dry_run else None
+        job_steps = list(job.step_set.all())
+        data["steps"] = [_step(step) for step in job_steps]
+        cost = estimate_of(job, job_steps) if job.dry_run else None
         if cost is not None:
             data["cost"] = _cost(cost)
     return JobShape(data).data

@@ -27,13 +27,13 @@ class Decision:
 def decision_of(body: bytes) -> Decision:
     """Read `{"decision": "approve" | "refuse" | "pending", "reason": …}`; raises `BadAnswer`."""
     try:
-        said = json.loads(body)
+        answer = json.loads(body)
     except ValueError:
         raise BadAnswer("The answer is not JSON.") from None
-    word = said.get("decision") if isinstance(said, dict) else None
+    word = answer.get("decision") if isinstance(answer, dict) else None
     if word not in WORDS:
         raise BadAnswer(f"The answer has no valid decision (one of {', '.join(WORDS)}).")
-    reason = said.get("reason") or ""
+    reason = answer.get("reason") or ""
     if not isinstance(reason, str):
         raise BadAnswer("The reason in the answer is not text.")
     return Decision(cast("Word", word), plain(reason))

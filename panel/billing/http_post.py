@@ -79,11 +79,11 @@ def is_allowed(address: str, target: PostTarget, private_hosts: Iterable[str] = 
     a private network or to this machine."""
     if target.host in private_hosts:
         return True
-    found = ipaddress.ip_address(address)
+    ip = ipaddress.ip_address(address)
     if is_near(target.host):
-        return found.is_loopback
-    mapped = getattr(found, "ipv4_mapped", None)
-    return (mapped or found).is_global and not (mapped or found).is_multicast
+        return ip.is_loopback
+    mapped = getattr(ip, "ipv4_mapped", None)
+    return (mapped or ip).is_global and not (mapped or ip).is_multicast
 
 
 def post(
@@ -123,8 +123,8 @@ def post(
 
 
 def _connected(target: PostTarget, private_hosts: tuple[str, ...], seconds: float) -> socket.socket:
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in resolved))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):
         raise Forbidden(
             f"{target.host} lies in a private network: name it in TIERCEL_BILLING_PRIVATE_HOSTS."

@@ -37,8 +37,8 @@ def write(kind: MessageType, about: str, data: payload.Json, order: Order | None
         return
     endpoint()
     name = f"msg_{kind.replace('.', '-')}_{about}"
-    said = payload.message(kind, database_now(), data)
-    row = Message(name=name, type=kind, order=order, payload=said)
+    envelope = payload.message(kind, database_now(), data)
+    row = Message(name=name, type=kind, order=order, payload=envelope)
     Message.objects.bulk_create([row], ignore_conflicts=True)
     announce()
 
@@ -56,13 +56,13 @@ def endpoint() -> Endpoint:
 def claim() -> Message | None:
     """The next message that is due, for one sender: it is due again only after `LEASE`."""
     with transaction.atomic():
-        found = Message.objects.due().select_for_update(skip_locked=True, of=("self",)).first()
-        if found is None:
+        message = Message.objects.due().select_for_update(skip_locked=True, of=("self",)).first()
+        if message is None:
             return None
-        taken = Message.objects.filter(pk=found.pk)
+        taken = Message.objects.filter(pk=message.pk)
         taken.update(next_at=Now() + LEASE, attempts=F("attempts") + 1)
-        found.refresh_from_db()
-    return found
+        message.refresh_from_db()
+    return message
 
 
 @contextmanager
@@ -115,5 +115,5 @@ def prune(now: datetime) -> None:
 
 
 def _end(message: Message, status: int | None, error: str, **fields: object) -> None:
-    found = Message.objects.filter(pk=message.pk, delivered_at=None)
-    found.update(last_status=status, last_error=error[:300], **fields)
+    undelivered = Message.objects.filter(pk=message.pk, delivered_at=None)
+    undelivered.update(last_status=status, last_error=error[:300], **fields)

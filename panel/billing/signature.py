@@ -30,13 +30,13 @@ def sign(name: str, body: bytes, secrets: Sequence[str], at: datetime) -> dict[s
 def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> str:
     """The message's name, once one of `secrets` is found to have signed it; `headers` have names in
     lower case. Raises `BadSignature`."""
-    said = dict(headers)
-    if NAME.fullmatch(said.get(ID, "")) is None:
+    given = dict(headers)
+    if NAME.fullmatch(given.get(ID, "")) is None:
         raise BadSignature(f"{ID} is missing, or is not 1 to 100 letters, digits, _ and -")
     why = "no secret is set"
     for secret in secrets:
         try:
-            Webhook(secret).verify(body, said, json_parse=False)
+            Webhook(secret).verify(body, given, json_parse=False)
         except WebhookVerificationError as error:
             why = str(error)
         except EmptyWebhookSecretError:
@@ -44,7 +44,7 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> s
         except ValueError:  # what the library does not expect: not base64, not UTF-8, no comma
             why = "Malformed signature or body"
         else:
-            return said[ID]
+            return given[ID]
     raise BadSignature(why)
 
 

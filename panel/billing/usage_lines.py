@@ -133,14 +133,14 @@ def volumes(month: Month) -> QuerySet[Volume]:
     """Those that may owe something for the month and have no line yet. What an order comes to that
     was at work when it began is not known before that has ended."""
     done = Order.objects.filter(_since(month), state=OrderState.COMPLETED, from_plan__isnull=False)
-    found = Q(cache_plan__isnull=False) | Q(pk__in=done.values("volume"))
+    may_owe = Q(cache_plan__isnull=False) | Q(pk__in=done.values("volume"))
     if month.is_past:
         changed = _changes().filter(pgh_created_at__gte=month.begin, cache_plan__isnull=False)
-        found |= Q(pk__in=changed.values("pgh_obj"))
+        may_owe |= Q(pk__in=changed.values("pgh_obj"))
     written = UsageLine.objects.filter(kind=LineKind.RECURRING, period_start=month.begin)
     before = Order.objects.filter(state__in=UNSETTLED, created_at__lt=month.begin)
     unsettled = before.exclude(state=OrderState.SCHEDULED, due_at__gt=month.begin)
-    rows = Volume.objects.filter(found).exclude(pk__in=written.values("volume"))
+    rows = Volume.objects.filter(may_owe).exclude(pk__in=written.values("volume"))
     return rows.exclude(pk__in=unsettled.values("volume")).select_related("customer", "cache_plan")
 
 

@@ -40,13 +40,13 @@ class SecurityQuerySet(models.QuerySet["SecurityEntry"]):
     def about(self, *, who: str = "", kind: str = "", since: datetime | None = None) -> Self:
         """Entries that match all that is given; `who` is a part of either person's address, or an
         IP address."""
-        found = self
+        entries = self
         if who:
             person = models.Q(person__icontains=who) | models.Q(actor__icontains=who)
-            found = found.filter(person | models.Q(address__startswith=who))
+            entries = entries.filter(person | models.Q(address__startswith=who))
         if kind:
-            found = found.filter(kind=kind)
-        return found if since is None else found.filter(at__gte=since)
+            entries = entries.filter(kind=kind)
+        return entries if since is None else entries.filter(at__gte=since)
 
 
 class SecurityEntry(models.Model):

@@ -25,8 +25,8 @@ def tell(order: Order, kind: NoticeKind) -> None:
     written already stay as they are."""
     deaf = Mute.objects.filter(kind=kind).values("user")
     people = Member.objects.filter(customer=order.customer_id, user__is_active=True)
-    told = people.exclude(user__in=deaf).values_list("user", flat=True)
-    rows = [Notice(order=order, user_id=pk, kind=kind) for pk in told]
+    recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
+    rows = [Notice(order=order, user_id=pk, kind=kind) for pk in recipients]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)
     if rows:
         transaction.on_commit(_announce, robust=True)

@@ -141,8 +141,8 @@ def _refusal(
     quote = evaluation.quote
     if quote is None:
         return None
-    left, others = account.left_minor, account.others_minor
-    return mandate_limits.refusal(account.mandate, left, others, quote, now)
+    left_minor, others_minor = account.left_minor, account.others_minor
+    return mandate_limits.refusal(account.mandate, left_minor, others_minor, quote, now)
 
 
 def no_offer(reason: str) -> OrderRefused:

@@ -38,8 +38,8 @@ def measured() -> list[SimilarVolume]:
     """What was measured of orders that gave a volume its first cache. One query. They are other
     customers': only quartiles of them may be shown (`storage.analysis.forecast.similar`)."""
     ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
-    found = ready.filter(order__to_plan__isnull=False).order_by("-id")
-    rows = found.values_list("order__customer", *(f"result__{name}" for name in FIGURES))
+    first_caches = ready.filter(order__to_plan__isnull=False).order_by("-id")
+    rows = first_caches.values_list("order__customer", *(f"result__{name}" for name in FIGURES))
     results = [_result(*row) for row in rows[:MOST_RESULTS]]
     return [result for result in results if result is not None]
 
@@ -50,8 +50,8 @@ def expectations(
     """By key of the offer; what the volume has already is missing. At most one query, however many
     offers there are."""
     results = source() if not use.has_cache else ()
-    found = {offer.key: forecast(use, _choice(offer), results) for offer in offers}
-    return {key: each for key, each in found.items() if each is not None}
+    forecasts = {offer.key: forecast(use, _choice(offer), results) for offer in offers}
+    return {key: each for key, each in forecasts.items() if each is not None}
 
 
 def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[str, Any]:
@@ -60,15 +60,15 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
     row = snapshots_of([volume])[0]
     size_bytes = size_of(plan, volume.size_bytes, row.technology) if plan is not None else 0
     use = use_of(row, now)
-    found = forecast(use, CacheChoice(size_bytes), measured() if not use.has_cache else ())
-    return found.to_json() if found is not None else {}
+    expectation = forecast(use, CacheChoice(size_bytes), measured() if not use.has_cache else ())
+    return expectation.to_json() if expectation is not None else {}
 
 
-def trial_offered(offer: Offer, found: Expectation | None) -> bool:
+def trial_offered(offer: Offer, expectation: Expectation | None) -> bool:
     """Whether the customer is offered to try the plan: the provider allows trials, the offer may
     be chosen, and nobody knows what it would bring."""
     days = settings.TIERCEL_TRIAL_DAYS
-    return not offer.reason and is_unknown_enough(found, _choice(offer), days)
+    return not offer.reason and is_unknown_enough(expectation, _choice(offer), days)
 
 
 def _choice(offer: Offer) -> CacheChoice:

@@ -136,7 +136,7 @@ def _became(job: Job) -> str:
     return "this volume no longer has a cache"
 
 
-def told(job: Job) -> dict[str, object]:
+def change_context(job: Job) -> dict[str, object]:
     """The context of the templates that show a change."""
     steps = list(job.step_set.all())
     return {

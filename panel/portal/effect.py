@@ -66,6 +66,6 @@ def effect(volume: Volume, done: Job | None, now: datetime) -> Effect | None:
     return Effect(before, after, done.ended_at)
 
 
-def _says_something(found: FiguresWindow) -> bool:
-    reads = (found.read_iops or 0) * found.seconds
-    return found.coverage >= LEAST_COVERAGE and reads >= MIN_ACCESSES
+def _says_something(hour: FiguresWindow) -> bool:
+    reads = (hour.read_iops or 0) * hour.seconds
+    return hour.coverage >= LEAST_COVERAGE and reads >= MIN_ACCESSES

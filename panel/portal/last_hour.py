@@ -71,8 +71,8 @@ def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
 
 
 def _sums(row: list[Any]) -> Sums:
-    found, _gauges = summed(row)
-    return found
+    sums, _gauges = summed(row)
+    return sums
 
 
 def _hour(parts: dict[int, Sums]) -> Hour:

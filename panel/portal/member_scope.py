@@ -48,9 +48,9 @@ def volumes_of(user: Person) -> QuerySet[Volume]:
 def changes_of(user: Person) -> JobQuerySet:
     """The changes of plan that members asked for on those volumes, newest first."""
     own = volumes_of(user).values("pk")
-    found = Job.objects.visible_to(user).filter(volume__in=own, dry_run=False)
+    changes = Job.objects.visible_to(user).filter(volume__in=own, dry_run=False)
     return (
-        found.asked_by_customer()
+        changes.asked_by_customer()
         .with_names()
         .select_related("cache_plan", "order__from_plan", "order__to_plan")
     )
@@ -59,8 +59,8 @@ def changes_of(user: Person) -> JobQuerySet:
 def orders_of(user: Person) -> OrderQuerySet:
     """The orders of the customers who have those volumes now, newest first."""
     own = volumes_of(user).values("pk")
-    found = Order.objects.visible_to(user).filter(volume__in=own, customer=F("volume__customer"))
-    return found.select_related(
+    orders = Order.objects.visible_to(user).filter(volume__in=own, customer=F("volume__customer"))
+    return orders.select_related(
         "volume", "actor", "job__cache_plan", "from_plan", "to_plan", "proof", "reverts"
     ).defer("job__wish", "job__fallback", "proof__before")  # nobody reads these large ones here
 
@@ -97,3 +97,14 @@ def paid_for(user: Person, volume: Volume) -> Paid | None:
     if last is None or last.cache_plan_id != plan.pk or last.price_minor is None:
         return Paid(plan.price_minor, plan.currency, None)
     return Paid(last.price_minor, last.currency, last.ended_at)
+
+
+def volume_notices(user: Person, volume: Volume) -> dict[str, object]:
+    """The context of `portal/_suspended.html` and `portal/_planned.html`. Two queries."""
+    customer = volume.customer
+    scheduled = orders_of(user).filter(volume=volume, state=OrderState.SCHEDULED)
+    return {
+        "suspended": customer is not None and customer.suspended_at is not None,
+        "planned": scheduled.first(),
+        "may_order": Volume.objects.orderable_by(user).filter(pk=volume.pk).exists(),
+    }

@@ -33,69 +33,71 @@ EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
 @member_view
 def order(request: HttpRequest, key: str) -> HttpResponse:
     """One order while it runs, and what became of it."""
-    return render(request, "portal/order.html", _told(request, _found(request, key)))
+    return render(request, "portal/order.html", _context(request, _order_of(request, key)))
 
 
 @require_safe
 @member_view
 def order_status(request: HttpRequest, key: str) -> HttpResponse:
     """The part of that page that renews itself."""
-    return render(request, "portal/_order.html", _told(request, _found(request, key)))
+    return render(request, "portal/_order.html", _context(request, _order_of(request, key)))
 
 
 @require_POST
 @member_view
 def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     """Stop an order before any work; later it is refused, and its page says why."""
-    found = _found(request, key)
-    refused = rights.outsider(request.user, found.volume)
+    order = _order_of(request, key)
+    refused = rights.outsider(request.user, order.volume)
     try:
         if refused is not None:
             raise refused
         requester = Requester(cast("User", request.user), address_of(request), Origin.PORTAL)
-        authorisation.cancel(found, requester)
+        authorisation.cancel(order, requester)
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
-        return redirect("my-order", found.key)
+        return redirect("my-order", order.key)
     messages.success(request, "Cancelled. Nothing was charged or changed.")
-    return redirect("my-order", found.key)
+    return redirect("my-order", order.key)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def order_revert(request: HttpRequest, key: str) -> HttpResponse:
     """What taking an order back costs and does; sent back, it is ordered."""
-    found = _found(request, key)
+    order = _order_of(request, key)
     if request.method != "POST":
-        return _revert(request, found, None)
-    asked = step_up.demand(request, reverse("my-order-revert", args=[found.key]))
+        return _revert(request, order, None)
+    asked = step_up.demand(request, reverse("my-order-revert", args=[order.key]))
     if asked is not None:
         return asked
     try:
         back = place_order(
             reversal_of(
-                found,
+                order,
                 cast("User", request.user),
                 address=address_of(request),
                 idempotency_key=request.POST.get("idempotency_key", "")[:255],
             )
         )
     except OrderRefused as refused:
-        return _revert(request, found, refused)
+        return _revert(request, order, refused)
     return redirect("my-order", back.key)
 
 
-def _revert(request: HttpRequest, found: Order, refused: OrderRefused | None) -> HttpResponse:
-    weighed = preview(reversal_of(found, cast("User", request.user)))
-    told = refused or weighed.refusal
+def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) -> HttpResponse:
+    evaluation = preview(reversal_of(order, cast("User", request.user)))
+    obstacle = refused or evaluation.refusal
     context = {
-        "order": found,
-        "volume": found.volume,
-        "title": order_progress.title(found),
-        "money": weighed.quote if told is None else None,
-        "paid": prices.paid(found.volume),
-        "refused": told,
-        "order_in_the_way": told.order if told is not None and told.order != found else None,
+        "order": order,
+        "volume": order.volume,
+        "title": order_progress.title(order),
+        "money": evaluation.quote if obstacle is None else None,
+        "paid": prices.paid(order.volume),
+        "refused": obstacle,
+        "order_in_the_way": obstacle.order
+        if obstacle is not None and obstacle.order != order
+        else None,
         "must_prove": not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }
@@ -103,27 +105,27 @@ def _revert(request: HttpRequest, found: Order, refused: OrderRefused | None) ->
     return render(request, "portal/revert.html", context, status=status)
 
 
-def _found(request: HttpRequest, key: str) -> Order:
+def _order_of(request: HttpRequest, key: str) -> Order:
     return get_object_or_404(orders_of(request.user), key=key)
 
 
-def _told(request: HttpRequest, found: Order) -> dict[str, object]:
-    steps = list(found.job.step_set.all()) if found.job is not None else []
-    proof = getattr(found, "proof", None)
-    may_order = rights.barred(request.user, found.volume) is None
-    can_go_back = reversal.refusal(found, found.volume, database_now()) is None
+def _context(request: HttpRequest, order: Order) -> dict[str, object]:
+    steps = list(order.job.step_set.all()) if order.job is not None else []
+    proof = getattr(order, "proof", None)
+    may_order = rights.barred(request.user, order.volume) is None
+    can_go_back = reversal.refusal(order, order.volume, database_now()) is None
     is_ready = proof is not None and proof.state == ProofState.READY
     return {
-        "order": found,
-        "volume": found.volume,
-        "title": order_progress.title(found),
-        "plans": order_progress.plans_of(found),
-        "sentence": order_progress.told(found, steps, proof),
-        "phases": order_progress.course(found, steps, proof),
-        "progress": order_texts.progress(found.job, steps) if found.job is not None else None,
-        "poll_seconds": order_progress.poll_seconds(found, proof),
-        "report_url": reverse("my-report", args=[found.key]) if is_ready else "",
+        "order": order,
+        "volume": order.volume,
+        "title": order_progress.title(order),
+        "plans": order_progress.plans_of(order),
+        "sentence": order_progress.sentence_of(order, steps, proof),
+        "phases": order_progress.phases_of(order, steps, proof),
+        "progress": order_texts.progress(order.job, steps) if order.job is not None else None,
+        "poll_seconds": order_progress.poll_seconds(order, proof),
+        "report_url": reverse("my-report", args=[order.key]) if is_ready else "",
         # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
-        "may_cancel": rights.outsider(request.user, found.volume) is None and found.state in EARLY,
+        "may_cancel": rights.outsider(request.user, order.volume) is None and order.state in EARLY,
         "may_revert": may_order and can_go_back,
     }

@@ -49,7 +49,7 @@ def _after(order: Order) -> str:
     return order.to_plan.name if order.to_plan is not None else "No cache"
 
 
-def course(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[ChangePhase, ...]:
+def phases_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[ChangePhase, ...]:
     """The order's way, each part with how far it is: payment where somebody is asked for it, the
     work, and for a plan the time until its report."""
     if order.state == OrderState.SCHEDULED:
@@ -83,17 +83,17 @@ def _work(order: Order, job: Job, steps: Sequence[Step]) -> list[ChangePhase]:
 
 def _report(order: Order, proof: Proof | None) -> list[ChangePhase]:
     warm: Mark = "next"
-    told: Mark = "next"
+    report: Mark = "next"
     if order.state == OrderState.COMPLETED:
         warm = "now"
         if proof is not None and proof.state != ProofState.WAITING:
-            warm, told = "done", "now"
+            warm, report = "done", "now"
             if proof.is_over:
-                told = "done" if proof.state == ProofState.READY else "failed"
-    return [ChangePhase("Warming up", warm), ChangePhase("Report", told)]
+                report = "done" if proof.state == ProofState.READY else "failed"
+    return [ChangePhase("Warming up", warm), ChangePhase("Report", report)]
 
 
-def told(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
+def sentence_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
     """Where the order stands, in a few sentences."""
     match order.state:
         case OrderState.SCHEDULED:
@@ -135,37 +135,37 @@ def _because(order: Order) -> str:
 
 def _failed(order: Order, steps: Sequence[Step]) -> str:
     if order.reason:
-        said = order.reason
+        text = order.reason
     elif order.job is not None and order.job.is_over:
-        said = sentence(order.job, steps)
+        text = sentence(order.job, steps)
     else:
-        said = "We could not change the plan."
-    return f"{said} {NOTHING_CHARGED}"
+        text = "We could not change the plan."
+    return f"{text} {NOTHING_CHARGED}"
 
 
 def _done(order: Order, proof: Proof | None) -> str:
     if order.to_plan is None:
         return "Done: this volume no longer has a cache."
-    said = f"Done: this volume now has the plan {order.to_plan.name}."
+    text = f"Done: this volume now has the plan {order.to_plan.name}."
     if order.intent == Intent.TRIAL and order.trial_until is not None:
-        said += (
+        text += (
             f"The trial is free and ends automatically on {day(order.trial_until)}. Your volume "
             "then returns to no cache, unless you keep the plan."
         )
     if order.intent == Intent.REVERT or order.job is None:
-        return said
+        return text
     if proof is None or proof.state == ProofState.WAITING:
         return (
-            f"{said} Your volume gets faster while the cache fills with the data you use. Once the "
+            f"{text} Your volume gets faster while the cache fills with the data you use. Once the "
             "cache is warm, we measure the result, and the report will appear here."
         )
     if proof.state == ProofState.MEASURING:
         when = f" at about {moment(proof.after_end)}" if proof.after_end is not None else " soon"
         warm = "The cache is warm; we" if proof.was_warm else "We"
-        return f"{said} {warm} are measuring the result. The report appears{when}."
+        return f"{text} {warm} are measuring the result. The report appears{when}."
     if proof.state == ProofState.IMPOSSIBLE:
-        return f"{said} The effect could not be measured: {_lowered(proof.reason)}"
-    return f"{said} The effect has been measured: see the report."
+        return f"{text} The effect could not be measured: {_lowered(proof.reason)}"
+    return f"{text} The effect has been measured: see the report."
 
 
 def outcome(order: Order) -> StateChip:
@@ -217,8 +217,11 @@ def running(job: Job | None) -> dict[str, object]:
     if job is None:
         return {"running": None}
     order: Order | None = getattr(job, "order", None)
-    context = {"running": job, **order_texts.told(job)}
+    context = {"running": job, **order_texts.change_context(job)}
     if order is not None:
         steps = list(job.step_set.all())
-        context |= {"phases": course(order, steps, None), "sentence": told(order, steps, None)}
+        context |= {
+            "phases": phases_of(order, steps, None),
+            "sentence": sentence_of(order, steps, None),
+        }
     return context

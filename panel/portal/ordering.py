@@ -31,9 +31,15 @@ from panel.orders.plan_choices import PlanChoice, choices, offers_of
 from panel.orders.plan_choices import choice as weighed
 from panel.orders.pricing import prices, trials
 from panel.portal import order_progress
-from panel.portal.member_scope import changes_of, member_view, orders_of, row_of, several_customers
-from panel.portal.plan_cards import headroom, no_help, shelf, trial_words
-from panel.portal.volume_notices import standing
+from panel.portal.member_scope import (
+    changes_of,
+    member_view,
+    orders_of,
+    row_of,
+    several_customers,
+    volume_notices,
+)
+from panel.portal.plan_cards import headroom, no_help, plan_cards, trial_words
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -51,9 +57,9 @@ WHENS: Final[dict[str, When]] = {"now": "now", "period_end": "period_end"}
 def plans(request: HttpRequest, key: str) -> HttpResponse:
     """The volume today, and what may be chosen for it: a card each."""
     row, now = row_of(request, key), database_now()
-    use, found = use_of(row, now), choices(row, now)
-    expected = expectations(use, [each.offer for each in found])
-    cards = shelf(found, expected, trials.running(row.volume))
+    use, all_choices = use_of(row, now), choices(row, now)
+    expected = expectations(use, [each.offer for each in all_choices])
+    cards = plan_cards(all_choices, expected, trials.running(row.volume))
     context = {
         "volume": row.volume,
         "today": today(use),
@@ -66,7 +72,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "trial_words": trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
-        **standing(request.user, row.volume),
+        **volume_notices(request.user, row.volume),
         **order_progress.running(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)
@@ -116,59 +122,59 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
         raise Http404
     if not is_post and (running := _running(request, row.volume)):
         return redirect("my-change", running.key)
-    told = request.POST if is_post else request.GET
-    wanted = Wanted(
+    answers = request.POST if is_post else request.GET
+    proposal = Wanted(
         row,
         weighed(row, offer, now),
         expectations(use_of(row, now), [offer]).get(offer.key),
         "trial" in request.GET,
-        WHENS.get(told.get("when", "")),
+        WHENS.get(answers.get("when", "")),
         now,
     )
     barred = rights.barred(request.user, row.volume)
     if barred is not None or not is_post:
-        return _confirm(request, wanted, barred, UNPROCESSABLE if is_post else 200)
-    return step_up.demand(request, wanted.address) or _order(request, wanted)
+        return _confirm(request, proposal, barred, UNPROCESSABLE if is_post else 200)
+    return step_up.demand(request, proposal.address) or _order(request, proposal)
 
 
-def _order(request: HttpRequest, wanted: Wanted) -> HttpResponse:
-    plan = wanted.choice.offer.plan
+def _order(request: HttpRequest, proposal: Wanted) -> HttpResponse:
+    plan = proposal.choice.offer.plan
     try:
         order = place_order(
             OrderRequest(
-                volume=wanted.row.volume,
+                volume=proposal.row.volume,
                 plan=plan,
                 actor=cast("User", request.user),
                 agreed=_agreed(request),
-                when=wanted.when,
-                trial=wanted.is_trial,
+                when=proposal.when,
+                trial=proposal.is_trial,
                 address=address_of(request),
                 idempotency_key=request.POST.get("idempotency_key", "")[:255],
             )
         )
     except OrderRefused as refused:
-        if refused.code == "order_running" and (same := _same(request, refused, wanted)):
+        if refused.code == "order_running" and (same := _same(request, refused, proposal)):
             return redirect("my-order", same.key)
-        return _confirm(request, wanted, refused, STATUS.get(refused.code, UNPROCESSABLE))
+        return _confirm(request, proposal, refused, STATUS.get(refused.code, UNPROCESSABLE))
     return redirect("my-order", order.key)
 
 
 def _confirm(
-    request: HttpRequest, wanted: Wanted, refused: OrderRefused | None, status: int = 200
+    request: HttpRequest, proposal: Wanted, refused: OrderRefused | None, status: int = 200
 ) -> HttpResponse:
-    row, found = wanted.row, wanted.choice
-    refused = refused or (None if wanted.is_trial and found.trial else wanted.refusal)
-    is_later = found.when == "period_end"
+    row, choice = proposal.row, proposal.choice
+    refused = refused or (None if proposal.is_trial and choice.trial else proposal.refusal)
+    is_later = choice.when == "period_end"
     context = {
         "volume": row.volume,
-        "offer": found.offer,
-        "money": found.trial if wanted.is_trial else found.other if is_later else found.quote,
-        "later": found.quote if is_later else None,
-        "when": wanted.when,
-        "expected": wanted.expected,
-        "is_trial": wanted.is_trial,
-        "agreed_minor": wanted.agreed_minor,
-        "address": wanted.address,
+        "offer": choice.offer,
+        "money": choice.trial if proposal.is_trial else choice.other if is_later else choice.quote,
+        "later": choice.quote if is_later else None,
+        "when": proposal.when,
+        "expected": proposal.expected,
+        "is_trial": proposal.is_trial,
+        "agreed_minor": proposal.agreed_minor,
+        "address": proposal.address,
         "refused": refused,
         "order_in_the_way": refused.order if refused is not None else None,
         # A price that changed is shown anew, to be confirmed or not.
@@ -177,7 +183,7 @@ def _confirm(
         "paid": prices.paid(row.volume),
         "has_cache": row.cache is not None,
         "cache_bytes": row.cache.size_bytes if row.cache is not None else None,
-        "headroom": headroom(row.volume.customer, wanted.now),
+        "headroom": headroom(row.volume.customer, proposal.now),
         "trial_words": trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "must_prove": not step_up.is_proven(request),
@@ -186,9 +192,9 @@ def _confirm(
     return render(request, "portal/confirm.html", context, status=status)
 
 
-def _same(request: HttpRequest, refused: OrderRefused, wanted: Wanted) -> Order | None:
+def _same(request: HttpRequest, refused: OrderRefused, proposal: Wanted) -> Order | None:
     """The order that runs, where it is for the same plan: a second window, and this is it."""
-    if refused.order is None or refused.order.to_plan != wanted.choice.offer.plan:
+    if refused.order is None or refused.order.to_plan != proposal.choice.offer.plan:
         return None
     return orders_of(request.user).filter(pk=refused.order.pk).first()
 

@@ -63,7 +63,7 @@ class PlanCard:
         return f"{refusal.message} {refusal.way_out}"
 
 
-def shelf(
+def plan_cards(
     choices: Sequence[PlanChoice], expected: Mapping[str, Expectation], trial: Order | None
 ) -> list[PlanCard]:
     """A card for each choice, in their order; `expected` by key of the offer, `trial` the one the

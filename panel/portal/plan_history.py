@@ -37,7 +37,7 @@ class PlanHistoryEntry:
     report_url: str
 
 
-def past(
+def plan_history(
     user: Person, volume: Volume, most: int | None = ROWS
 ) -> tuple[list[PlanHistoryEntry], bool]:
     """The newest `most` changes (None = all), newest first, and whether there are more. Two
@@ -45,8 +45,8 @@ def past(
     look = most + 1 if most is not None else None
     orders = orders_of(user).filter(volume=volume)[:look]
     changes = changes_of(user).filter(volume=volume, order=None)[:look]
-    found = [*map(of_order, orders), *map(of_change, changes)]
-    newest = sorted(found, key=lambda entry: entry.at, reverse=True)
+    entries = [*map(of_order, orders), *map(of_change, changes)]
+    newest = sorted(entries, key=lambda entry: entry.at, reverse=True)
     return newest[:most], most is not None and len(newest) > most
 
 

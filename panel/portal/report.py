@@ -39,14 +39,14 @@ def my_report(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 def report(request: HttpRequest, key: str) -> HttpResponse:
     """The same as its customer reads it, from the ledger."""
-    found = (
+    proofs = (
         Proof.objects.visible_to(request.user)
         .defer("before")
         .select_related(
             "order__volume__customer", "order__from_plan", "order__to_plan", "order__job"
         )
     )
-    proof = get_object_or_404(found, order__key=key)
+    proof = get_object_or_404(proofs, order__key=key)
     return _report(request, proof.order, proof, plain=False)
 
 
@@ -69,14 +69,14 @@ def _report(
         **_chart(request, order, proof, plain=plain),
     }
     if proof is not None:
-        context |= _told(order, proof)
+        context |= _context(order, proof)
     if request.headers.get("HX-Request") and context["poll_seconds"] is None:
         # It came while somebody waited: figures and charts are there now.
         return HttpResponseClientRefresh()
     return render(request, "portal/report.html", context)
 
 
-def _told(order: Order, proof: Proof) -> dict[str, object]:
+def _context(order: Order, proof: Proof) -> dict[str, object]:
     is_ready = proof.state == ProofState.READY
     return {
         "headline": proof_texts.headline(proof),
@@ -103,9 +103,9 @@ def _chart(
         return {}
     if not {"range", "from"} & set(request.GET):
         start, end = _around(proof)
-        asked = request.GET.copy()
-        asked["from"], asked["to"] = start.isoformat(), end.isoformat()
-        request.GET = asked  # type: ignore[assignment]
+        query = request.GET.copy()
+        query["from"], query["to"] = start.isoformat(), end.isoformat()
+        request.GET = query  # type: ignore[assignment]
     return chart_context(order.volume, request, plain=plain)
 
 

@@ -24,7 +24,7 @@ PATIENCE_SECONDS: Final = 1800
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class SpeedSummary:
     """`word` is the answer, `text` why. `icon` is a name of `templates/icons`."""
 
     tone: Tone
@@ -33,7 +33,7 @@ class Glance:
     text: str
 
 
-def glance(
+def summarise_speed(
     latest: Latest | None,
     hour: Hour | None,
     cache: Cache | None,
@@ -42,15 +42,17 @@ def glance(
     is_stale: bool,
     age_seconds: float,
     first_seconds: int,
-) -> Glance:
+) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
     volume is known, `first_seconds` after how long the first figures come."""
     if latest is None:
         return _unknown(age_seconds, first_seconds)
     if cache is not None and (cache.trouble or latest.cache_state):
-        return Glance("error", "error", "Needs support", "Your cache has a fault. Contact support.")
+        return SpeedSummary(
+            "error", "error", "Needs support", "Your cache has a fault. Contact support."
+        )
     if is_stale:
-        return Glance(
+        return SpeedSummary(
             "warning",
             "warning",
             "No current data",
@@ -58,18 +60,18 @@ def glance(
             "volume has a problem. New data appears automatically.",
         )
     if hour is None or hour.reads < MIN_ACCESSES:
-        return Glance(
+        return SpeedSummary(
             "quiet", "wait", "Hardly used", "Too few reads in the last hour to measure the speed."
         )
     took = f"A read took {ms(hour.whole.read_ms)} on average."
     if on_ssd and cache is None:
-        return _judged(hour, Glance("ok", "ok", "Fast", f"Your volume is on SSD. {took}"))
+        return _judged(hour, SpeedSummary("ok", "ok", "Fast", f"Your volume is on SSD. {took}"))
     if cache is None:
         text = f"Every read comes from slow disks. In the last hour {_lower(took)}"
-        return _judged(hour, Glance("quiet", "volume", "Disk speed", text))
+        return _judged(hour, SpeedSummary("quiet", "volume", "Disk speed", text))
     if hour.whole.hit_rate is None:
         text = f"Your cache has served too few reads to measure its effect. {took}"
-        return _judged(hour, Glance("busy", "run", "Warming up", text))
+        return _judged(hour, SpeedSummary("busy", "run", "Warming up", text))
     return _judged(hour, _cached(hour.whole.hit_rate, cache, took))
 
 
@@ -92,32 +94,32 @@ def is_filling(cache: Cache) -> bool:
     return cache.used_bytes < FULL * cache.size_bytes
 
 
-def _cached(rate: float, cache: Cache, took: str) -> Glance:
-    said = of_hundred(rate)
-    text = f"{said[0].upper()}{said[1:]} came from SSD in the last hour. {took}"
+def _cached(rate: float, cache: Cache, took: str) -> SpeedSummary:
+    share = of_hundred(rate)
+    text = f"{share[0].upper()}{share[1:]} came from SSD in the last hour. {took}"
     if rate >= FAST:
-        return Glance("ok", "ok", "Fast", text)
+        return SpeedSummary("ok", "ok", "Fast", text)
     if is_filling(cache):
-        return Glance("busy", "run", "Warming up", f"{text} The cache is still filling.")
+        return SpeedSummary("busy", "run", "Warming up", f"{text} The cache is still filling.")
     if rate >= MOSTLY:
-        return Glance("ok", "ok", "Mostly fast", text)
+        return SpeedSummary("ok", "ok", "Mostly fast", text)
     more = "Your cache is full. A larger cache may help if you read the same data often."
-    return Glance("warning", "warning", "Partly fast", f"{text} {more}")
+    return SpeedSummary("warning", "warning", "Partly fast", f"{text} {more}")
 
 
-def _judged(hour: Hour, found: Glance) -> Glance:
+def _judged(hour: Hour, speed: SpeedSummary) -> SpeedSummary:
     """The same, unless reads take so long that no other word than slow is honest."""
     if (hour.whole.read_ms or 0) < SLOW_MS:
-        return found
-    return Glance("warning", "warning", "Slow", found.text)
+        return speed
+    return SpeedSummary("warning", "warning", "Slow", speed.text)
 
 
-def _unknown(age_seconds: float, first_seconds: int) -> Glance:
+def _unknown(age_seconds: float, first_seconds: int) -> SpeedSummary:
     if age_seconds > PATIENCE_SECONDS:
         text = "No data yet. Contact support if this persists."
     else:
         text = f"The first data appears about {roughly(first_seconds)} after the volume was added."
-    return Glance("quiet", "wait", "No data yet", text)
+    return SpeedSummary("quiet", "wait", "No data yet", text)
 
 
 def _lower(sentence: str) -> str:

@@ -12,7 +12,7 @@ from django.conf import settings
 from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
 from panel.portal.last_hour import Hour, hours_of
-from panel.portal.speed_summary import Glance, glance
+from panel.portal.speed_summary import SpeedSummary, summarise_speed
 from storage.formatting import ms, percent
 from storage.models import Volume
 from storage.planner.technologies.technology import Cache
@@ -32,7 +32,7 @@ class Card:
 
     row: VolumeSnapshot
     cache: Cache | None
-    glance: Glance
+    glance: SpeedSummary
     hour: Hour | None
     line: Spark
     line_says: str
@@ -67,7 +67,7 @@ def _card(
     size: tuple[int, int],
 ) -> Card:
     wish, cache = row.wish, _cache_now(row)
-    found = glance(
+    speed = summarise_speed(
         row.latest,
         hour,
         cache,
@@ -82,7 +82,7 @@ def _card(
     else:
         values = hour.read_times if hour is not None else []
         line, says = spark(values, *size, say=ms), "read time, last hour"
-    return Card(row, cache, found, hour, line, says, running)
+    return Card(row, cache, speed, hour, line, says, running)
 
 
 def _cache_now(row: VolumeSnapshot) -> Cache | None:

@@ -23,11 +23,11 @@ from panel.portal.member_scope import (
     paid_for,
     row_of,
     several_customers,
+    volume_notices,
     volumes_of,
 )
-from panel.portal.plan_history import ROWS, past
+from panel.portal.plan_history import ROWS, plan_history
 from panel.portal.volume_cards import LARGE, Card, cards_of
-from panel.portal.volume_notices import standing
 from panel.proofs.proof_texts import brief
 from panel.search.name_search import cleaned
 from storage.database_clock import database_now
@@ -44,8 +44,8 @@ def volumes(request: HttpRequest) -> HttpResponse:
     """Every volume of the person's customers: is it fast, and what is its plan? `q` searches."""
     own = volumes_of(request.user)
     count, text = own.count(), cleaned(request.GET.get("q", ""))
-    found = own.filter(label__icontains=text) if text else own
-    page = Paginator(found, PAGE_CARDS).get_page(request.GET.get("page"))
+    matching = own.filter(label__icontains=text) if text else own
+    page = Paginator(matching, PAGE_CARDS).get_page(request.GET.get("page"))
     changes = changes_of(request.user).unfinished()
     running = {job.volume_id: job for job in changes if job.volume_id is not None}
     context = {
@@ -64,41 +64,41 @@ def volumes(request: HttpRequest) -> HttpResponse:
 def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: is it fast, what runs, its plan, what the last change did, and the newest
     changes; `changes=all` shows every one."""
-    found = get_object_or_404(volumes_of(request.user), key=key)
-    changes = changes_of(request.user).filter(volume=found)
+    volume = get_object_or_404(volumes_of(request.user), key=key)
+    changes = changes_of(request.user).filter(volume=volume)
     running = changes.unfinished().first()
-    card, last = _card(found, running), _last(request, found)
+    card, last = _card(volume, running), _last(request, volume)
     done = changes.filter(state=State.SUCCEEDED).first()
     is_all = request.GET.get("changes") == "all"
-    history, has_older = past(request.user, found, None if is_all else ROWS)
+    history, has_older = plan_history(request.user, volume, None if is_all else ROWS)
     context = {
         "card": card,
         "row": card.row,
-        "volume": found,
-        "paid": paid_for(request.user, found),
+        "volume": volume,
+        "paid": paid_for(request.user, volume),
         **order_progress.running(running),
-        "effect": effect(found, done, timezone.now()) if last is None else None,
+        "effect": effect(volume, done, timezone.now()) if last is None else None,
         "history": history,
         "has_older": has_older,
         "last": last,
         "several_customers": several_customers(request.user),
-        **standing(request.user, found),
+        **volume_notices(request.user, volume),
     }
     return render(request, "portal/volume.html", context)
 
 
-def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
+def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
     """The order that the volume's plan comes from, with what may be done with it."""
-    order = last_completed(found)
-    if order is None or order.to_plan_id != found.cache_plan_id:
+    order = last_completed(volume)
+    if order is None or order.to_plan_id != volume.cache_plan_id:
         return None
     proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
-    is_open = reversal.refusal(order, found, database_now()) is None
+    is_open = reversal.refusal(order, volume, database_now()) is None
     return {
         "order": order,
         "has_report": proof is not None and proof.state == ProofState.READY,
         "brought": brief(proof) if proof is not None else None,
-        "may_revert": is_open and rights.barred(request.user, found) is None,
+        "may_revert": is_open and rights.barred(request.user, volume) is None,
     }
 
 
@@ -106,8 +106,8 @@ def _last(request: HttpRequest, found: Volume) -> dict[str, object] | None:
 @member_view
 def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
     """The answer alone: the element of the volume's page that renews itself."""
-    found = get_object_or_404(volumes_of(request.user), key=key)
-    return render(request, "portal/_glance.html", {"card": _card(found, None), "volume": found})
+    volume = get_object_or_404(volumes_of(request.user), key=key)
+    return render(request, "portal/_glance.html", {"card": _card(volume, None), "volume": volume})
 
 
 @require_safe
@@ -115,12 +115,12 @@ def volume_glance(request: HttpRequest, key: str) -> HttpResponse:
 def volume_running(request: HttpRequest, key: str) -> HttpResponse:
     """The change that runs, as the pages of a volume show it. At its end the page is loaded again,
     since plan, price and history are others now."""
-    found = get_object_or_404(volumes_of(request.user), key=key)
-    running = changes_of(request.user).filter(volume=found).unfinished().first()
+    volume = get_object_or_404(volumes_of(request.user), key=key)
+    running = changes_of(request.user).filter(volume=volume).unfinished().first()
     if running is None and request.headers.get("HX-Request"):
         return HttpResponseClientRefresh()
     return render(
-        request, "portal/_running.html", {"volume": found, **order_progress.running(running)}
+        request, "portal/_running.html", {"volume": volume, **order_progress.running(running)}
     )
 
 
@@ -138,8 +138,8 @@ def charts(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "portal/charts.html", context)
 
 
-def _card(found: Volume, running: Job | None) -> Card:
-    return cards_of([found], {found.pk: running} if running else {}, timezone.now(), LARGE)[0]
+def _card(volume: Volume, running: Job | None) -> Card:
+    return cards_of([volume], {volume.pk: running} if running else {}, timezone.now(), LARGE)[0]
 
 
 @require_safe
@@ -169,4 +169,4 @@ def change_status(request: HttpRequest, key: str) -> HttpResponse:
 
 def _status(request: HttpRequest, key: str) -> dict[str, object]:
     job = get_object_or_404(changes_of(request.user), key=key)
-    return {"job": job, "volume": job.its_volume, **order_texts.told(job)}
+    return {"job": job, "volume": job.its_volume, **order_texts.change_context(job)}

@@ -94,31 +94,31 @@ class LedgerEntry:
 
 def proofs(user: Person) -> ProofQuerySet:
     """All that the person may see, newest first, without what only comparing needs."""
-    found = Proof.objects.visible_to(user).defer("before")
-    return found.select_related("order__volume", "order__customer", "order__to_plan")
+    proofs = Proof.objects.visible_to(user).defer("before")
+    return proofs.select_related("order__volume", "order__customer", "order__to_plan")
 
 
 def entry(proof: Proof) -> LedgerEntry:
     """The proof as a row."""
-    order, told = proof.order, proof.result
+    order, result = proof.order, proof.result
     return LedgerEntry(
         order,
         proof,
         proof_texts.chip(proof),
         order.expected.get("hit_rate_low"),
         order.expected.get("hit_rate_high"),
-        told.get("hit_rate_before"),
-        told.get("hit_rate_after"),
-        told.get("read_ms_before"),
-        told.get("read_ms_after"),
-        proof_texts.held(order, told),
+        result.get("hit_rate_before"),
+        result.get("hit_rate_after"),
+        result.get("read_ms_before"),
+        result.get("read_ms_after"),
+        proof_texts.held(order, result),
     )
 
 
-def tallies(found: Iterable[Proof]) -> tuple[Tally, list[Tally]]:
+def tallies(proofs: Iterable[Proof]) -> tuple[Tally, list[Tally]]:
     """Of all, and by the plan that was bought, by name."""
     everything, plans = Tally("All orders"), dict[str, Tally]()
-    for proof in found:
+    for proof in proofs:
         order = proof.order
         name = order.to_plan.name if order.to_plan is not None else "No cache"
         for tally in (everything, plans.setdefault(name, Tally(name))):
@@ -136,7 +136,7 @@ COLUMNS = (
 
 def cells(proof: Proof) -> list[Any]:
     """The proof as a line of the CSV, in the order of `COLUMNS`; "" is not known."""
-    order, told, found = proof.order, proof.result, entry(proof)
+    order, result, row = proof.order, proof.result, entry(proof)
     line = [
         order.key,
         f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
@@ -146,18 +146,18 @@ def cells(proof: Proof) -> list[Any]:
         order.intent,
         proof.state,
         proof.verdict,
-        told.get("confidence"),
+        result.get("confidence"),
         order.expected.get("kind"),
-        found.expected_low,
-        found.expected_high,
-        found.before,
-        found.after,
-        found.held,
-        found.read_ms_before,
-        found.read_ms_after,
-        told.get("read_ms_p95_before"),
-        told.get("read_ms_p95_after"),
-        told.get("slow_reads_spared_per_second"),
+        row.expected_low,
+        row.expected_high,
+        row.before,
+        row.after,
+        row.held,
+        row.read_ms_before,
+        row.read_ms_after,
+        result.get("read_ms_p95_before"),
+        result.get("read_ms_p95_after"),
+        result.get("slow_reads_spared_per_second"),
         proof.reason_code,
     ]
     return ["" if cell is None else cell for cell in line]

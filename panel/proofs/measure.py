@@ -76,13 +76,13 @@ def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     limit = _nothing_before(order, job.started_at, step)
     start, end = before_window(limit, job.started_at, window, step)
     since = max(limit, start - timedelta(seconds=step))
-    found = blocks(order.volume, start, end, step, since=since) if start < end else []
+    before_blocks = blocks(order.volume, start, end, step, since=since) if start < end else []
     proof, _made = Proof.objects.get_or_create(
         order=order,
         defaults={
             "before_start": start,
             "before_end": end,
-            "before": [block.to_json() for block in found],
+            "before": [block.to_json() for block in before_blocks],
             "block_seconds": step,
             "warm_by": job.ended_at + timedelta(seconds=patience),
         },
@@ -142,19 +142,19 @@ def _compare(proof: Proof, now: datetime) -> bool:
     before = _before(proof)
     after = _after(proof, proof.after_start, proof.after_end)
     length = proof.before_end - proof.before_start
-    found = pairs(before, after, period_seconds(length.total_seconds()))
-    judged = judge(found, is_short=length < timedelta(seconds=WEEK))
+    paired = pairs(before, after, period_seconds(length.total_seconds()))
+    judged = judge(paired, is_short=length < timedelta(seconds=WEEK))
     if judged is None:
         return _give_up(proof, _lack(min(before, after, key=_covered), length))
-    told = result(
-        found,
+    result_json = result(
+        paired,
         judged,
         cache_bytes=_cache_bytes(order),
         volume_bytes=order.volume.size_bytes,
         blocks=round(length.total_seconds() / proof.block_seconds),
     )
     with transaction.atomic():
-        verdict = {"result": told, "verdict": judged.verdict.value}
+        verdict = {"result": result_json, "verdict": judged.verdict.value}
         if not proof.transition(ProofState.MEASURING, ProofState.READY, **verdict):
             return False
         events.proof_ready.send(sender=Order, order=order)
@@ -162,8 +162,8 @@ def _compare(proof: Proof, now: datetime) -> bool:
 
 
 def _give_up(proof: Proof, reason: Reason) -> bool:
-    said = {"reason_code": reason.value, "reason": reason.sentence}
-    return proof.transition(ProofState(proof.state), ProofState.IMPOSSIBLE, **said)
+    fields = {"reason_code": reason.value, "reason": reason.sentence}
+    return proof.transition(ProofState(proof.state), ProofState.IMPOSSIBLE, **fields)
 
 
 def _lengths(order: Order, done: datetime) -> tuple[int, int]:
@@ -195,13 +195,13 @@ def _nothing_before(order: Order, until: datetime, step: int) -> datetime:
 def _warmed(volume: Volume, changed: datetime, until: datetime, step: int) -> datetime:
     """When the volume's cache was warm again after an earlier change: a cache that still learns
     makes whatever comes after it look like a gain. Never is `until`; without a cache, at once."""
-    found = blocks(volume, changed, until, step) if changed < until else []
-    if not any(block.hits for block in found):
+    since_change = blocks(volume, changed, until, step) if changed < until else []
+    if not any(block.hits for block in since_change):
         return changed
-    count = warm_from(found)
+    count = warm_from(since_change)
     if count is None:
         return until
-    return datetime.fromtimestamp(found[count - 1].at + step, tz=until.tzinfo)
+    return datetime.fromtimestamp(since_change[count - 1].at + step, tz=until.tzinfo)
 
 
 def _changed_at(order: Order, since: datetime) -> datetime | None:
@@ -227,11 +227,11 @@ def _warm_at(order: Order, done: datetime, end: datetime, step: int) -> datetime
     whole = done + timedelta(seconds=max(0.0, (end - done).total_seconds()) // step * step)
     if whole <= done:
         return None
-    found = blocks(order.volume, done, whole, step)
-    count = warm_from(found)
+    since_change = blocks(order.volume, done, whole, step)
+    count = warm_from(since_change)
     if count is None:
         return None
-    return datetime.fromtimestamp(found[count - 1].at + step, tz=done.tzinfo)
+    return datetime.fromtimestamp(since_change[count - 1].at + step, tz=done.tzinfo)
 
 
 def _before(proof: Proof) -> list[Block]:
@@ -245,13 +245,13 @@ def _after(proof: Proof, start: datetime, end: datetime) -> list[Block]:
     return blocks(proof.order.volume, start, end, step, since=since)
 
 
-def _lack(found: list[Block], length: timedelta) -> Reason:
-    is_covered = _covered(found) >= LEAST_COVERAGE * length.total_seconds()
+def _lack(measured: list[Block], length: timedelta) -> Reason:
+    is_covered = _covered(measured) >= LEAST_COVERAGE * length.total_seconds()
     return Reason.TOO_LITTLE_LOAD if is_covered else Reason.GAPS
 
 
-def _covered(found: list[Block]) -> float:
-    return sum(block.dt_ms for block in found) / 1000
+def _covered(measured: list[Block]) -> float:
+    return sum(block.dt_ms for block in measured) / 1000
 
 
 def _done_at(order: Order) -> datetime:

@@ -97,9 +97,9 @@ def is_kept(proof: Proof) -> bool:
     return proof.order.intent == Intent.DOWNGRADE
 
 
-def _is_alike(told: Mapping[str, Any]) -> bool:
+def _is_alike(result: Mapping[str, Any]) -> bool:
     """Whether a notable loss is ruled out too, not only a gain."""
-    return bool(told["hit_rate_change_low"] > -notable(told["hit_rate_before"]))
+    return bool(result["hit_rate_change_low"] > -notable(result["hit_rate_before"]))
 
 
 def verdict(proof: Proof) -> str:
@@ -108,19 +108,19 @@ def verdict(proof: Proof) -> str:
         return proof.reason
     if proof.state != ProofState.READY:
         return _progress(proof)
-    told = proof.result
-    after, before = of_hundred(told["hit_rate_after"]), _count(told["hit_rate_before"])
+    result = proof.result
+    after, before = of_hundred(result["hit_rate_after"]), _count(result["hit_rate_before"])
     rates = f"{after[0].upper()}{after[1:]} came from SSD, before {before}."
     match Verdict(proof.verdict):
         case Verdict.UNCLEAR:
-            said = f"{rates} Your use varies too much to say whether this is more than chance."
+            text = f"{rates} Your use varies too much to say whether this is more than chance."
         case Verdict.NONE:
             alike = "You would not notice this difference."
             other = "A noticeable gain is ruled out."
-            said = f"{rates} {alike if _is_alike(told) else other}"
+            text = f"{rates} {alike if _is_alike(result) else other}"
         case _:
-            said = rates
-    return " ".join(part for part in (said, _times(told)) if part)
+            text = rates
+    return " ".join(part for part in (text, _times(result)) if part)
 
 
 def confidence(proof: Proof) -> str:
@@ -134,45 +134,45 @@ def notes(proof: Proof) -> list[str]:
     """What must be known to read the figures."""
     if proof.state != ProofState.READY:
         return []
-    told, found = proof.result, []
+    result, lines = proof.result, []
     if proof.was_warm is False:
-        found.append(
+        lines.append(
             "The cache may still have been filling during the measurement, so its effect may "
             "still grow."
         )
-    before, after = told["read_iops_before"], told["read_iops_after"]
+    before, after = result["read_iops_before"], result["read_iops_after"]
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:
         times, word = (after / before, "more") if after > before else (before / after, "less")
-        found.append(
+        lines.append(
             f"You read {times:.1f} times {word} than before. Latency also depends on load."
         )
-    if not told["has_percentiles"]:
-        found.append("Percentiles are not available for this volume, only averages.")
-    return found
+    if not result["has_percentiles"]:
+        lines.append("Percentiles are not available for this volume, only averages.")
+    return lines
 
 
-def rows(told: Mapping[str, Any]) -> list[ReportRow]:
+def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     """The figures before and after; those that nobody knows are left out."""
-    found = [_row("Reads from SSD", told, "hit_rate", percent)]
-    found.append(_row("Average read time", told, "read_ms", ms))
-    if told["has_percentiles"]:
-        found.append(_row("Half of all reads and writes took at most", told, "read_ms_p50", ms))
-        found.append(_row("95 of 100 reads and writes took at most", told, "read_ms_p95", ms))
-    found.append(_row("Reads per second", told, "read_iops", iops))
-    return found
+    figures = [_row("Reads from SSD", result, "hit_rate", percent)]
+    figures.append(_row("Average read time", result, "read_ms", ms))
+    if result["has_percentiles"]:
+        figures.append(_row("Half of all reads and writes took at most", result, "read_ms_p50", ms))
+        figures.append(_row("95 of 100 reads and writes took at most", result, "read_ms_p95", ms))
+    figures.append(_row("Reads per second", result, "read_iops", iops))
+    return figures
 
 
 def expected(order: Order) -> str:
     """What was promised before, "" where nothing was."""
-    told = order.expected
-    return str(told.get("text", "")) if told else ""
+    promised = order.expected
+    return str(promised.get("text", "")) if promised else ""
 
 
-def held(order: Order, told: Mapping[str, Any]) -> str:
+def held(order: Order, result: Mapping[str, Any]) -> str:
     """What was measured against the range that was expected: "within", "below", "above"; "" where
     no range was given."""
     low, high = order.expected.get("hit_rate_low"), order.expected.get("hit_rate_high")
-    rate = told.get("hit_rate_after")
+    rate = result.get("hit_rate_after")
     if low is None or high is None or rate is None:
         return ""
     return "below" if rate < low else "above" if rate > high else "within"
@@ -189,15 +189,15 @@ def _progress(proof: Proof) -> str:
     )
 
 
-def _times(told: Mapping[str, Any]) -> str:
-    before, after = told["read_ms_before"], told["read_ms_after"]
-    low, high = told["read_times_low"], told["read_times_high"]
+def _times(result: Mapping[str, Any]) -> str:
+    before, after = result["read_ms_before"], result["read_ms_after"]
+    low, high = result["read_times_low"], result["read_times_high"]
     if before is None or after is None or low is None or high is None:
         return ""
     if high < 1:
         return f"A read took {ms(after)} on average instead of {ms(before)}."
     if low > 1:
-        but = "But a" if told["verdict"] == Verdict.GAIN else "A"
+        but = "But a" if result["verdict"] == Verdict.GAIN else "A"
         return f"{but} read took longer: {ms(after)} on average instead of {ms(before)}."
     if low > 1 / ABOUT and high < ABOUT:
         return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
@@ -213,9 +213,9 @@ def _count(rate: float) -> str:
 
 
 def _row(
-    label: str, told: Mapping[str, Any], name: str, unit: Callable[[object], str]
+    label: str, result: Mapping[str, Any], name: str, unit: Callable[[object], str]
 ) -> ReportRow:
-    before, after = told[f"{name}_before"], told[f"{name}_after"]
+    before, after = result[f"{name}_before"], result[f"{name}_after"]
     most = max(before or 0, after or 0) if name != "hit_rate" else 1.0
     return ReportRow(
         label,

@@ -10,7 +10,7 @@ from storage.metrics.rates.figures import percentile_ms
 
 
 def result(
-    found: Sequence[Pair],
+    paired: Sequence[Pair],
     judged: Judged,
     *,
     cache_bytes: int | None,
@@ -23,7 +23,7 @@ def result(
     `slow_reads_spared_per_second`: reads that no longer went to the slow disk, at the use after the
     change; below zero where more did. `…_low` and `…_high` enclose the truth with a probability of
     95 %; `read_times` is how many times as long a read takes."""
-    before, after = (total(side) for side in zip(*found, strict=True))
+    before, after = (total(side) for side in zip(*paired, strict=True))
     times = judged.times_as_long
     return {
         "verdict": judged.verdict.value,
@@ -42,7 +42,7 @@ def result(
         "cache_bytes": cache_bytes,
         "volume_bytes": volume_bytes,
         "blocks": blocks,
-        "blocks_compared": len(found),
+        "blocks_compared": len(paired),
         "has_percentiles": any(before.counts) and any(after.counts),
     }
 

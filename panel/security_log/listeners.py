@@ -40,8 +40,8 @@ def connect() -> None:
 def known(address: str) -> User | None:
     """Whose address it is."""
     own = EmailAddress.objects.select_related("user").filter(email__iexact=address, verified=True)
-    found = own.first()
-    return found.user if found is not None else None
+    verified = own.first()
+    return verified.user if verified is not None else None
 
 
 def _signed_in(*, request: HttpRequest, user: User, **given: Any) -> None:

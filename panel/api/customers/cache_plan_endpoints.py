@@ -38,8 +38,8 @@ class CachePlans(Resource):
     def get(self, request: Request) -> Response:
         """Oldest first."""
         rows = CachePlan.objects.visible_to(self.user).prefetch_related("hosts")
-        found, after = cursor.page(request, rows, "cache-plans")
-        return Response(cursor.body((plan_json(plan, self.user) for plan in found), after))
+        page, after = cursor.page(request, rows, "cache-plans")
+        return Response(cursor.body((plan_json(plan, self.user) for plan in page), after))
 
     @extend_schema(
         operation_id="cache_plan_make",

@@ -42,8 +42,8 @@ class Customers(Resource):
         rows = Customer.objects.visible_to(self.user)
         if (external_id := request.query_params.get("external_id")) is not None:
             rows = rows.filter(external_id=external_id)
-        found, after = cursor.page(request, rows, "customers")
-        return Response(cursor.body(map(customer_json, found), after))
+        page, after = cursor.page(request, rows, "customers")
+        return Response(cursor.body(map(customer_json, page), after))
 
     @extend_schema(
         operation_id="customer_make",
@@ -106,10 +106,10 @@ class CustomerMandate(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """404 where the customer gave none."""
-        found = Mandate.objects.visible_to(self.user).filter(customer__key=key).first()
-        if found is None:
+        mandate = Mandate.objects.visible_to(self.user).filter(customer__key=key).first()
+        if mandate is None:
             raise Http404
-        return Response(mandate_json(found))
+        return Response(mandate_json(mandate))
 
     @extend_schema(
         operation_id="mandate_set",
@@ -125,6 +125,8 @@ class CustomerMandate(Resource):
         values = request_bodies.read(request, WholeMandate)
         with transaction.atomic():
             Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
-            found = Mandate.objects.filter(customer=customer).first() or Mandate(customer=customer)
-            request_bodies.save(found, values)
-        return Response(mandate_json(found))
+            mandate = Mandate.objects.filter(customer=customer).first() or Mandate(
+                customer=customer
+            )
+            request_bodies.save(mandate, values)
+        return Response(mandate_json(mandate))

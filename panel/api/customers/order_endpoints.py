@@ -64,20 +64,20 @@ class VolumeOrders(Resource):
         `not_allowed` (403), `order_running` (409), `no_capacity`, `unavailable`, `plan_retired`,
         `same_plan`, `price_changed`, `currency` and `trial` (422)."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user).in_service(), key=key)
-        asked = request_bodies.read(request, OrderBody)
+        body = request_bodies.read(request, OrderBody)
         if truth(request, "dry_run"):
-            return _quoted(preview(self._ask(request, volume, asked)))
-        return _once(self, request, lambda: place_order(self._ask(request, volume, asked)))
+            return _quoted(preview(self._ask(request, volume, body)))
+        return _once(self, request, lambda: place_order(self._ask(request, volume, body)))
 
-    def _ask(self, request: Request, volume: Volume, asked: dict[str, Any]) -> OrderRequest:
-        agreed = (asked["price_minor"], asked["currency"]) if "price_minor" in asked else None
+    def _ask(self, request: Request, volume: Volume, body: dict[str, Any]) -> OrderRequest:
+        agreed = (body["price_minor"], body["currency"]) if "price_minor" in body else None
         return OrderRequest(
             volume,
-            self._plan(volume, asked["cache_plan"]),
+            self._plan(volume, body["cache_plan"]),
             self.user,
             agreed=agreed,
-            when=asked.get("when"),
-            trial=asked["trial"],
+            when=body.get("when"),
+            trial=body["trial"],
             door=Origin.API,
             token=self.token.key if self.token is not None else "",
             address=address_of(request),
@@ -88,12 +88,12 @@ class VolumeOrders(Resource):
             return None
         # One that is sold no more is refused as such where the customer could know it.
         own = CachePlan.objects.filter(pk=volume.cache_plan_id or 0)
-        found = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
-        if found is None:
+        plan = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
+        if plan is None:
             detail = serializers.ErrorDetail("There is no such plan.", "unknown")
             errors = list(flat([detail], "/cache_plan"))
             raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
-        return found
+        return plan
 
 
 class Orders(Resource):
@@ -122,8 +122,8 @@ class Orders(Resource):
         for name in ("volume", "customer"):
             if (key := request.query_params.get(name)) is not None:
                 rows = rows.filter(**{f"{name}__key": key})
-        found, after = cursor.page(request, rows, "orders", newest_first=True)
-        return Response(cursor.body((order_json(order, self.user) for order in found), after))
+        page, after = cursor.page(request, rows, "orders", newest_first=True)
+        return Response(cursor.body((order_json(order, self.user) for order in page), after))
 
 
 class OneOrder(Resource):
@@ -185,9 +185,11 @@ class OrderRevert(Resource):
         order = _order(self, key)
         if truth(request, "dry_run"):
             return _quoted(preview(reversal_of(order, self.user)))
-        asked = {"door": Origin.API, "address": address_of(request)}
-        asked["token"] = self.token.key if self.token is not None else ""
-        return _once(self, request, lambda: place_order(reversal_of(order, self.user, **asked)))
+        origin_fields = {"door": Origin.API, "address": address_of(request)}
+        origin_fields["token"] = self.token.key if self.token is not None else ""
+        return _once(
+            self, request, lambda: place_order(reversal_of(order, self.user, **origin_fields))
+        )
 
 
 def _once(view: Resource, request: Request, act: Callable[[], Order]) -> Response:
@@ -199,15 +201,15 @@ def _once(view: Resource, request: Request, act: Callable[[], Order]) -> Respons
     return idempotent_requests.once(request, view.user, made)
 
 
-def _quoted(found: Evaluation) -> Response:
-    if found.refusal is not None:
-        raise found.refusal
-    return Response(quote_json(found))
+def _quoted(evaluation: Evaluation) -> Response:
+    if evaluation.refusal is not None:
+        raise evaluation.refusal
+    return Response(quote_json(evaluation))
 
 
 def _orders(view: Resource) -> QuerySet[Order]:
-    found = Order.objects.visible_to(view.user)
-    return found.select_related(
+    orders = Order.objects.visible_to(view.user)
+    return orders.select_related(
         "volume", "customer", "from_plan", "to_plan", "job", "reverts", "actor"
     )
 

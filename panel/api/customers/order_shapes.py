@@ -132,11 +132,11 @@ def order_json(order: Order, user: Person) -> Json:
     return OrderShape(data).data
 
 
-def quote_json(found: Evaluation) -> Json:
+def quote_json(evaluation: Evaluation) -> Json:
     """What an order would be, for `QuoteShape`."""
     names = (*MONEY, "next_invoice_at", "period_end")
-    data: Json = {name: getattr(found.quote, name) for name in names}
-    rest = {name: getattr(found, name) for name in ("intent", "due_at", "trial_until")}
+    data: Json = {name: getattr(evaluation.quote, name) for name in names}
+    rest = {name: getattr(evaluation, name) for name in ("intent", "due_at", "trial_until")}
     return QuoteShape(data | rest).data
 
 

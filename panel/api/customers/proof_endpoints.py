@@ -111,8 +111,8 @@ class Proofs(Resource):
                 raise bad_parameter("verdict", "invalid", f"One of {', '.join(Verdict)}.")
             rows = rows.filter(verdict=verdict)
         order = ("created_at", "id")
-        found, after = cursor.page(request, rows, "proofs", newest_first=True, order=order)
-        return Response(cursor.body((proof_json(proof) for proof in found), after))
+        page, after = cursor.page(request, rows, "proofs", newest_first=True, order=order)
+        return Response(cursor.body((proof_json(proof) for proof in page), after))
 
 
 class OrderProof(Resource):
@@ -131,7 +131,7 @@ class OrderProof(Resource):
 
 def proof_json(proof: Proof) -> Json:
     """As the API says it."""
-    order, told = proof.order, proof.result
+    order, result = proof.order, proof.result
     data = {
         "order": order.key,
         "url": reverse("api-order-proof", args=[order.key]),
@@ -140,12 +140,12 @@ def proof_json(proof: Proof) -> Json:
         "state": proof.state,
         "sentence": f"{proof_texts.headline(proof)}. {proof_texts.verdict(proof)}",
         "verdict": proof.verdict or None,
-        "confidence": told.get("confidence"),
+        "confidence": result.get("confidence"),
         "before": {"start": proof.before_start, "end": proof.before_end},
         "after": {"start": proof.after_start, "end": proof.after_end},
         "was_warm": proof.was_warm,
-        "figures": {name: told[name] for name in FIGURES} if told else None,
-        "held": proof_texts.held(order, told) or None,
+        "figures": {name: result[name] for name in FIGURES} if result else None,
+        "held": proof_texts.held(order, result) or None,
         "reason_code": proof.reason_code,
         "reason": proof.reason,
         "created_at": proof.created_at,
@@ -155,5 +155,5 @@ def proof_json(proof: Proof) -> Json:
 
 
 def _proofs(view: Resource) -> QuerySet[Proof]:
-    found = Proof.objects.visible_to(view.user).defer("before")
-    return found.select_related("order__volume", "order__to_plan")
+    proofs = Proof.objects.visible_to(view.user).defer("before")
+    return proofs.select_related("order__volume", "order__to_plan")

@@ -40,11 +40,11 @@ def page(
             Q(**{f"{time}__{beyond}": at}) | Q(**{time: at, f"{unique}__{beyond}": key})
         )
     sign = "-" if newest_first else ""
-    found = list(rows.order_by(f"{sign}{time}", f"{sign}{unique}")[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    last: Any = found[limit - 1]
-    return found[:limit], _write(getattr(last, time), getattr(last, unique), name)
+    fetched = list(rows.order_by(f"{sign}{time}", f"{sign}{unique}")[: limit + 1])
+    if len(fetched) <= limit:
+        return fetched, None
+    last: Any = fetched[limit - 1]
+    return fetched[:limit], _write(getattr(last, time), getattr(last, unique), name)
 
 
 def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:

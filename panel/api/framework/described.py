@@ -94,7 +94,7 @@ def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.
 
 def problems(*statuses: int) -> dict[Any, Any]:
     """Answers that are problems, 401 among them."""
-    said = {
+    texts = {
         400: "A parameter or header is wrong.",
         402: "The payment authorisation does not allow it.",
         403: "The token's scopes or the person's role do not allow it.",
@@ -105,6 +105,6 @@ def problems(*statuses: int) -> dict[Any, Any]:
         422: "The body is invalid, or what it asks for cannot be done.",
     }
     return {
-        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, said.get(status, "Who are you?"))
+        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, texts.get(status, "Who are you?"))
         for status in (401, *statuses)
     }

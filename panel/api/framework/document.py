@@ -35,9 +35,11 @@ def completed(result: Json, **_: object) -> Json:
         # Without it, generated clients have 32 bits: 2 GiB at most.
         if kind == INTEGER or (isinstance(kind, list) and INTEGER in kind):
             schema.setdefault("format", INT64)
-    said = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
-    said["429"]["headers"] = LIMIT_HEADERS
-    result["components"]["responses"] = {f"Problem{status}": said[status] for status in said}
+    responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
+    responses["429"]["headers"] = LIMIT_HEADERS
+    result["components"]["responses"] = {
+        f"Problem{status}": responses[status] for status in responses
+    }
     for operations in result["paths"].values():
         for operation in operations.values():
             answers = operation["responses"]

@@ -43,11 +43,11 @@ def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
         return Response(row.body, status=row.status, headers=headers)
     try:
         with transaction.atomic():
-            held = _hold(row)
+            locked = _hold(row)
             answer = act()
-            held.status, held.body = answer.status_code, _plain(answer.data)
-            held.headers = {name: answer[name] for name in ("Location",) if name in answer}
-            held.save()
+            locked.status, locked.body = answer.status_code, _plain(answer.data)
+            locked.headers = {name: answer[name] for name in ("Location",) if name in answer}
+            locked.save()
             return answer
     except BaseException:
         IdempotentRequest.objects.filter(pk=row.pk, status=None, created_at=row.created_at).delete()
@@ -62,8 +62,8 @@ def digest(request: Request) -> str:
         for name, values in request.query_params.lists()
         if name not in UNKEPT_PARAMETERS
     )
-    said = json.dumps([request.method, request.path, parameters, request.data], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()
+    text = json.dumps([request.method, request.path, parameters, request.data], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _key(request: Request) -> str:
@@ -90,20 +90,20 @@ def _route(request: Request) -> str:
     return f"{request.method} {request.path}"[:200]
 
 
-def _claim(user: User, route: str, key: str, said: str) -> IdempotentRequest:
+def _claim(user: User, route: str, key: str, request_digest: str) -> IdempotentRequest:
     """The row of the key: a new one, a stale one taken over, or one with its answer."""
     IdempotentRequest.objects.filter(user=user, created_at__lt=Now() - KEPT).delete()
     for _ in range(3):
         try:
             with transaction.atomic():
                 return IdempotentRequest.objects.create(
-                    user=user, route=route, key=key, request_digest=said
+                    user=user, route=route, key=key, request_digest=request_digest
                 )
         except IntegrityError:
             row = IdempotentRequest.objects.filter(user=user, route=route, key=key).first()
         if row is None:  # it was given up between the two statements
             continue
-        if row.request_digest != said:
+        if row.request_digest != request_digest:
             raise ApiProblem(
                 422,
                 "idempotency_key_reused",
@@ -130,10 +130,10 @@ def _take_over(row: IdempotentRequest) -> bool:
 def _hold(row: IdempotentRequest) -> IdempotentRequest:
     """Lock the row until the end of the transaction; it must still be ours."""
     rows = IdempotentRequest.objects.select_for_update()
-    held = rows.filter(pk=row.pk, status=None, created_at=row.created_at).first()
-    if held is None:
+    locked = rows.filter(pk=row.pk, status=None, created_at=row.created_at).first()
+    if locked is None:
         raise _at_work()
-    return held
+    return locked
 
 
 def _at_work() -> ApiProblem:

@@ -34,13 +34,13 @@ class PlainJson(BaseParser):
             text = stream.read(MAX_BODY_BYTES + 1)
             if len(text) > MAX_BODY_BYTES:
                 raise too_large()
-            found = json.loads(
+            value = json.loads(
                 text.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
             )
-            _demand_plain(found)
+            _demand_plain(value)
         except (ValueError, RecursionError, UnreadablePostError) as error:
             raise ParseError(f"The body is no plain JSON: {error}.") from None
-        return found
+        return value
 
 
 def too_large() -> ApiProblem:
@@ -52,19 +52,19 @@ def too_large() -> ApiProblem:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name stands twice in one object")
-    return found
+    return members
 
 
 def _no_number(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
-def _demand_plain(found: Any) -> None:
+def _demand_plain(value: Any) -> None:
     """Raises ValueError. Level by level, without recursion."""
-    level = [found]
+    level = [value]
     for _ in range(MAX_DEPTH):
         for each in level:
             texts = each if isinstance(each, dict) else [each]

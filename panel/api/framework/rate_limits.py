@@ -83,7 +83,7 @@ are taken from, or none. Answers how long to wait, and how far each would be fro
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class TokenBucket:
     """Who is counted, and how many requests a second they may send for long."""
 
     name: str
@@ -96,28 +96,28 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Admission:
     """Whether the request may pass, and what its sender is told of the fullest bucket."""
 
     wait_seconds: float
     most: int
-    left: int
+    remaining: int
     full_seconds: float
 
     @property
     def headers(self) -> dict[str, str]:
         """RateLimit-* as most services say them, and Retry-After for whoever must wait."""
-        said = {
+        headers = {
             "RateLimit-Limit": str(self.most),
-            "RateLimit-Remaining": str(self.left),
+            "RateLimit-Remaining": str(self.remaining),
             "RateLimit-Reset": str(math.ceil(self.full_seconds)),
         }
         if self.wait_seconds > 0:
-            said["Retry-After"] = str(math.ceil(self.wait_seconds))
-        return said
+            headers["Retry-After"] = str(math.ceil(self.wait_seconds))
+        return headers
 
 
-class Buckets:
+class LocalBuckets:
     """The buckets of this process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -125,7 +125,7 @@ class Buckets:
         self._full_at: dict[str, float] = {}
         self._lock = Lock()
 
-    def take(self, buckets: Sequence[Bucket], cost: int) -> list[float]:
+    def take(self, buckets: Sequence[TokenBucket], cost: int) -> list[float]:
         """Take from all, or from none. How far each would be from full, in seconds."""
         with self._lock:
             now = self._clock()
@@ -150,10 +150,10 @@ class Limits:
     """The buckets of this process and, where Redis answers, those of all."""
 
     def __init__(self) -> None:
-        self.own = Buckets()
+        self.own = LocalBuckets()
         self._redis_rests_until = 0.0
 
-    def judge(self, buckets: Sequence[Bucket], cost: int) -> Verdict:
+    def judge(self, buckets: Sequence[TokenBucket], cost: int) -> Admission:
         """Take `cost` from each of the buckets, or from none; a cost beyond what a bucket holds is
         all that it holds."""
         cost = min([cost, *(each.most for each in buckets)])
@@ -166,10 +166,10 @@ class Limits:
         wait = max(0.0, gap - bucket.burst_seconds)
         if wait:  # nothing was taken
             gap -= cost / bucket.rate
-        left = max(0, int((bucket.burst_seconds - gap) * bucket.rate))
-        return Verdict(wait, bucket.most, left, gap)
+        remaining = max(0, int((bucket.burst_seconds - gap) * bucket.rate))
+        return Admission(wait, bucket.most, remaining, gap)
 
-    def _shared(self, buckets: Sequence[Bucket], cost: int) -> list[float]:
+    def _shared(self, buckets: Sequence[TokenBucket], cost: int) -> list[float]:
         """The same of Redis' buckets; nothing where Redis does not answer."""
         if time.monotonic() < self._redis_rests_until:
             return []
@@ -189,7 +189,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def beyond(buckets: Sequence[Bucket], gaps: Sequence[float]) -> float:
+def beyond(buckets: Sequence[TokenBucket], gaps: Sequence[float]) -> float:
     """How many seconds too early the request comes, by the bucket that has least left."""
     return max(gap - each.burst_seconds for each, gap in zip(buckets, gaps, strict=True))
 
@@ -222,26 +222,26 @@ class LimitMiddleware:
         return answer
 
 
-def buckets_of(request: HttpRequest) -> list[Bucket]:
+def buckets_of(request: HttpRequest) -> list[TokenBucket]:
     """Those of its address and of its token or session, as they were sent: a wrong token has a
     bucket of its own, and nobody who does not know a token can empty its bucket."""
     network = network_of(address_of(request))
     rate = settings.TIERCEL_API_ADDRESS_RATE
-    found = [Bucket(f"address:{network}", rate, BURST_SECONDS)]
+    buckets = [TokenBucket(f"address:{network}", rate, BURST_SECONDS)]
     token = WRITTEN.search(request.headers.get("Authorization", ""))
     sent = token[0] if token is not None else _session(request)
     if sent:
         digest = hashlib.sha256(sent.encode()).hexdigest()[:32]
         rate = settings.TIERCEL_API_TOKEN_RATE
-        found.append(Bucket(f"token:{digest}", rate, BURST_SECONDS))
-    return found
+        buckets.append(TokenBucket(f"token:{digest}", rate, BURST_SECONDS))
+    return buckets
 
 
-def sign_in_bucket(request: HttpRequest) -> Bucket:
+def sign_in_bucket(request: HttpRequest) -> TokenBucket:
     """That of the address; whose password is tried, and how often, is counted later
     (`panel.authentication.throttle`)."""
     name = f"sign-in:{network_of(address_of(request))}"
-    return Bucket(name, settings.TIERCEL_SIGN_INS_A_MINUTE / 60, SIGN_IN_BURST_SECONDS)
+    return TokenBucket(name, settings.TIERCEL_SIGN_INS_A_MINUTE / 60, SIGN_IN_BURST_SECONDS)
 
 
 def _session(request: HttpRequest) -> str:

@@ -46,8 +46,8 @@ def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
 def _watch(job: Job, within: int) -> None:
     end = time.monotonic() + within
     pause = FIRST_POLL_SECONDS
-    while job.state not in SETTLED and (left := end - time.monotonic()) > 0:
-        time.sleep(min(pause, left))
+    while job.state not in SETTLED and (remaining_seconds := end - time.monotonic()) > 0:
+        time.sleep(min(pause, remaining_seconds))
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
         job.state = Job.objects.values_list("state", flat=True).get(pk=job.pk)
 

@@ -78,6 +78,6 @@ class Audit(Resource):
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
         except BadSince as bad:
             raise bad_parameter("since", "invalid", str(bad)) from None
-        found, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))
-        said = (AuditShape(entry_json(entry)).data for entry in found)
-        return Response(cursor.body(said, after))
+        page, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))
+        entries = (AuditShape(entry_json(entry)).data for entry in page)
+        return Response(cursor.body(entries, after))

@@ -53,9 +53,9 @@ class Jobs(Resource):
     def get(self, request: Request) -> Response:
         """Newest first, without steps."""
         rows = Job.objects.visible_to(self.user).with_names()
-        wanted = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
-        found, after = cursor.page(request, wanted, "jobs", newest_first=True)
-        return Response(cursor.body((job_json(job, self.user) for job in found), after))
+        jobs = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
+        page, after = cursor.page(request, jobs, "jobs", newest_first=True)
+        return Response(cursor.body((job_json(job, self.user) for job in page), after))
 
     def _filtered(self, request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:
         for name in ("host", "dry_run"):
@@ -85,10 +85,10 @@ class OneJob(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """With steps and their commands, for staff."""
-        found = job_of(self, key)
-        headers = wait_for_job.until_over(found, self, wait_for_job.seconds(request))
-        said = job_json(job_of(self, key), self.user, steps=True)
-        return Response(said, headers=headers)
+        job = job_of(self, key)
+        headers = wait_for_job.until_over(job, self, wait_for_job.seconds(request))
+        data = job_json(job_of(self, key), self.user, steps=True)
+        return Response(data, headers=headers)
 
 
 class JobLines(Resource):
@@ -108,13 +108,13 @@ class JobLines(Resource):
     def get(self, request: Request, key: str) -> Response:
         """At most 500 lines, oldest first; staff only."""
         # The state first: a job that is over by now writes no line after these.
-        found = job_of(self, key)
+        job = job_of(self, key)
         after = whole(request, "after", 0, 0, 2**31 - 1)
-        lines = list(found.lines_after(after)[:LINES])
+        lines = list(job.lines_after(after)[:LINES])
         data = {
             "lines": [{"n": line.n, "at": line.at, "text": line.text} for line in lines],
             "next_after": lines[-1].n if lines else after,
-            "complete": found.is_over and len(lines) < LINES,
+            "complete": job.is_over and len(lines) < LINES,
         }
         return Response(LinesShape(data).data)
 

@@ -58,13 +58,13 @@ class Steering(Resource):
     ) -> Response:
         """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
         that is refused."""
-        found = job_of(self, key)
+        job = job_of(self, key)
         self.demand(Right.OPERATE)
         within = wait_for_job.seconds(request)
 
         def act() -> Response:
             try:
-                steer(found, self.requester)
+                steer(job, self.requester)
             except Refused as refused:
                 raise ApiProblem(409, refused.code, refused.message, refused.correction) from None
             now = job_of(self, key)
@@ -79,5 +79,5 @@ class Steering(Resource):
 
 def job_of(view: Resource, key: str) -> Job:
     """The job of this key, where the view's person may see it."""
-    found = Job.objects.visible_to(view.user).with_names()
-    return get_object_or_404(found, key=key)
+    jobs = Job.objects.visible_to(view.user).with_names()
+    return get_object_or_404(jobs, key=key)

@@ -60,8 +60,8 @@ class VolumeSeries(Resource):
         try:
             if is_staff(self.user):
                 return Response(series(volume, start, end, points).to_json())
-            found = series(volume, start, end, points, since=theirs_since(volume))
-            return Response(found.to_json(chart_definitions.names(plain=True)))
+            columns = series(volume, start, end, points, since=theirs_since(volume))
+            return Response(columns.to_json(chart_definitions.names(plain=True)))
         except ValueError as error:
             raise ApiProblem(
                 422, "bad_range", str(error), "Ask for another range or number of points."
@@ -72,12 +72,12 @@ def _time(request: Request, name: str) -> datetime | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    found = moment(text)
-    if found is None:
+    at = moment(text)
+    if at is None:
         raise ApiProblem(
             422,
             "bad_range",
             f"{name} is no RFC 3339 time with a time zone, or far from now.",
             "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
         )
-    return found
+    return at

@@ -67,10 +67,8 @@ class Volumes(Resource):
         rows = _visible(self)
         if request.query_params.get("state") not in UNLISTED:
             rows = rows.existing()
-        found, after = cursor.page(request, self._filtered(request, rows), "volumes")
-        return Response(
-            cursor.body((volume_json(r, self.user) for r in snapshots_of(found)), after)
-        )
+        page, after = cursor.page(request, self._filtered(request, rows), "volumes")
+        return Response(cursor.body((volume_json(r, self.user) for r in snapshots_of(page)), after))
 
     @extend_schema(
         operation_id="volume_make",
@@ -128,11 +126,11 @@ class OneVolume(Resource):
     def patch(self, request: Request, key: str) -> Response:
         """Label, customer and external id. Nothing of it reaches the host. A volume goes from one
         customer to another by way of null, and only while no job changes it."""
-        found = row_of(self, key).volume
+        unlocked = row_of(self, key).volume
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.VolumeBody, partial=True)
         with transaction.atomic():
-            volume = hold_one(found, against_jobs=True)
+            volume = hold_one(unlocked, against_jobs=True)
             if "customer" in values:
                 values["customer"] = request_bodies.customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])
@@ -159,8 +157,8 @@ def row_of(view: Resource, key: str) -> VolumeSnapshot:
 
 def _visible(view: Resource) -> VolumeQuerySet:
     """What the person may see; customers have nothing that is switched off."""
-    found = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
-    return found if is_staff(view.user) else found.in_service()
+    volumes = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
+    return volumes if is_staff(view.user) else volumes.in_service()
 
 
 def holder_of(volume: Volume) -> Job | None:
@@ -232,11 +230,11 @@ def _group(host: str, vg: str, user: User) -> GroupChoice:
     groups = [each for each in groups_of(user).values() if each.host.key == host]
     if not groups:
         raise _bad("/host", "unknown", "No host of this key lets Tiercel make volumes.")
-    found = next((each for each in groups if each.vg_name == vg), None)
-    if found is None:
+    group = next((each for each in groups if each.vg_name == vg), None)
+    if group is None:
         names = ", ".join(each.vg_name for each in groups)
         raise _bad("/vg", "unknown", f"This host lets Tiercel make volumes in {names}.")
-    return found
+    return group
 
 
 def _bad(pointer: str, code: str, message: str) -> ApiProblem:

@@ -32,30 +32,30 @@ FIRST_MODE = "writethrough"
 
 
 @dataclass(frozen=True, slots=True)
-class WishChange:
+class RequestedChange:
     """What a job is to do."""
 
     kind: Kind
     wish: Wish
 
 
-def change(row: VolumeSnapshot, wanted: Json | None) -> WishChange | None:
-    """What is to be done for the volume to have the cache `wanted`, None for no cache, else
+def change(row: VolumeSnapshot, cache_body: Json | None) -> RequestedChange | None:
+    """What is to be done for the volume to have the cache `cache_body`, None for no cache, else
     `{size_bytes}` and any of `mode` and `SETTINGS`, of which what is left out stays; None where
     it is so already.
 
     Raises `Refused` for what the last inventory forbids and `ApiProblem` for bad values.
     """
     now = row.wish
-    if now is not None and is_same(row, now, wanted):
+    if now is not None and is_same(row, now, cache_body):
         return None
-    loss = loss_of_row(row) if wanted is None else None
+    loss = loss_of_row(row) if cache_body is None else None
     if loss is not None:
         # A group that misses a disk forbids every change but this one.
-        return WishChange(Kind.DROP_CACHE, dropped(row, loss))
-    found = _change(row, allowed(row, now), wanted)
-    allowed(row, found.wish)
-    return found
+        return RequestedChange(Kind.DROP_CACHE, dropped(row, loss))
+    wish_change = _change(row, allowed(row, now), cache_body)
+    allowed(row, wish_change.wish)
+    return wish_change
 
 
 def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
@@ -65,16 +65,17 @@ def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
     return cast("Wish", wish)  # None is always refused
 
 
-def is_same(row: VolumeSnapshot, wish: Wish, wanted: Json | None) -> bool:
-    """True where `wish` is already what is wanted, up to the rounding of sizes."""
-    said = wish_json(wish)["cache"]
-    if said is None or wanted is None:
-        return said is wanted
+def is_same(row: VolumeSnapshot, wish: Wish, cache_body: Json | None) -> bool:
+    """Whether `wish` already has that cache, up to the rounding of sizes."""
+    current = wish_json(wish)["cache"]
+    if current is None or cache_body is None:
+        return current is cache_body
     settings = [name for names in SETTINGS.values() for name in names]
     return (
-        said["mode"] == wanted.get("mode", said["mode"])
-        and rounded(row, wish, said["size_bytes"]) == rounded(row, wish, wanted["size_bytes"])
-        and all(said.get(name) == wanted[name] for name in settings if name in wanted)
+        current["mode"] == cache_body.get("mode", current["mode"])
+        and rounded(row, wish, current["size_bytes"])
+        == rounded(row, wish, cache_body["size_bytes"])
+        and all(current.get(name) == cache_body[name] for name in settings if name in cache_body)
     )
 
 
@@ -86,33 +87,35 @@ def rounded(row: VolumeSnapshot, wish: Wish, size_bytes: int) -> int:
     return of_cache(wish.cache).rounded_bytes(wish.cache, size_bytes, extent_bytes)
 
 
-def _change(row: VolumeSnapshot, now: Wish, wanted: Json | None) -> WishChange:
-    if wanted is None:
-        return WishChange(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
-    _known(row, wanted)
-    wanted = {"mode": _mode(now), **wanted}
+def _change(row: VolumeSnapshot, now: Wish, cache_body: Json | None) -> RequestedChange:
+    if cache_body is None:
+        return RequestedChange(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
+    _known(row, cache_body)
+    cache_body = {"mode": _mode(now), **cache_body}
     if now.cache is None:
-        return WishChange(Kind.ADD_CACHE, _valid(NewTunedForm(row, wanted)))
-    if rounded(row, now, wanted["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
-        return WishChange(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, wanted)))
-    return WishChange(Kind.SET_CACHE, _valid(TunedForm(row, wanted)))
+        return RequestedChange(Kind.ADD_CACHE, _valid(NewTunedForm(row, cache_body)))
+    if rounded(row, now, cache_body["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
+        return RequestedChange(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, cache_body)))
+    return RequestedChange(Kind.SET_CACHE, _valid(TunedForm(row, cache_body)))
 
 
 def _mode(now: Wish) -> str:
     """What a mode that is left out means."""
-    said = wish_json(now)["cache"]
-    return said["mode"] if said is not None else FIRST_MODE
+    cache = wish_json(now)["cache"]
+    return cache["mode"] if cache is not None else FIRST_MODE
 
 
-def flushing(row: VolumeSnapshot, found: WishChange | None) -> WishChange:
-    """`found`, and dirty data written to the slow disk; raises `Refused`."""
-    kind, wish = (found.kind, found.wish) if found else (Kind.FLUSH_CACHE, allowed(row, row.wish))
+def flushing(row: VolumeSnapshot, change: RequestedChange | None) -> RequestedChange:
+    """`change`, and dirty data written to the slow disk; raises `Refused`."""
+    kind, wish = (
+        (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, allowed(row, row.wish))
+    )
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
-    return WishChange(kind, with_flush(row.facts, wish))
+    return RequestedChange(kind, with_flush(row.facts, wish))
 
 
-def _known(row: VolumeSnapshot, wanted: Json) -> None:
+def _known(row: VolumeSnapshot, cache_body: Json) -> None:
     """A setting of the other technology would be passed over in silence."""
     known = SETTINGS[row.technology.name]
     errors = [
@@ -123,7 +126,7 @@ def _known(row: VolumeSnapshot, wanted: Json) -> None:
         }
         for names in SETTINGS.values()
         for name in names
-        if name in wanted and name not in known
+        if name in cache_body and name not in known
     ]
     if errors:
         raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
@@ -158,58 +161,60 @@ def life_of(row: VolumeSnapshot) -> Life:
     return "live" if row.volume.retired_at is None else "retired"
 
 
-def meets_life(wish: Wish, wanted: Json) -> bool:
+def meets_life(wish: Wish, body: Json) -> bool:
     """Whether a job with that wish already makes it so."""
-    life: Life = wanted["life"]
+    life: Life = body["life"]
     return wish.life == life
 
 
-def life_change(row: VolumeSnapshot, wanted: Json) -> WishChange | None:
+def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
     """What is to be done; None where it is so already. Destroying demands the volume's label in
     `confirm_label`. Raises `Refused`, and `ApiProblem` for a wrong label."""
-    life: Life = wanted["life"]
+    life: Life = body["life"]
     if life_of(row) == life:
         return None
     if (refusal := life_refusal(row, life, timezone.now())) is not None:
         raise refusal
     if life == "gone":
-        form = DestroyForm(row, wanted)
+        form = DestroyForm(row, body)
         if not form.is_valid():
             raise unprocessable(ValidationError(form.errors.as_data()))
     wish = life_wish(row, life)
-    return None if wish is None else WishChange(LIFE_KINDS[life], wish)
+    return None if wish is None else RequestedChange(LIFE_KINDS[life], wish)
 
 
-def management_change(row: VolumeSnapshot) -> WishChange | None:
+def management_change(row: VolumeSnapshot) -> RequestedChange | None:
     """What is to be done; None where the volume is managed already. Raises `Refused`."""
     if row.volume.managed:
         return None
-    return WishChange(Kind.TAG_VOLUME, allowed(row, row.wish))
+    return RequestedChange(Kind.TAG_VOLUME, allowed(row, row.wish))
 
 
 SHAPE_FIELDS = ("size_bytes", "tier")
 
 
-def meets_shape(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
+def meets_shape(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:
     """Whether a job with that wish already makes it so."""
-    same_tier = wanted.get("tier", wish.tier) == wish.tier
-    return same_tier and _whole_extents(row, wanted, wish) == _whole_extents(row, {}, wish)
+    same_tier = body.get("tier", wish.tier) == wish.tier
+    return same_tier and _whole_extents(row, body, wish) == _whole_extents(row, {}, wish)
 
 
-def shape_change(row: VolumeSnapshot, wanted: Json, found: WishChange | None) -> WishChange | None:
-    """The change of size and tier beside `found`, that of the cache; None where nothing changes.
+def shape_change(
+    row: VolumeSnapshot, body: Json, change: RequestedChange | None
+) -> RequestedChange | None:
+    """The change of size and tier beside `change`, that of the cache; None where nothing changes.
     A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad values."""
-    if not any(name in wanted for name in SHAPE_FIELDS):
-        return found
+    if not any(name in body for name in SHAPE_FIELDS):
+        return change
     now = allowed(row, row.wish)
-    wish = found.wish if found is not None else now
-    kind = found.kind if found is not None else None
+    wish = change.wish if change is not None else now
+    kind = change.kind if change is not None else None
     fields: Json = {}
-    if wanted.get("tier", wish.tier) != wish.tier:
-        fields["tier"], kind = wanted["tier"], Kind.MOVE_VOLUME
-        if wanted["tier"] == "ssd" and "cache" not in wanted:
+    if body.get("tier", wish.tier) != wish.tier:
+        fields["tier"], kind = body["tier"], Kind.MOVE_VOLUME
+        if body["tier"] == "ssd" and "cache" not in body:
             fields |= {"cache": None, "flushed": False}
-    size_bytes = _whole_extents(row, wanted, now)
+    size_bytes = _whole_extents(row, body, now)
     if size_bytes < now.size_bytes:
         raise _bad("/size_bytes", "too_small", "A volume can only be made larger.")
     if size_bytes > now.size_bytes:
@@ -220,14 +225,14 @@ def shape_change(row: VolumeSnapshot, wanted: Json, found: WishChange | None) ->
         wish = dataclasses.replace(wish, **fields)
     except BadWish as error:
         raise _bad("/tier", "invalid", str(error)) from None
-    return WishChange(kind, allowed(row, wish))
+    return RequestedChange(kind, allowed(row, wish))
 
 
-def _whole_extents(row: VolumeSnapshot, wanted: Json, wish: Wish) -> int:
-    """The size in whole extents; that of `wish` where none is wanted, or it is the same rounded."""
+def _whole_extents(row: VolumeSnapshot, body: Json, wish: Wish) -> int:
+    """The size in whole extents; that of `wish` where `body` has none, or the same one rounded."""
     extent_bytes = row.vg.extent_bytes if row.vg is not None else 1
     wished = round_up(wish.size_bytes, extent_bytes)
-    size_bytes = round_up(wanted.get("size_bytes", wish.size_bytes), extent_bytes)
+    size_bytes = round_up(body.get("size_bytes", wish.size_bytes), extent_bytes)
     return wish.size_bytes if size_bytes == wished else size_bytes
 
 

@@ -46,8 +46,8 @@ class VolumeWish(Resource):
     def get(self, request: Request, key: str) -> Response:
         """What the volume is or, while a job holds it, becomes. Its ETag is for If-Match."""
         row = row_of(self, key)
-        said = _wish_now(row, holder_of(row.volume), is_staff(self.user))
-        return Response(said, headers={"ETag": entity_tag(said)})
+        data = _wish_now(row, holder_of(row.volume), is_staff(self.user))
+        return Response(data, headers={"ETag": entity_tag(data)})
 
     @extend_schema(
         operation_id="wish_put",
@@ -75,20 +75,20 @@ class VolumeWish(Resource):
         While a job already makes it so, that job is the answer."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
-        wanted = request_bodies.read(request, request_bodies.WishBody)
-        if wanted.get("life") == "gone":
+        body = request_bodies.read(request, request_bodies.WishBody)
+        if body.get("life") == "gone":
             self.demand(Right.ADMINISTER)
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
         if dry_run:
-            answer = self._put(volume, wanted, dry_run=True)
+            answer = self._put(volume, body, dry_run=True)
         else:
             answer = idempotent_requests.once(
-                request, self.user, lambda: self._put(volume, wanted, dry_run=False)
+                request, self.user, lambda: self._put(volume, body, dry_run=False)
             )
         return wait_for_job.out(answer, self, within)
 
     @transaction.atomic
-    def _put(self, volume: Volume, wanted: Json, *, dry_run: bool) -> Response:
+    def _put(self, volume: Volume, body: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         row = snapshots_of([hold_one(volume)])[0]
         standing = holder_of(volume)
@@ -97,10 +97,10 @@ class VolumeWish(Resource):
         if holder is not None:
             wish = Wish.from_json(holder.wish)
             goes_back = holder.falls_back or holder.cancel_requested
-            if goes_back or not _meets(row, wish, wanted):
+            if goes_back or not _meets(row, wish, body):
                 raise Busy(holder)
             return wait_for_job.accepted(holder, self.user)
-        change = _change(row, wanted)
+        change = _change(row, body)
         if change is None:
             return Response(_wish_now(row, None, True))
         job = submit(
@@ -116,33 +116,33 @@ class VolumeWish(Resource):
         return wait_for_job.accepted(job, self.user)
 
 
-def _meets(row: VolumeSnapshot, wish: Wish, wanted: Json) -> bool:
+def _meets(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:
     """Whether a job with that wish makes it so."""
-    if "life" in wanted:
-        return wishes.meets_life(wish, wanted)
-    if "managed" in wanted:
+    if "life" in body:
+        return wishes.meets_life(wish, body)
+    if "managed" in body:
         return wish.life == "live"
-    if wish.life != "live" or (wanted["flushed"] and not wish.flushed):
+    if wish.life != "live" or (body["flushed"] and not wish.flushed):
         return False
-    same_cache = "cache" not in wanted or wishes.is_same(row, wish, wanted["cache"])
-    return same_cache and wishes.meets_shape(row, wish, wanted)
+    same_cache = "cache" not in body or wishes.is_same(row, wish, body["cache"])
+    return same_cache and wishes.meets_shape(row, wish, body)
 
 
-def _change(row: VolumeSnapshot, wanted: Json) -> wishes.WishChange | None:
-    if "life" in wanted:
-        return wishes.life_change(row, wanted)
-    if "managed" in wanted:
+def _change(row: VolumeSnapshot, body: Json) -> wishes.RequestedChange | None:
+    if "life" in body:
+        return wishes.life_change(row, body)
+    if "managed" in body:
         return wishes.management_change(row)
-    change = wishes.change(row, wanted["cache"]) if "cache" in wanted else None
-    if wanted["flushed"]:
+    change = wishes.change(row, body["cache"]) if "cache" in body else None
+    if body["flushed"]:
         change = wishes.flushing(row, change)
-    return wishes.shape_change(row, wanted, change)
+    return wishes.shape_change(row, body, change)
 
 
 def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Json:
     if holder is not None:
-        said = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {**said, "is_met": False, "job": job_url(holder) if is_for_staff else None}
+        wish_data = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
+        return {**wish_data, "is_met": False, "job": job_url(holder) if is_for_staff else None}
     now: Json = {"cache": None}
     if row.wish is not None:
         now = wish_json(row.wish, settings=is_for_staff)
@@ -157,17 +157,17 @@ IF_MATCH = "If-Match"
 ANY_VERSION = "*"
 
 
-def entity_tag(said: Json) -> str:
+def entity_tag(data: Json) -> str:
     """The strong entity tag of what a reader is told: another one where it says another thing."""
-    text = json.dumps(said, cls=JSONEncoder, sort_keys=True)
+    text = json.dumps(data, cls=JSONEncoder, sort_keys=True)
     return f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
 
 
-def demand_unchanged(request: Request, said: Json) -> None:
+def demand_unchanged(request: Request, data: Json) -> None:
     """Raises `ApiProblem` (412) where the request was meant for another version than `said`."""
-    given = [tag.strip() for tag in request.headers.get(IF_MATCH, ANY_VERSION).split(",")]
-    now = entity_tag(said)
-    if ANY_VERSION not in given and now not in given:
+    tags = [tag.strip() for tag in request.headers.get(IF_MATCH, ANY_VERSION).split(",")]
+    now = entity_tag(data)
+    if ANY_VERSION not in tags and now not in tags:
         raise ApiProblem(
             412,
             "changed",

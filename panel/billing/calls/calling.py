@@ -25,7 +25,7 @@ class Caller:
 class CallResult:
     """`is_pending`: what it began is not over; `status` tells when it is."""
 
-    said: Json = field(default_factory=dict)
+    body: Json = field(default_factory=dict)
     is_pending: bool = False
 
     @property
@@ -35,21 +35,21 @@ class CallResult:
 
     def to_json(self) -> Json:
         """The body."""
-        return {"result": "pending" if self.is_pending else "success", **self.said}
+        return {"result": "pending" if self.is_pending else "success", **self.body}
 
 
-def customer_of(said: Json) -> Customer:
+def customer_of(body: Json) -> Customer:
     """By the billing system's name or by key; raises `ApiProblem` (404)."""
-    found = Customer.objects.filter(**_names(said, "customer")).first()
-    if found is None:
+    customer = Customer.objects.filter(**_names(body, "customer")).first()
+    if customer is None:
         raise missing("customer", "Make it with create-customer first.")
-    return found
+    return customer
 
 
-def volume_of(said: Json) -> Volume:
+def volume_of(body: Json) -> Volume:
     """One that was not destroyed, with its customer; raises `ApiProblem` (404)."""
-    found = Volume.objects.existing().select_related("customer", "cache_plan")
-    volume = found.filter(**_names(said, "volume")).first()
+    volumes = Volume.objects.existing().select_related("customer", "cache_plan")
+    volume = volumes.filter(**_names(body, "volume")).first()
     if volume is None:
         raise missing("volume", "Bind it with bind-volume first.")
     return volume
@@ -60,8 +60,8 @@ def missing(what: str, correction: str) -> ApiProblem:
     return ApiProblem(404, "not_found", f"There is no such {what}.", correction)
 
 
-def _names(said: Json, what: str) -> dict[str, str]:
+def _names(body: Json, what: str) -> dict[str, str]:
     """The lookup: a key goes before an external id."""
-    if key := said.get(what):
+    if key := body.get(what):
         return {"key": key}
-    return {"external_id": said[f"{what}_external_id"]}
+    return {"external_id": body[f"{what}_external_id"]}

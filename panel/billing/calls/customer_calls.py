@@ -21,61 +21,61 @@ from storage.access import MemberRole
 from storage.models import Customer, Member
 
 
-def create_customer(said: Json, _: Caller) -> CallResult:
+def create_customer(body: Json, _: Caller) -> CallResult:
     """The customer of an `external_id`: a new one, or the one that is there, with what is said of
     its owner and mandate added. Its name is not changed."""
-    customer = Customer.objects.filter(external_id=said["external_id"]).first()
+    customer = Customer.objects.filter(external_id=body["external_id"]).first()
     is_new = customer is None
     if customer is None:
-        customer = Customer(name=said["name"], external_id=said["external_id"])
+        customer = Customer(name=body["name"], external_id=body["external_id"])
         _save(customer)
-    if "email" in said:
-        _own(customer, said["email"], said.get("person_name", ""))
-    if "mandate" in said:
-        _mandate(customer, said["mandate"])
+    if "email" in body:
+        _own(customer, body["email"], body.get("person_name", ""))
+    if "mandate" in body:
+        _mandate(customer, body["mandate"])
     return CallResult({"customer": customer.key, "is_new": is_new})
 
 
-def set_mandate(said: Json, _: Caller) -> CallResult:
+def set_mandate(body: Json, _: Caller) -> CallResult:
     """The mandate as it is now; what is left out is unknown."""
-    customer = customer_of(said)
-    _mandate(customer, said["mandate"])
+    customer = customer_of(body)
+    _mandate(customer, body["mandate"])
     return CallResult({"customer": customer.key})
 
 
-def suspend(said: Json, _: Caller) -> CallResult:
+def suspend(body: Json, _: Caller) -> CallResult:
     """Nothing can be ordered from now on; data, caches and what runs already stay."""
-    customer = customer_of(said)
+    customer = customer_of(body)
     Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
     return CallResult({"customer": customer.key, "is_suspended": True})
 
 
-def unsuspend(said: Json, _: Caller) -> CallResult:
+def unsuspend(body: Json, _: Caller) -> CallResult:
     """The customer may order again."""
-    customer = customer_of(said)
+    customer = customer_of(body)
     Customer.objects.filter(pk=customer.pk).update(suspended_at=None)
     return CallResult({"customer": customer.key, "is_suspended": False})
 
 
-def login_link(said: Json, _: Caller) -> CallResult:
+def login_link(body: Json, _: Caller) -> CallResult:
     """An address that signs one of the customer's people in, once."""
-    customer = customer_of(said)
+    customer = customer_of(body)
     people_of = Member.objects.filter(customer=customer, user__is_active=True)
     people_of = people_of.select_related("user").order_by("id")
-    if "email" in said:
-        found = people_of.filter(user__email__iexact=said["email"]).first()
+    if "email" in body:
+        member = people_of.filter(user__email__iexact=body["email"]).first()
     else:
-        found = people_of.filter(role=MemberRole.OWNER).first()
-    if found is None:
+        member = people_of.filter(role=MemberRole.OWNER).first()
+    if member is None:
         raise missing("person", "Name the owner's address with create-customer first.")
     path = reverse("my-volumes")
-    if said.get("volume") or said.get("volume_external_id"):
-        volume = volume_of(said)
+    if body.get("volume") or body.get("volume_external_id"):
+        volume = volume_of(body)
         if volume.customer_id != customer.pk:
             raise missing("volume", "Bind it with bind-volume first.")
         path = reverse("my-plan", args=[volume.key])
-    url = login_links.make(found.user, path, said["seconds"])
-    return CallResult({"url": url, "seconds": said["seconds"]})
+    url = login_links.make(member.user, path, body["seconds"])
+    return CallResult({"url": url, "seconds": body["seconds"]})
 
 
 def _own(customer: Customer, email: str, name: str) -> None:
@@ -95,11 +95,11 @@ def _own(customer: Customer, email: str, name: str) -> None:
     )
 
 
-def _mandate(customer: Customer, said: Json) -> None:
+def _mandate(customer: Customer, body: Json) -> None:
     names = ("cap_charge_minor", "cap_period_minor", "earliest_next_at")
-    values = {name: said.get(name) for name in names}
+    values = {name: body.get(name) for name in names}
     Mandate.objects.update_or_create(
-        customer=customer, defaults={"currency": said["currency"], **values}
+        customer=customer, defaults={"currency": body["currency"], **values}
     )
 
 
@@ -111,11 +111,11 @@ def _save(customer: Customer) -> None:
     customer.save()
 
 
-def usage_lines(said: Json, _: Caller) -> CallResult:
+def usage_lines(body: Json, _: Caller) -> CallResult:
     """The lines written in a month (UTC), as `usage.line` messages told them, oldest first."""
-    customer = customer_of(said)
-    year, month = map(int, said["month"].split("-"))
+    customer = customer_of(body)
+    year, month = map(int, body["month"].split("-"))
     begin, end = period(datetime(year, month, 1, tzinfo=UTC))
     lines = UsageLine.objects.filter(customer=customer, created_at__gte=begin, created_at__lt=end)
-    found = lines.select_related("customer", "volume", "order").order_by("id")
-    return CallResult({"customer": customer.key, "lines": [line_json(line) for line in found]})
+    in_order = lines.select_related("customer", "volume", "order").order_by("id")
+    return CallResult({"customer": customer.key, "lines": [line_json(line) for line in in_order]})

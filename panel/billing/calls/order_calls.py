@@ -17,17 +17,17 @@ from panel.orders.place_order import place_order
 from storage.models import CachePlan
 
 
-def change_plan(said: Json, caller: Caller) -> CallResult:
+def change_plan(body: Json, caller: Caller) -> CallResult:
     """An order of the billing system: it asks nobody's leave and is asked for none."""
-    volume = volume_of(said)
-    agreed = (said["price_minor"], said["currency"]) if "price_minor" in said else None
+    volume = volume_of(body)
+    agreed = (body["price_minor"], body["currency"]) if "price_minor" in body else None
     order = place_order(
         OrderRequest(
             volume=volume,
-            plan=_plan(said["plan"]),
+            plan=_plan(body["plan"]),
             actor=None,
             agreed=agreed,
-            when=said.get("when"),
+            when=body.get("when"),
             by="billing",
             door=Origin.API,
             token=ACTOR,
@@ -38,14 +38,14 @@ def change_plan(said: Json, caller: Caller) -> CallResult:
     return _of_order(order)
 
 
-def decide_order(said: Json, _: Caller) -> CallResult:
+def decide_order(body: Json, _: Caller) -> CallResult:
     """Approve or refuse an order that waits for it."""
-    order = _order(said["order"])
+    order = _order(body["order"])
     same: tuple[OrderState, ...]
-    if said["decision"] == "approve":
+    if body["decision"] == "approve":
         is_done, same = authorisation.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
     else:
-        reason = plain(said.get("reason", ""))
+        reason = plain(body.get("reason", ""))
         is_done, same = authorisation.refuse(order, reason), (OrderState.REFUSED,)
     order.refresh_from_db()
     if not is_done and order.state not in same:
@@ -58,19 +58,19 @@ def decide_order(said: Json, _: Caller) -> CallResult:
     return CallResult({"order": order.key, "state": order.state})
 
 
-def status(said: Json, _: Caller) -> CallResult:
+def status(body: Json, _: Caller) -> CallResult:
     """An order or a job: pending until it is over."""
-    if said.get("order"):
-        return _of_order(_order(said["order"]))
-    job = Job.objects.filter(key=said["job"]).first()
+    if body.get("order"):
+        return _of_order(_order(body["order"]))
+    job = Job.objects.filter(key=body["job"]).first()
     if job is None:
         raise missing("job", "Name one that an answer named.")
-    told = {"job": job.key, "state": job.state, "reason": job.error.get("message", "")}
-    return _result(told, is_over=job.state in OVER, is_good=job.state == State.SUCCEEDED)
+    data = {"job": job.key, "state": job.state, "reason": job.error.get("message", "")}
+    return _result(data, is_over=job.state in OVER, is_good=job.state == State.SUCCEEDED)
 
 
 def _of_order(order: Order) -> CallResult:
-    told = {
+    data = {
         "order": order.key,
         "state": order.state,
         "job": order.job.key if order.job is not None else None,
@@ -81,26 +81,26 @@ def _of_order(order: Order) -> CallResult:
         "reason": order.reason,
     }
     is_over = order.ended_at is not None
-    return _result(told, is_over=is_over, is_good=order.state == OrderState.COMPLETED)
+    return _result(data, is_over=is_over, is_good=order.state == OrderState.COMPLETED)
 
 
-def _result(told: Json, *, is_over: bool, is_good: bool) -> CallResult:
+def _result(data: Json, *, is_over: bool, is_good: bool) -> CallResult:
     if is_over and not is_good:
-        told = {"result": "error", **told}
-    return CallResult(told, is_pending=not is_over)
+        data = {"result": "error", **data}
+    return CallResult(data, is_pending=not is_over)
 
 
 def _order(key: str) -> Order:
-    found = Order.objects.select_related("job", "volume", "customer").filter(key=key).first()
-    if found is None:
+    order = Order.objects.select_related("job", "volume", "customer").filter(key=key).first()
+    if order is None:
         raise missing("order", "Name the order of a message.")
-    return found
+    return order
 
 
 def _plan(name: str | None) -> CachePlan | None:
     if name is None:
         return None
-    found = CachePlan.objects.filter(Q(key=name) | Q(name=name)).first()
-    if found is None:
+    plan = CachePlan.objects.filter(Q(key=name) | Q(name=name)).first()
+    if plan is None:
         raise missing("plan", "The list is at /api/v1/cache-plans/.")
-    return found
+    return plan

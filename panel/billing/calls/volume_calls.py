@@ -23,17 +23,17 @@ from storage.volumes.snapshot import snapshots_of
 NOT_BEGUN = (OrderState.SCHEDULED, *authorisation.ASKED)
 
 
-def bind_volume(said: Json, _: Caller) -> CallResult:
+def bind_volume(body: Json, _: Caller) -> CallResult:
     """The volume is the customer's, under the billing system's name. Nothing reaches the host."""
-    customer = customer_of(said)
-    volume = hold_one(volume_of(said))
+    customer = customer_of(body)
+    volume = hold_one(volume_of(body))
     if volume.customer_id != customer.pk:
         if (holder := _holder(volume)) is not None:
             raise Busy(holder)
         if (refusal := refusal_to_give(volume, customer, is_busy=False)) is not None:
             raise refusal
         give(volume, customer, database_now())
-    name = said.get("volume_external_id", "")
+    name = body.get("volume_external_id", "")
     if name and volume.external_id != name:
         if volume.external_id:
             raise ApiProblem(
@@ -51,28 +51,28 @@ def bind_volume(said: Json, _: Caller) -> CallResult:
     return CallResult({"volume": volume.key, "customer": customer.key})
 
 
-def terminate(said: Json, caller: Caller) -> CallResult:
+def terminate(body: Json, caller: Caller) -> CallResult:
     """Volumes are switched off and keep their data until somebody destroys them; all of a call's
     or none. A customer whose volumes all end is suspended too."""
-    if said.get("volume") or said.get("volume_external_id"):
-        volumes = [volume_of(said)]
+    if body.get("volume") or body.get("volume_external_id"):
+        volumes = [volume_of(body)]
     else:
-        customer = customer_of(said)
+        customer = customer_of(body)
         # The customer's row before the volumes', as `storage.row_locks` wants it.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
         volumes = list(Volume.objects.existing().filter(customer=customer))
         ending = Customer.objects.filter(pk=customer.pk, suspended_at=None)
         ending.update(suspended_at=database_now())
-    held = hold(*volumes)
-    jobs = [job for volume in held if (job := _retire(volume, caller)) is not None]
+    locked = hold(*volumes)
+    jobs = [job for volume in locked if (job := _retire(volume, caller)) is not None]
     hours = {row.host.undo_hours for row in snapshots_of(volumes) if row.host is not None}
-    told = {
+    data = {
         "jobs": [
             {"job": job.key, "volume": job.its_volume.key, "state": job.state} for job in jobs
         ],
         "undo_hours": min(hours, default=None),
     }
-    return CallResult(told, is_pending=bool(jobs))
+    return CallResult(data, is_pending=bool(jobs))
 
 
 def _retire(volume: Volume, caller: Caller) -> Job | None:

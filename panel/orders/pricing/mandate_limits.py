@@ -66,12 +66,15 @@ def others_minor(mandate: Mandate, volume: Volume) -> int:
 
 
 def refusal(
-    mandate: Mandate | None, left: int | None, others: int, quote: Quote, now: datetime
+    mandate: Mandate | None,
+    left_this_period: int | None,
+    others_cost: int,
+    quote: Quote,
+    now: datetime,
 ) -> OrderRefused | None:
-    """Why what is asked may not be charged; None where it may. `left` is what the mandate leaves in
-    this period (`left_minor`), `others` what the customer's other volumes cost a month
-    (`others_minor`). The price a month is weighed too, however little is due today: the next
-    invoice has it."""
+    """Why the quote may not be charged; None where it may. `left_this_period` is `left_minor`'s,
+    `others_cost` is `others_minor`'s. The monthly price counts too, however little is due today:
+    the next invoice contains it."""
     if mandate is None:
         return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
     once, month = mandate.cap_charge_minor, mandate.cap_period_minor
@@ -85,10 +88,10 @@ def refusal(
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
-    today = (quote.charge_minor, "due today", once, left or 0, "are left this month")
+    today = (quote.charge_minor, "due today", once, left_this_period or 0, "are left this month")
     all_of_it = "are left per month beside your other volumes"
-    whole = all_of_it if others else "are the limit per month"
-    monthly = (quote.price_minor, "a month", once, max(0, month - others), whole)
+    whole = all_of_it if others_cost else "are the limit per month"
+    monthly = (quote.price_minor, "a month", once, max(0, month - others_cost), whole)
     return _over(*today, quote.currency) or _over(*monthly, quote.currency)
 
 

@@ -33,9 +33,9 @@ def quote(now: datetime, from_price_minor: int, to_price_minor: int, currency: s
     """A change at once: what is left of the month on the new plan, less the same of the old one,
     rounded half up. Prices are those of a month."""
     begin, end = period(now)
-    left = Fraction((end - now) // TICK, (end - begin) // TICK)
+    share_left = Fraction((end - now) // TICK, (end - begin) // TICK)
     # The amount is rounded, not the difference: a change and its way back cost the same.
-    amount = _half_up(abs(to_price_minor - from_price_minor) * left)
+    amount = _half_up(abs(to_price_minor - from_price_minor) * share_left)
     charge = amount if to_price_minor > from_price_minor else 0
     credit = amount if to_price_minor < from_price_minor else 0
     return Quote(currency, to_price_minor, charge, credit, to_price_minor - credit, end, end)

@@ -10,7 +10,14 @@ import pytest
 from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.portal.order_progress import course, outcome, plans_of, poll_seconds, title, told
+from panel.portal.order_progress import (
+    outcome,
+    phases_of,
+    plans_of,
+    poll_seconds,
+    sentence_of,
+    title,
+)
 from storage.models import CachePlan
 from storage.planner.wish import GIB, LvmCache, Wish
 
@@ -32,7 +39,7 @@ def order(state: OrderState, **fields: Any) -> Order:
 
 
 def way(of: Order, *steps: Step, proof: Proof | None = None) -> list[tuple[str, str]]:
-    return [(phase.text, phase.state) for phase in course(of, steps, proof)]
+    return [(phase.text, phase.state) for phase in phases_of(of, steps, proof)]
 
 
 def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
@@ -43,8 +50,10 @@ def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
         ("Warming up", "next"),
         ("Report", "next"),
     ]
-    assert "Nothing is charged or changed before" in told(order(OrderState.AUTHORISING), [], None)
-    assert "can leave this page" in told(order(OrderState.PENDING), [], None)
+    assert "Nothing is charged or changed before" in sentence_of(
+        order(OrderState.AUTHORISING), [], None
+    )
+    assert "can leave this page" in sentence_of(order(OrderState.PENDING), [], None)
 
 
 def test_a_cache_that_staff_made_without_a_plan_is_not_called_none() -> None:
@@ -52,7 +61,7 @@ def test_a_cache_that_staff_made_without_a_plan_is_not_called_none() -> None:
     for before, name in ((wish, "A cache set up by your provider"), (Wish(GIB), "No cache")):
         made = order(OrderState.CANCELLED, from_plan=None, job=Job(fallback=before.to_json()))
         assert (plans_of(made).before, plans_of(made).after) == (name, "Big")
-        assert f"Your plan stays {name}." in told(made, [], None)
+        assert f"Your plan stays {name}." in sentence_of(made, [], None)
     assert plans_of(order(OrderState.SCHEDULED, from_plan=None, job=None)).before == "No cache"
 
 
@@ -82,7 +91,7 @@ def test_after_the_work_the_report_is_on_its_way(
     proof = Proof(state=state, after_end=AT, reason="Too little was read.") if state else None
     done = order(OrderState.COMPLETED, job=Job(kind=Kind.REPLACE_CACHE, state=State.SUCCEEDED))
     assert tuple(mark for _, mark in way(done, proof=proof)[-2:]) == marks
-    assert says in told(done, [], proof)
+    assert says in sentence_of(done, [], proof)
 
 
 @pytest.mark.parametrize(
@@ -95,21 +104,21 @@ def test_after_the_work_the_report_is_on_its_way(
     ],
 )
 def test_what_came_to_nothing_charged_nothing(state: OrderState, reason: str, says: str) -> None:
-    text = told(order(state, reason=reason), [], None)
+    text = sentence_of(order(state, reason=reason), [], None)
     assert says in text
     assert "Nothing was charged" in text
 
 
 def test_a_job_that_failed_is_told_before_its_order_is_closed() -> None:
     failed = order(OrderState.RUNNING, job=Job(kind=Kind.SET_CACHE, state=State.FAILED))
-    assert told(failed, [], None).endswith(
+    assert sentence_of(failed, [], None).endswith(
         "The failure is listed for support. Nothing was charged."
     )
 
 
 def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
     planned = order(OrderState.SCHEDULED, to_plan=None, job=None, due_at=AT)
-    assert told(planned, [], None) == (
+    assert sentence_of(planned, [], None) == (
         "Your volume goes back to no cache on 1 December 2026, 00:00 UTC. Until then you keep "
         "Small, and you can cancel this."
     )
@@ -119,7 +128,7 @@ def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
 def test_a_trial_says_that_it_ends_by_itself() -> None:
     tried = order(OrderState.COMPLETED, intent=Intent.TRIAL, from_plan=None, trial_until=AT)
     assert title(tried) == "Trial of Big"
-    assert "ends automatically on 1 December 2026" in told(tried, [], None)
+    assert "ends automatically on 1 December 2026" in sentence_of(tried, [], None)
 
 
 def test_the_way_back_has_no_report_of_its_own() -> None:
@@ -138,4 +147,4 @@ def test_the_page_looks_again_only_while_something_comes() -> None:
 @pytest.mark.parametrize("state", list(OrderState))
 def test_every_state_has_a_word_for_the_history(state: OrderState) -> None:
     assert outcome(order(state)).text
-    assert told(order(state, due_at=AT), [], None)
+    assert sentence_of(order(state, due_at=AT), [], None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from panel.portal.last_hour import PARTS, Hour
-from panel.portal.speed_summary import Glance, glance, of_hundred
+from panel.portal.speed_summary import SpeedSummary, of_hundred, summarise_speed
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.samples import Latest
 from storage.planner.technologies.technology import Cache
@@ -52,14 +52,14 @@ def latest(**fields: Any) -> Latest:
     return Latest(**{**defaults, **fields})
 
 
-def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> Glance:
+def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> SpeedSummary:
     defaults: dict[str, Any] = {
         "on_ssd": False,
         "is_stale": False,
         "age_seconds": 86_400.0,
         "first_seconds": 120,
     }
-    said = glance(latest(), found, cache, **{**defaults, **fields})
+    said = summarise_speed(latest(), found, cache, **{**defaults, **fields})
     clean(said.text)
     return said
 
@@ -120,7 +120,7 @@ def test_an_hour_with_hardly_a_read_says_so(found: Hour | None) -> None:
 
 
 def test_old_figures_give_their_age_and_no_verdict() -> None:
-    said = glance(
+    said = summarise_speed(
         latest(age_seconds=840.0),
         hour(hits=9600, misses=400),
         FULL,
@@ -140,7 +140,7 @@ def test_a_broken_cache_comes_before_every_figure() -> None:
 
 @pytest.mark.parametrize(("age", "words"), [(60, "appears about 2 min"), (7200, "Contact support")])
 def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words: str) -> None:
-    said = glance(
+    said = summarise_speed(
         None, None, None, on_ssd=False, is_stale=False, age_seconds=age, first_seconds=120
     )
     assert said.word == "No data yet"

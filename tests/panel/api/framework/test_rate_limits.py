@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from panel.api.framework import rate_limits, wait_for_job
-from panel.api.framework.rate_limits import PREFIX, Bucket, Buckets, Limits, buckets_of
+from panel.api.framework.rate_limits import PREFIX, Limits, LocalBuckets, TokenBucket, buckets_of
 from panel.authentication import throttle
 from panel.configuration import redis_client
 from panel.gunicorn import threads
@@ -200,7 +200,7 @@ def test_who_sends_many_sign_ins_is_refused_before_a_password_is_tried(
 
 def test_a_bucket_fills_at_its_rate() -> None:
     clock = [100.0]
-    buckets, bucket = Buckets(lambda: clock[0]), Bucket("a", RATE, BURST_SECONDS)
+    buckets, bucket = LocalBuckets(lambda: clock[0]), TokenBucket("a", RATE, BURST_SECONDS)
     taken = 0
     for _ in range(6000):  # ten minutes of ten requests a second
         taken += max(buckets.take([bucket], 1)) <= BURST_SECONDS
@@ -209,7 +209,11 @@ def test_a_bucket_fills_at_its_rate() -> None:
 
 
 def test_what_is_refused_by_one_bucket_is_taken_from_none() -> None:
-    buckets, small, large = Buckets(lambda: 1.0), Bucket("small", 1, 10), Bucket("large", 5, 100)
+    buckets, small, large = (
+        LocalBuckets(lambda: 1.0),
+        TokenBucket("small", 1, 10),
+        TokenBucket("large", 5, 100),
+    )
     for _ in range(200):
         buckets.take([small, large], 1)
     assert buckets.take([large], 1) == [pytest.approx((10 + 1) / 5)]
@@ -218,9 +222,9 @@ def test_what_is_refused_by_one_bucket_is_taken_from_none() -> None:
 def test_a_process_remembers_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MOST_BUCKETS", 100)
     clock = [1.0]
-    buckets = Buckets(lambda: clock[0])
+    buckets = LocalBuckets(lambda: clock[0])
     for n in range(1000):
-        buckets.take([Bucket(f"{n}", 1, 10)], 1)
+        buckets.take([TokenBucket(f"{n}", 1, 10)], 1)
     assert len(buckets._full_at) <= 101
     assert "999" in buckets._full_at
 
