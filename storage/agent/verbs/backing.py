@@ -43,10 +43,6 @@ def identity(view: View, call: VerbCall) -> list[Check]:
     ]
 
 
-def _lv(view: View, call: VerbCall) -> Facts:
-    return view.lv(call.args["vg"], call.args["lv"])
-
-
 def touches(args: Args) -> frozenset[str]:
     subjects = {lv_subject(args["vg"], args["lv"])}
     if "cset_uuid" in args:
@@ -82,7 +78,7 @@ def signatures(view: View, vg: str, lv: str) -> list[str]:
 
 
 def _format_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    volume = _lv(view, call)
+    volume = checks.volume(view, call)
     tagged = FORMAT_BCACHE in volume["tags"]
     if volume["bcache"] is not None:
         return frozenset(("formatted",)) if tagged else NOTHING
@@ -92,13 +88,13 @@ def _format_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 
 def _not_fresh(call: VerbCall, message: str, correction: str) -> Refusal:
-    subject = lv_subject(call.args["vg"], call.args["lv"])
+    subject = checks.subject(call)
     return Refusal("not_fresh", message, correction, subject=subject)
 
 
 def _born_for_it(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         if FORMAT_BCACHE not in volume["tags"]:
             raise _not_fresh(
                 call,
@@ -117,7 +113,7 @@ def _born_for_it(view: View, call: VerbCall) -> Check:
 
 def _empty(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         if volume["bcache"] is not None:
             return
         types = signatures(view, call.args["vg"], call.args["lv"])
@@ -133,7 +129,7 @@ def _empty(view: View, call: VerbCall) -> Check:
 
 def _format_state(view: View, call: VerbCall) -> list[Check]:
     to_check = [_born_for_it(view, call), _empty(view, call)]
-    if _lv(view, call)["bcache"] is None:
+    if checks.volume(view, call)["bcache"] is None:
         to_check = [unused(view, call), *to_check, hidden_from_lvm(view)]
     return to_check
 
@@ -197,7 +193,7 @@ def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
             "already_exists",
             f"The volume already uses the cache set {backing['cset_uuid']}.",
             "Detach it first (bcache.detach).",
-            subject=lv_subject(call.args["vg"], call.args["lv"]),
+            subject=checks.subject(call),
         )
     cset = f"{bcache_sysfs.FS}/{backing['cset_uuid']}"
     braked = {name for name in CONGESTION if text(view.host, f"{cset}/{name}") != "0"}
@@ -230,7 +226,7 @@ def has_device(view: View, call: VerbCall) -> Check:
                 f"{call.args['lv']} is registered, but its bcache device does not run "
                 f"(state {backing['state']}).",
                 "Its former cache set is missing: bring that SSD back, or see the runbook.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check
@@ -313,7 +309,7 @@ def _right_cset(view: View, call: VerbCall) -> Check:
                 f"The volume uses the cache set {backing['cset_uuid']}, not "
                 f"{call.args['cset_uuid']}.",
                 "Read the host's facts again and plan again.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check
@@ -341,7 +337,7 @@ DETACH = Verb(
 
 
 def _stop_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    return NOTHING if _lv(view, call)["bcache"] is None else None
+    return NOTHING if checks.volume(view, call)["bcache"] is None else None
 
 
 def _clean(view: View, call: VerbCall) -> Check:
@@ -353,7 +349,7 @@ def _clean(view: View, call: VerbCall) -> Check:
                 f"The cache still holds {backing['dirty_bytes']} bytes that are not on the "
                 f"disk (state {backing['state']}).",
                 "Detach the cache first (bcache.detach).",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check

@@ -8,10 +8,35 @@ from typing import Any
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import FORMAT_BCACHE, OURS, ZEROING
+from ..commands.command import FORMAT_BCACHE, OURS, ZEROING, Args
 from ..facts import lvm_activity
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
 from ..state.policy import HIDE, check_alone, check_vg
+
+
+def volume(view: View, call: VerbCall) -> Facts:
+    """The volume that the call names. Raises Refusal(not_found)."""
+    return view.lv(call.args["vg"], call.args["lv"])
+
+
+def subject(call: VerbCall) -> str:
+    """The volume that the call names, for `Refusal.subject`."""
+    return lv_subject(call.args["vg"], call.args["lv"])
+
+
+def touches_volume(args: Args) -> frozenset[str]:
+    """Of a verb that changes the volume that it names, and nothing else."""
+    return frozenset([lv_subject(args["vg"], args["lv"])])
+
+
+def usable_volume(view: View, call: VerbCall) -> list[Check]:
+    """The volume is the one that was meant, managed and active, in a group that is whole."""
+    return [
+        vg(view, call),
+        vg_whole(view, call),
+        known_lv(view, call, call.args["lv"]),
+        active_lv(view, call),
+    ]
 
 
 def vg(view: View, call: VerbCall) -> Check:

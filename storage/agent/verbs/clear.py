@@ -76,7 +76,7 @@ def _state(view: View, call: VerbCall) -> list[Check]:
 
 def _place_is_settled(view: View, call: VerbCall) -> Check:
     """A move at work has its source still, which would be forgotten as somebody else's."""
-    return lambda: checks.left_alone(view.lv(call.args["vg"], call.args["lv"]), ours=False)
+    return lambda: checks.left_alone(checks.volume(view, call), ours=False)
 
 
 def _lvm_knows_all(view: View, call: VerbCall) -> Check:

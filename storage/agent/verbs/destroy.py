@@ -36,7 +36,7 @@ def _same_uuid(view: View, call: VerbCall) -> Check:
     """The uuid in the command is the one that was checked: lvremove finds the volume by it."""
 
     def check() -> None:
-        volume = view.lv(call.args["vg"], call.args["lv"])
+        volume = checks.volume(view, call)
         if (volume["uuid"], volume["size_bytes"]) != (
             call.args["lv_uuid"],
             call.args["size_bytes"],
@@ -45,7 +45,7 @@ def _same_uuid(view: View, call: VerbCall) -> Check:
                 "stale",
                 f"{volume['vg_name']}/{volume['name']} is another volume than was meant.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check
@@ -53,13 +53,13 @@ def _same_uuid(view: View, call: VerbCall) -> Check:
 
 def _is_retired(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = view.lv(call.args["vg"], call.args["lv"])
+        volume = checks.volume(view, call)
         if marks_of(volume) is None:
             raise Refusal(
                 "not_retired",
                 f"{volume['vg_name']}/{volume['name']} is not retired.",
                 "Retire it first (volume.retire): a volume that may be in use is never destroyed.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check
@@ -69,7 +69,7 @@ def _destroy_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """All of it, but for the bcache part once an earlier try has cleared the superblock."""
     if gone(view, call, call.args["lv"]):
         return NOTHING
-    volume = view.lv(call.args["vg"], call.args["lv"])
+    volume = checks.volume(view, call)
     cleared = (
         call.args["layout"] == "bcache"
         and volume["active"]
@@ -88,10 +88,10 @@ def _destroy_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _window(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = view.lv(call.args["vg"], call.args["lv"])
+        volume = checks.volume(view, call)
         marks = marks_of(volume)
         if marks is not None:
-            subject = lv_subject(call.args["vg"], call.args["lv"])
+            subject = checks.subject(call)
             over(view.host, view.policy, marks, volume["uuid"], subject)
 
     return check

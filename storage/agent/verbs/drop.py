@@ -17,21 +17,17 @@ MISSING = "[unknown]"
 RUNBOOK = "Do not force it. The volume's page in the panel has the runbook."
 
 
-def _lv(view: View, call: VerbCall) -> Facts:
-    return view.lv(call.args["vg"], call.args["lv"])
-
-
 def _refusal(call: VerbCall, code: str, message: str, correction: str) -> Refusal:
-    return Refusal(code, message, correction, subject=lv_subject(call.args["vg"], call.args["lv"]))
+    return Refusal(code, message, correction, subject=checks.subject(call))
 
 
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    return NOTHING if _lv(view, call)["cache"] is None else None
+    return NOTHING if checks.volume(view, call)["cache"] is None else None
 
 
 def _right_pool(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        cache = _lv(view, call)["cache"]
+        cache = checks.volume(view, call)["cache"]
         pool = cache["pool"]
         if pool != call.args["pool"]:
             message = f"The volume's cache is {pool}, not {call.args['pool']}."
@@ -45,7 +41,7 @@ def _only_caches_lost(view: View, call: VerbCall) -> Check:
     """PVs are missing, this cache lies on one of them, and no data of any volume does."""
 
     def check() -> None:
-        vg, volume = view.vg(call.args["vg"]), _lv(view, call)
+        vg, volume = view.vg(call.args["vg"]), checks.volume(view, call)
         if not vg["missing_pv_count"] or MISSING not in volume["cache"]["pvs"]:
             raise _refusal(
                 call,
@@ -79,7 +75,7 @@ def _nothing_in_it(view: View, call: VerbCall) -> Check:
     does a figure that nobody gave: without the kernel's word the facts say zero."""
 
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         cache = volume["cache"]
         name = f"The cache {cache['pool']}"
         status = cache_statuses(view.host, dm.devices(view.host)).get(volume["uuid"])

@@ -59,17 +59,10 @@ def is_grown(tags: Iterable[str]) -> bool:
 
 def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
-        checks.vg(view, call),
-        checks.vg_whole(view, call),
-        checks.known_lv(view, call, call.args["lv"]),
-        checks.active_lv(view, call),
+        *checks.usable_volume(view, call),
         checks.not_hosts_own(view, call, call.args["lv"]),
         _room_is_ours(view, call),
     ]
-
-
-def _lv(view: View, call: VerbCall) -> Facts:
-    return view.lv(call.args["vg"], call.args["lv"])
 
 
 def _room(view: View, call: VerbCall) -> Facts | None:
@@ -100,7 +93,7 @@ def _room_is_ours(view: View, call: VerbCall) -> Check:
 
 
 def _extend_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    volume, room = _lv(view, call), _room(view, call)
+    volume, room = checks.volume(view, call), _room(view, call)
     if call.args["size_bytes"] <= call.args["from_bytes"]:
         return NOTHING if room is None else frozenset(("remove",))
     if volume["size_bytes"] >= call.args["size_bytes"]:
@@ -134,7 +127,7 @@ def _lvm_can(view: View, call: VerbCall) -> Check:
     """Before anything is zeroed: an older LVM extends no volume with a cache."""
 
     def check() -> None:
-        if _lv(view, call)["cache"] is None:
+        if checks.volume(view, call)["cache"] is None:
             return
         lack = program_versions.missing_feature(
             "extend_cached", program_versions.read(view.host, "lvm")
@@ -153,7 +146,7 @@ def _grows(view: View, call: VerbCall) -> Check:
     """A plain or cached volume of the size that was meant."""
 
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         name = f"{volume['vg_name']}/{volume['name']}"
         subject = lv_subject(volume["vg_name"], volume["name"])
         checks.moves_freely(view, volume)
@@ -235,20 +228,20 @@ EXTEND = Verb(
 
 
 def _resize_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    is_marked = grown_tag(call.args.get("from_bytes")) in _lv(view, call)["tags"]
+    is_marked = grown_tag(call.args.get("from_bytes")) in checks.volume(view, call)["tags"]
     return None if is_marked else NOTHING
 
 
 def _resize_state(view: View, call: VerbCall) -> list[Check]:
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         if volume["size_bytes"] != call.args["size_bytes"] or volume["bcache"] is not None:
             raise Refusal(
                 "stale",
                 f"{volume['name']} has {volume['size_bytes']} bytes, not "
                 f"{call.args['size_bytes']}, or is a bcache volume now.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return [check, _from_a_size(call), _their_disks(view, call)]
@@ -274,7 +267,7 @@ def _their_disks(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         domains = call.args.get("domains", ())
-        dev = _lv(view, call)["dev"] if domains else None
+        dev = checks.volume(view, call)["dev"] if domains else None
         users = of_devices(view.host, [dev])[dev] if dev else []
         known = [
             (user["domain"], user["path"])
@@ -288,14 +281,10 @@ def _their_disks(view: View, call: VerbCall) -> Check:
                     f"{disk['path']} is not a raw disk of the running domain {disk['uuid']} on "
                     f"{call.args['lv']}.",
                     LOOK_AGAIN,
-                    subject=lv_subject(call.args["vg"], call.args["lv"]),
+                    subject=checks.subject(call),
                 )
 
     return check
-
-
-def _resize_touches(args: Args) -> frozenset[str]:
-    return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
 def _resize_commands(args: Args) -> tuple[Command, ...]:
@@ -327,15 +316,10 @@ RESIZE = Verb(
         expects="lv_uuid",
     ),
     commands=_resize_commands,
-    identity=lambda view, call: [
-        checks.vg(view, call),
-        checks.vg_whole(view, call),
-        checks.known_lv(view, call, call.args["lv"]),
-        checks.active_lv(view, call),
-    ],
+    identity=checks.usable_volume,
     todo=_resize_todo,
     state=_resize_state,
-    touches=_resize_touches,
+    touches=checks.touches_volume,
     estimate=Estimate(1, 0),
     traits=(
         Trait.LASTING,

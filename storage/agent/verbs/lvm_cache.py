@@ -9,7 +9,7 @@ from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance, vacated_extents
 from ..commands.command import MADE_POOL, Args, Command, run
-from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from . import checks
 from .clear import noted
 from .verb import NOTHING, Estimate, Frees, LongWork, Trait, Verb, arguments, dirty_limit
@@ -21,31 +21,14 @@ _mode = names.choice("writethrough", "writeback")
 _threshold_sectors = names.integer(0, 1 << 31)
 
 
-def _identity(view: View, call: VerbCall) -> list[Check]:
-    return [
-        checks.vg(view, call),
-        checks.vg_whole(view, call),
-        checks.known_lv(view, call, call.args["lv"]),
-        checks.active_lv(view, call),
-    ]
-
-
-def _lv(view: View, call: VerbCall) -> Facts:
-    return view.lv(call.args["vg"], call.args["lv"])
-
-
-def _subject(call: VerbCall) -> str:
-    return lv_subject(call.args["vg"], call.args["lv"])
-
-
 def _cache(view: View, call: VerbCall) -> dict[str, Any]:
-    cache = _lv(view, call)["cache"]
+    cache = checks.volume(view, call)["cache"]
     if cache is None:
         raise Refusal(
             "not_found",
             f"{call.args['vg']}/{call.args['lv']} has no cache.",
             LOOK_AGAIN,
-            subject=_subject(call),
+            subject=checks.subject(call),
         )
     return dict(cache)
 
@@ -60,7 +43,7 @@ def _threshold_differs(cache: dict[str, Any], args: Args) -> bool:
 
 
 def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    cache = _lv(view, call)["cache"]
+    cache = checks.volume(view, call)["cache"]
     if cache is None:
         return None
     same = cache["pool"] == call.args["pool"] and cache["mode"] == call.args["mode"]
@@ -71,7 +54,7 @@ def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
         f"{call.args['vg']}/{call.args['lv']} already has the cache {cache['pool']} "
         f"({cache['mode']}).",
         "Change it with cache.set, or detach it first.",
-        subject=_subject(call),
+        subject=checks.subject(call),
     )
 
 
@@ -88,7 +71,7 @@ def _pool_fits(view: View, call: VerbCall) -> Check:
             )
         checks.no_cache_of(view, pool)
         sizes = {pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]}
-        under = view.pvs_under(_lv(view, call)) + view.pvs_under(pool)
+        under = view.pvs_under(checks.volume(view, call)) + view.pvs_under(pool)
         if len({sizes[name] for name in under if name in sizes}) > 1:
             raise Refusal(
                 "unsupported",
@@ -146,7 +129,7 @@ ATTACH = Verb(
         expects="lv_uuid",
     ),
     commands=_attach_commands,
-    identity=_identity,
+    identity=checks.usable_volume,
     todo=_attach_todo,
     state=lambda view, call: [
         checks.not_hosts_own(view, call, call.args["lv"]),
@@ -189,7 +172,7 @@ def _working(view: View, call: VerbCall) -> Check:
                 "degraded",
                 f"The cache {cache['pool']} has failed or needs a check.",
                 "Stop the guest and run: lvchange -an, lvconvert --repair, lvchange -ay.",
-                subject=_subject(call),
+                subject=checks.subject(call),
             )
         if not cache["dirty_known"]:
             raise Refusal(
@@ -197,7 +180,7 @@ def _working(view: View, call: VerbCall) -> Check:
                 f"The kernel does not say how much of the cache {cache['pool']} is not on the "
                 "disk yet.",
                 "Look at `dmsetup status` and the last lines of `dmesg` on the host.",
-                subject=_subject(call),
+                subject=checks.subject(call),
             )
 
     return check
@@ -215,7 +198,7 @@ def _clean(view: View, call: VerbCall, limit: int) -> Check:
                 f"{dirty / MIB:.1f} MiB of the cache are not on the disk yet, "
                 f"{limit / MIB:.1f} MiB are allowed.",
                 "Flush the cache first (cache.flush), then try again.",
-                subject=_subject(call),
+                subject=checks.subject(call),
             )
 
     return check
@@ -235,7 +218,7 @@ def _no_removal_begun(view: View, call: VerbCall) -> Check:
                 f"A removal of the cache {cache['pool']} was interrupted: it only empties itself, "
                 "and LVM cannot put that back.",
                 "Finish it: remove the cache (cache.detach), then add one again.",
-                subject=_subject(call),
+                subject=checks.subject(call),
             )
 
     return check
@@ -243,17 +226,13 @@ def _no_removal_begun(view: View, call: VerbCall) -> Check:
 
 def _set_state(view: View, call: VerbCall) -> list[Check]:
     to_check = [checks.undisturbed(view, call), _working(view, call)]
-    mode, cache = call.args.get("mode"), _lv(view, call)["cache"]
+    mode, cache = call.args.get("mode"), checks.volume(view, call)["cache"]
     if mode is not None and cache is not None and mode != cache["mode"]:
         to_check.append(_clean(view, call, MODE_DIRTY_LIMIT))
         to_check.append(_redundant(view, call, mode, cache["pool"]))
     else:
         to_check.append(_no_removal_begun(view, call))
     return to_check
-
-
-def _touches(args: Args) -> frozenset[str]:
-    return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
 def _set_commands(args: Args) -> tuple[Command, ...]:
@@ -280,10 +259,10 @@ SET = Verb(
         any_of=("mode", "policy", "migration_threshold"),
     ),
     commands=_set_commands,
-    identity=_identity,
+    identity=checks.usable_volume,
     todo=_set_todo,
     state=_set_state,
-    touches=_touches,
+    touches=checks.touches_volume,
     estimate=Estimate(2, 2, work=LongWork.FLUSH_FOR_MODE),
     traits=(
         Trait.SWITCHES_CACHE,
@@ -316,10 +295,10 @@ FLUSH = Verb(
         expects="lv_uuid",
     ),
     commands=_flush_commands,
-    identity=_identity,
+    identity=checks.usable_volume,
     todo=_flush_todo,
     state=lambda view, call: [checks.undisturbed(view, call), _working(view, call)],
-    touches=_touches,
+    touches=checks.touches_volume,
     settled=False,
     estimate=Estimate(2, 1, work=LongWork.FLUSH),
     traits=(
@@ -332,7 +311,7 @@ FLUSH = Verb(
 
 
 def _detach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    if _lv(view, call)["cache"] is None:
+    if checks.volume(view, call)["cache"] is None:
         return NOTHING
     return frozenset(("detach",)) | noted(view, call)
 
@@ -345,7 +324,7 @@ def _right_pool(view: View, call: VerbCall) -> Check:
                 "stale",
                 f"The volume's cache is {cache['pool']}, not {call.args['pool']}.",
                 LOOK_AGAIN,
-                subject=_subject(call),
+                subject=checks.subject(call),
             )
         provenance.own_pool(view, cache)
 
@@ -368,7 +347,7 @@ DETACH = Verb(
         expects="lv_uuid",
     ),
     commands=_detach_commands,
-    identity=_identity,
+    identity=checks.usable_volume,
     todo=_detach_todo,
     state=lambda view, call: [
         checks.undisturbed(view, call),

@@ -9,7 +9,7 @@ from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
 from ..commands.command import BY_MIRROR, FORMAT_BCACHE, MOVING, ZEROING, Args, Command, run
-from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from ..state.boot_state import BootNote
 from . import checks
 from .clear import noted
@@ -24,20 +24,13 @@ ONE_REQUEST = ("--config", "activation/mirror_region_size=512 activation/raid_re
 
 def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
-        checks.vg(view, call),
-        checks.vg_whole(view, call),
-        checks.known_lv(view, call, call.args["lv"]),
-        checks.active_lv(view, call),
+        *checks.usable_volume(view, call),
         checks.not_hosts_own(view, call, call.args["lv"]),
     ]
 
 
-def _lv(view: View, call: VerbCall) -> Facts:
-    return view.lv(call.args["vg"], call.args["lv"])
-
-
 def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    lv = _lv(view, call)
+    lv = checks.volume(view, call)
     names_left = {move_name(pv) for pv in _left(view, call)}
     if names_left and MOVING not in lv["tags"]:
         names_left |= {"mark", *noted(view, call)}
@@ -46,14 +39,14 @@ def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _left(view: View, call: VerbCall) -> list[str]:
     """The PVs that the volume still has to leave."""
-    under = view.pvs_under(_lv(view, call))
+    under = view.pvs_under(checks.volume(view, call))
     return [pv for pv in call.args["from_pvs"] if pv in under]
 
 
 def _movable(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = _lv(view, call)
-        subject = lv_subject(call.args["vg"], call.args["lv"])
+        volume = checks.volume(view, call)
+        subject = checks.subject(call)
         if volume["layout"] == ["cache"]:
             raise Refusal(
                 "unsupported",
@@ -92,7 +85,7 @@ def _places(view: View, call: VerbCall) -> Check:
                 "would no longer fit.",
                 "Move it to a device with the same logical sector size.",
             )
-        if _lv(view, call)["work"] is not None:
+        if checks.volume(view, call)["work"] is not None:
             return
         for lv in view.facts["lvs"]:
             under = set(view.pvs_under(lv)) & set(_left(view, call))
@@ -109,7 +102,7 @@ def _places(view: View, call: VerbCall) -> Check:
 
 def _fits(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = _lv(view, call)
+        volume = checks.volume(view, call)
         if volume["work"] is not None:
             return
         source = set(call.args["from_pvs"])
@@ -188,7 +181,7 @@ MOVE = Verb(
 
 def _abort_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """Only the mark is taken off of what has ended."""
-    lv = _lv(view, call)
+    lv = checks.volume(view, call)
     if lv["work"] is not None:
         return None
     return frozenset(["unmark"]) if MOVING in lv["tags"] else NOTHING
@@ -198,13 +191,13 @@ def _source(view: View, call: VerbCall) -> Check:
     """pvmove --abort names a PV: it must be our own move of this volume that it ends."""
 
     def check() -> None:
-        checks.left_alone(_lv(view, call))
-        if call.args["pv"] not in view.pvs_under(_lv(view, call)):
+        checks.left_alone(checks.volume(view, call))
+        if call.args["pv"] not in view.pvs_under(checks.volume(view, call)):
             raise Refusal(
                 "stale",
                 f"{call.args['lv']} is not being moved away from {call.args['pv']}.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check

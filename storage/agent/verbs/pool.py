@@ -160,7 +160,7 @@ def _of_volume(view: View, call: VerbCall) -> Check:
                 "not_ours",
                 f"{pool['name']} was not made for {lv['vg_name']}/{lv['name']}.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check

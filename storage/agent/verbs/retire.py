@@ -198,7 +198,7 @@ def _let_go(view: View, call: VerbCall) -> Check:
                 f"{volume['vg_name']}/{volume['name']} is marked as retired under the name "
                 f"{marks.name}.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
         backing = volume["bcache"]
         is_cset = is_cache_device(view, volume)
@@ -209,7 +209,7 @@ def _let_go(view: View, call: VerbCall) -> Check:
                 "unsupported",
                 f"{volume['vg_name']}/{volume['name']} is a registered bcache device.",
                 LOOK_AGAIN,
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
         # Of a bcache that a guest made nobody else misses what its cache holds.
         is_ours = volume["uuid"] in ours or _uses_our_set(view, backing)
@@ -220,7 +220,7 @@ def _let_go(view: View, call: VerbCall) -> Check:
                 f"{volume['vg_name']}/{volume['name']} has a bcache cache (state "
                 f"{backing['state']}).",
                 "Detach the cache first (bcache.detach).",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
         if volume["active"]:
             _marked_lately(view, call, volume, marks)
@@ -238,7 +238,7 @@ def _marked_lately(view: View, call: VerbCall, volume: Facts, marks: Retired | N
             f"{volume['vg_name']}/{volume['name']} was marked as retired long ago and is still in "
             "service: its undo window would be over too early.",
             "Restore it, which takes the old mark away; then retire it again.",
-            subject=lv_subject(call.args["vg"], call.args["lv"]),
+            subject=checks.subject(call),
         )
 
 

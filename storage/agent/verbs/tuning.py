@@ -6,7 +6,7 @@ from ..calls import names
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, lv_write
-from ..facts.view import Check, View, lv_subject
+from ..facts.view import Check, View
 from ..state.boot_state import BootNote
 from . import checks
 from .backing import cache_mode_name, differing, has_device, identity, redundant_set, touches
@@ -30,7 +30,7 @@ def _set_redundant(view: View, call: VerbCall) -> Check:
                 "not_redundant",
                 "writeback can only be set while a cache is attached.",
                 "Attach the cache first and give the mode there.",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
         redundant_set(view, call, backing["cset_uuid"])()
 

@@ -92,13 +92,13 @@ CREATE = Verb(
 
 
 def _tag_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    tags = view.lv(call.args["vg"], call.args["lv"])["tags"]
+    tags = checks.volume(view, call)["tags"]
     return NOTHING if {OURS, volume_tag(call.args["volume_key"])} <= set(tags) else None
 
 
 def _one_owner(view: View, call: VerbCall) -> Check:
     def check() -> None:
-        volume = view.lv(call.args["vg"], call.args["lv"])
+        volume = checks.volume(view, call)
         own_tag = volume_tag(call.args["volume_key"])
         others = [
             tag for tag in volume["tags"] if tag.startswith("tiercel.volume=") and tag != own_tag
@@ -109,7 +109,7 @@ def _one_owner(view: View, call: VerbCall) -> Check:
                 f"{volume['name']} is already tagged {others[0]}.",
                 "Bind the volume that this tag names, or remove the tag: lvchange --deltag "
                 f"{others[0]} {volume['vg_name']}/{volume['name']}",
-                subject=lv_subject(call.args["vg"], call.args["lv"]),
+                subject=checks.subject(call),
             )
 
     return check
@@ -130,10 +130,6 @@ def _name_of_a_volume(view: View, call: VerbCall) -> Check:
             )
 
     return check
-
-
-def _tag_touches(args: Args) -> frozenset[str]:
-    return frozenset([lv_subject(args["vg"], args["lv"])])
 
 
 def _tag_commands(args: Args) -> tuple[Command, ...]:
@@ -160,7 +156,7 @@ TAG = Verb(
         _one_owner(view, call),
         bcache_by_hand.is_sure(view, call.args["vg"], call.args["lv"]),
     ],
-    touches=_tag_touches,
+    touches=checks.touches_volume,
     estimate=Estimate(1, 1),
     traits=(Trait.SPARES_HOST,),
     boot_note=BootNote.TAGGED,
