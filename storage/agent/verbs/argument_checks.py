@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..calls import names
+from ..calls.arguments import Validator
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from .registry import VERBS
-from .verb import Validator
 
 ASK_AGAIN = "Upgrade the panel and the agent to the same release; then repeat the request."
 EXPECT: Mapping[str, Validator] = {

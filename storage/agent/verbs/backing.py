@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import (
@@ -30,7 +31,7 @@ from ..kernel.dm import text
 from ..kernel.local_host import MissingTool, TimedOut
 from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 cache_mode_name = names.choice("writethrough", "writeback", "writearound", "none")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
@@ -11,7 +12,7 @@ from ..facts.view import Check, Facts, View, lv_subject, space_subject
 from ..guests.usage_checks import unused
 from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 
 def noted(view: View, call: VerbCall) -> frozenset[str]:

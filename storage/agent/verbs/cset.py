@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
@@ -28,7 +29,7 @@ from ..state.boot_state import BootNote
 from . import checks
 from .backing import signatures
 from .pool import gone
-from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb
 
 KIB = 1024
 # The kernel computes roundup_pow_of_two(buckets) >> 10, which must not be 0.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device, run, tags, zero
@@ -21,7 +22,7 @@ from . import checks
 from .backing import signatures
 from .pool import gone
 from .retire import is_cache_device, known, let_go_commands, marks_of, register_commands
-from .verb import NOTHING, Estimate, LongWork, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 HOUR_NS = 3600 * 1_000_000_000
 

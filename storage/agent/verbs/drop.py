@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance
@@ -11,7 +12,7 @@ from ..facts.inventory import cache_statuses
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject
 from ..kernel import dm
 from . import checks
-from .verb import NOTHING, Estimate, Frees, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, Frees, Trait, Verb
 
 MISSING = "[unknown]"
 RUNBOOK = "Do not force it. The volume's page in the panel has the runbook."

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import extents, free_space
@@ -30,7 +31,7 @@ from ..guests.users import of_devices
 from ..guests.virsh import blockresize
 from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb
 
 # What LVM writes about the room and about the volume's new segments.
 TEXT_BYTES = 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls import names
+from ..calls.arguments import arguments, dirty_limit
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import provenance, vacated_extents
@@ -12,7 +13,7 @@ from ..commands.command import MADE_POOL, Args, Command, run
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Estimate, Frees, LongWork, Trait, Verb, arguments, dirty_limit
+from .verb import NOTHING, Estimate, Frees, LongWork, Trait, Verb
 
 MIB = 1 << 20
 MODE_DIRTY_LIMIT = 64 * MIB

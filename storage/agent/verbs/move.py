@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
@@ -13,7 +14,7 @@ from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from ..state.boot_state import BootNote
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb
 
 MIB = 1 << 20
 # At each look LVM reads the metadata of every disk, also beside guests that are to feel nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance, vacated_extents
@@ -10,7 +11,7 @@ from ..commands.command import MADE_POOL, OURS, Args, Command, lvcreate, run, vo
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb
 
 KIB = 1024
 # What LVM writes about a pool: a cached volume is five LVs of about 390 bytes.

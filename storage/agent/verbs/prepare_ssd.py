@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, run
@@ -17,7 +18,7 @@ from ..kernel import disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from . import checks
-from .verb import NOTHING, Estimate, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, Trait, Verb
 
 MEMBER = "LVM2_member"
 METADATA_AREA = "16m"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..calls import names
+from ..calls.arguments import Validator, arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import (
@@ -34,7 +35,7 @@ from ..state.boot_state import BootNote
 from ..state.undo_window import is_fresh
 from . import checks
 from .backing import hidden_from_lvm
-from .verb import NOTHING, Estimate, Trait, Validator, Verb, arguments
+from .verb import NOTHING, Estimate, Trait, Verb
 
 WHOLE = frozenset(("linear", "striped", "mirror", "raid"))
 """Layouts of volumes that stand for themselves, by the first word of LVM's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
+from ..calls.arguments import arguments, dirty_limit
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, lv_write
@@ -10,7 +11,7 @@ from ..facts.view import Check, View
 from ..state.boot_state import BootNote
 from . import checks
 from .backing import cache_mode_name, differing, has_device, identity, redundant_set, touches
-from .verb import Estimate, LongWork, Trait, Verb, arguments, dirty_limit
+from .verb import Estimate, LongWork, Trait, Verb
 
 # The kernel takes 0 to 40 (bch_cutoff_writeback).
 _writeback_percent = names.integer(0, 40)

@@ -10,49 +10,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Callable
 
-from ..calls import names
+from ..calls.arguments import ArgumentSchema
 from ..calls.call import VerbCall
 from ..commands.command import Args, Command
 from ..facts.view import Check, View
 from ..state.boot_state import BootNote
 
-Validator = Callable[[Any], Any]
-"""Gives the checked value, or raises ValueError with what it must be."""
-
-# What LVM may be left to flush under the lock of the whole group: never more than this.
-DIRTY_LIMIT_MAX_BYTES = 1 << 30
-dirty_limit = names.integer(0, DIRTY_LIMIT_MAX_BYTES)
-
 NOTHING: frozenset[str] = frozenset()
 """No command is left to be run."""
-
-
-@dataclass(frozen=True)
-class ArgumentSchema:
-    """`required` and `optional` arguments; `expects` = keys `expect` must have outside a dry run;
-    `any_of` = at least one of these optional arguments must be there."""
-
-    required: Mapping[str, Validator]
-    optional: Mapping[str, Validator]
-    expects: frozenset[str]
-    any_of: tuple[str, ...] = ()
-
-
-def arguments(
-    required: Mapping[str, Validator],
-    optional: Mapping[str, Validator] = {},
-    expects: str = "",
-    any_of: tuple[str, ...] = (),
-) -> ArgumentSchema:
-    """Every verb also names its volume group, and the uuid that the group must have."""
-    return ArgumentSchema(
-        {"vg": names.vg_name, **required},
-        optional,
-        frozenset(["vg_uuid", *expects.split()]),
-        any_of,
-    )
 
 
 class Trait(enum.Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
+from ..calls.arguments import arguments
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance
@@ -25,7 +26,7 @@ from ..guests.usage_checks import unused
 from ..state import bcache_by_hand
 from ..state.boot_state import BootNote
 from . import checks
-from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb, arguments
+from .verb import NOTHING, Estimate, LongWork, Takes, Trait, Verb
 
 # What LVM writes about a volume.
 TEXT_BYTES = 600

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ..calls import names
+from ..calls.arguments import Validator
 from ..calls.call import VerbCall
 from ..facts.counter_sample import sample
 from ..facts.hello import hello
@@ -15,7 +16,6 @@ from ..kernel.local_host import LocalHost
 from ..operations import ops
 from ..operations.pacer import RISES
 from ..state.policy import load
-from ..verbs.verb import Validator
 
 Data = Mapping[str, Any]
 Warnings = tuple[Mapping[str, str], ...]

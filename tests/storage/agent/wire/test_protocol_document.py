@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from storage.agent.calls.arguments import ArgumentSchema
 from storage.agent.calls.refusals import CODES
 from storage.agent.verbs.registry import VERBS
-from storage.agent.verbs.verb import ArgumentSchema, Trait, Verb
+from storage.agent.verbs.verb import Trait, Verb
 from storage.agent.wire.protocol import REPLY_LIMIT, REQUEST_LIMIT, STEPS_LIMIT
 from storage.agent.wire.reading_verbs import READING
 from tests.contract.client import Agent
