@@ -24,7 +24,7 @@ from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import Wish
-from storage.volumes.cache import free_bytes
+from storage.volumes.cache_sizes import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
 
 CUSTOMER_ERROR = {

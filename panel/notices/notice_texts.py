@@ -10,8 +10,8 @@ from django.utils.dateformat import format as formatted
 
 from panel.models import Intent, Notice, NoticeKind, Order, OrderState
 from panel.orders.order_texts import unplanned
+from storage.currency import major_of
 from storage.models import CachePlan
-from storage.money import major_of
 
 NO_PLAN = "no cache"
 

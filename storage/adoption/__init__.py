@@ -4,9 +4,9 @@
 it out in one transaction. Nothing on a host changes here.
 """
 
+from storage.adoption.adopt import adopt, buyers_of, candidates_of, last_batch, release
 from storage.adoption.ask import COLUMNS, AdoptionQuestion, BadCsv, asked_by_pattern, read_csv
 from storage.adoption.judge import AdoptionVerdict, Buyer, Candidate, Judgement, judge
-from storage.adoption.record import adopt, buyers_of, candidates_of, last_batch, release
 
 __all__ = [
     "COLUMNS",

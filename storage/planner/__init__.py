@@ -9,7 +9,7 @@ confirms are the commands that run. A plan for an LV that does not exist yet lea
 from __future__ import annotations
 
 from storage.inventory.facts import HostFacts
-from storage.planner import growth, life, occupied, volume
+from storage.planner import growth, life, occupied, volume_steps
 from storage.planner.draft import (
     ANY_DISKS,
     DIRTY_LIMIT_BYTES,
@@ -40,7 +40,7 @@ def plan(
         # What else is wished for is planned anew once the volume is back.
         life.restore(draft)
     else:
-        volume.exist(draft)
+        volume_steps.exist(draft)
         of_layout(wish.layout).plan(draft)
         growth.move(draft)
         growth.clear(draft)

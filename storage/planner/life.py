@@ -7,7 +7,7 @@ import shlex
 from storage.agent.commands.retirement import retired
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import WIPING_TAG, retired_name, tagged_volume_key
-from storage.planner import growth, volume
+from storage.planner import growth, volume_steps
 from storage.planner.draft import Draft, Refused, Target
 from storage.planner.technologies.lookup import PLAIN, held_as, of_layout
 
@@ -86,7 +86,7 @@ def restore(draft: Draft) -> None:
 
 
 def _retire(draft: Draft, lv: LogicalVolume) -> None:
-    volume.own(draft, lv)
+    volume_steps.own(draft, lv)
     growth.tidy(draft, lv)
     of_layout(draft.wish.layout).release(draft, lv)
     growth.clear(draft)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from storage.money import major_of
+from storage.currency import major_of
 
 register = template.Library()
 

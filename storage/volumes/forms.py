@@ -16,7 +16,7 @@ from storage.naming import new_key
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
 from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
-from storage.volumes.cache import free_bytes, sizes_for, writeback_refusal
+from storage.volumes.cache_sizes import free_bytes, sizes_for, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
 UNITS = {"GiB": GIB, "MiB": MIB}

@@ -10,8 +10,8 @@ from django import forms
 from storage.naming import new_key
 from storage.planner import Refused
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.cache import SIZES_BYTES
 from storage.volumes.cache_settings_form import TunedForm
+from storage.volumes.cache_sizes import SIZES_BYTES
 from storage.volumes.forms import size_label
 from storage.volumes.snapshot import VolumeSnapshot
 

@@ -15,7 +15,7 @@ from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.planner.technologies.lookup import cache_of, of_layout, volume_bytes
 from storage.planner.technologies.lvmcache_plan import SUB_LV_SUFFIX
 from storage.planner.wish import Wish
-from storage.volumes.cache import free_bytes
+from storage.volumes.cache_sizes import free_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from panel.staff.adoption.forms import CsvForm, PatternForm, seal, unseal
 from panel.staff.job_requests import requester_of
 from storage.access import Right, staff_view
 from storage.adoption import AdoptionVerdict, Judgement, buyers_of, candidates_of, judge, last_batch
-from storage.adoption.record import taken_ids
+from storage.adoption.adopt import taken_ids
 from storage.models import Volume
 
 UNPROCESSABLE = 422

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from panel.models import Mandate
 from storage.access import Right, staff_view
+from storage.currency import BadAmount, major_of, minor_of
 from storage.models import Customer
-from storage.money import BadAmount, major_of, minor_of
 
 UNPROCESSABLE = 422
 CAPS = (("cap_charge", "cap_charge_minor"), ("cap_period", "cap_period_minor"))

@@ -19,8 +19,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.models import Job
 from jobs.queue.reservations import capacities_of
 from storage.access import Right, staff_view
+from storage.currency import BadAmount, major_of, minor_of
 from storage.models import CachePlan, Host
-from storage.money import BadAmount, major_of, minor_of
 from storage.planner.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
 
 UNITS = {"GiB": GIB, "MiB": MIB}

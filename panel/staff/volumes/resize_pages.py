@@ -18,7 +18,7 @@ from storage.formatting import size
 from storage.planner import Refused
 from storage.planner.allocation import TIERS
 from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
-from storage.volumes.cache import free_bytes
+from storage.volumes.cache_sizes import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
 
 UNITS = {"GiB": GIB, "MiB": MIB}

@@ -11,7 +11,7 @@ from storage.analysis.advice.usage import LoadShare
 from storage.formatting import seconds, size
 from storage.planner import Refused
 from storage.planner.wish import GIB
-from storage.volumes.cache import SIZES_BYTES, sizes_for
+from storage.volumes.cache_sizes import SIZES_BYTES, sizes_for
 
 ENOUGH_SECONDS: Final = 15 * 60
 """Less than this much of figures is a first look, no advice to spend money on."""

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Final
 
 from storage.metrics.counters import SECTOR_BYTES, DiskCounters, Latency, VolumeCounters
-from storage.metrics.rates.cache import CacheDelta, cache_delta
+from storage.metrics.rates.cache_delta import CacheDelta, cache_delta
 from storage.metrics.rates.disk import SLACK_IO, is_plausible, subtract
 from storage.metrics.rates.gaps import GapReason
 

@@ -19,7 +19,7 @@ from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
 from panel.staff.volumes.list_pages import listed
-from storage.adoption.record import taken_ids
+from storage.adoption.adopt import taken_ids
 from storage.discovery.ingest import apply_facts
 from storage.models import Customer, Host, LatestSample, Placement, Volume
 from storage.planner.wish import GIB

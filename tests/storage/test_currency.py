@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.money import BadAmount, major_of, minor_of
+from storage.currency import BadAmount, major_of, minor_of
 from storage.templatetags.money import amount, money
 
 
