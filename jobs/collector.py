@@ -23,7 +23,7 @@ from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
 from storage.database_clock import database_now
 from storage.host_data import BadHostData
-from storage.metrics.samples import sample_round
+from storage.metrics.samples import record
 from storage.models import Host
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def _store(host: Host, future: Future[Reply]) -> bool:
         reply = future.result()
         if reply.error is not None:
             raise AgentFailed(host.name, reply.error)
-        recorded = sample_round(host, reply.data, reply.stamp, database_now())
+        recorded = record(host, reply.data, reply.stamp, database_now())
     except TransportError as error:
         contact.note_failure(host, error)
         return False

@@ -51,6 +51,15 @@ class DiskCounters(NamedTuple):
     flush_ms: U64
 
 
+DISK_UNITS: Final = {
+    "read_sectors": "sectors of 512 B",
+    "write_sectors": "sectors of 512 B",
+    "discard_sectors": "sectors of 512 B",
+    "in_flight": "I/Os now",
+}
+"""What one of each counter stands for; the others are I/Os, or ms by their name."""
+
+
 @dataclass(frozen=True, slots=True)
 class DmCacheCounters:
     """One `dmsetup status` of a cache target; all zero when it has `failed`.
@@ -81,6 +90,23 @@ class DmCacheCounters:
     cdata: DiskCounters | None
 
 
+DM_CACHE_UNITS: Final = {
+    "chunk_sectors": "sectors of 512 B a chunk",
+    "used": "chunks",
+    "total": "chunks",
+    "dirty": "chunks",
+    "metadata_used": "metadata blocks",
+    "metadata_total": "metadata blocks",
+    "read_hits": "accesses",
+    "read_misses": "accesses",
+    "write_hits": "accesses",
+    "write_misses": "accesses",
+    "demotions": "chunks",
+    "promotions": "chunks",
+}
+"""What one of each stands for, in the order of the page that shows them."""
+
+
 @dataclass(frozen=True, slots=True)
 class BcacheCounters:
     """A registered bcache backing device. `disk` is bcacheN, what the guest sees.
@@ -103,6 +129,17 @@ class BcacheCounters:
     bypass_misses: U64
     available_percent: Percent | None
     cset_size_bytes: Count | None
+
+
+BCACHE_UNITS: Final = {
+    "dirty_bytes": "B",
+    "cset_size_bytes": "B",
+    "available_percent": "%",
+    "hits": "accesses, loses counts under load",
+    "misses": "accesses, loses counts under load",
+    "bypass_hits": "accesses, loses counts under load",
+    "bypass_misses": "accesses, loses counts under load",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def test_a_round_that_cannot_be_stored_is_kept_on_the_host(
     def broken(*args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(collector, "sample_round", broken)
+    monkeypatch.setattr(collector, "record", broken)
     host = fake_record(fake_server)
     assert collector.collect(0) == collector.CollectionRound(failed=1)
     host.refresh_from_db()

@@ -8,46 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from storage.host_data import BadHostData
 from storage.metrics.counters import (
+    BCACHE_UNITS,
+    DISK_UNITS,
+    DM_CACHE_UNITS,
     LATENCY_BOUNDS_NS,
     BcacheCounters,
     DiskCounters,
     DmCacheCounters,
     decode_volume,
 )
-
-DISK_UNITS: Final = {
-    "read_sectors": "sectors of 512 B",
-    "write_sectors": "sectors of 512 B",
-    "discard_sectors": "sectors of 512 B",
-    "in_flight": "I/Os now",
-}
-DM_CACHE: Final = {
-    "chunk_sectors": "sectors of 512 B a chunk",
-    "used": "chunks",
-    "total": "chunks",
-    "dirty": "chunks",
-    "metadata_used": "metadata blocks",
-    "metadata_total": "metadata blocks",
-    "read_hits": "accesses",
-    "read_misses": "accesses",
-    "write_hits": "accesses",
-    "write_misses": "accesses",
-    "demotions": "chunks",
-    "promotions": "chunks",
-}
-BCACHE: Final = {
-    "dirty_bytes": "B",
-    "cset_size_bytes": "B",
-    "available_percent": "%",
-    "hits": "accesses, loses counts under load",
-    "misses": "accesses, loses counts under load",
-    "bypass_hits": "accesses, loses counts under load",
-    "bypass_misses": "accesses, loses counts under load",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +71,7 @@ def _unit(name: str) -> str:
 
 
 def _dm_cache(cache: DmCacheCounters) -> list[CounterGroup]:
-    counters = (Counter(name, getattr(cache, name), unit) for name, unit in DM_CACHE.items())
+    counters = (Counter(name, getattr(cache, name), unit) for name, unit in DM_CACHE_UNITS.items())
     legs = (("Slow device below (origin)", cache.origin), ("SSD below (cache data)", cache.cdata))
     return [
         CounterGroup("dm-cache", "dmsetup status", tuple(counters)),
@@ -107,7 +80,7 @@ def _dm_cache(cache: DmCacheCounters) -> list[CounterGroup]:
 
 
 def _bcache(bcache: BcacheCounters) -> list[CounterGroup]:
-    known = ((name, getattr(bcache, name), unit) for name, unit in BCACHE.items())
+    known = ((name, getattr(bcache, name), unit) for name, unit in BCACHE_UNITS.items())
     counters = tuple(Counter(*each) for each in known if each[1] is not None)
     return [
         _disk(f"What the guest sees, {bcache.device}", bcache.disk),

@@ -106,23 +106,7 @@ def _cache(
 ) -> dict[str, Any]:
     legs = _legs(host, device.kname, by_kname)
     return {
-        "chunk_sectors": status.chunk_sectors,
-        "used": status.used,
-        "total": status.total,
-        "metadata_used": status.metadata_used,
-        "metadata_total": status.metadata_total,
-        "read_hits": status.read_hits,
-        "read_misses": status.read_misses,
-        "write_hits": status.write_hits,
-        "write_misses": status.write_misses,
-        "demotions": status.demotions,
-        "promotions": status.promotions,
-        "dirty": status.dirty,
-        "mode": status.mode,
-        "policy": status.policy,
-        "read_only": status.read_only,
-        "needs_check": status.needs_check,
-        "failed": status.failed,
+        **{name: getattr(status, name) for name in dm.STATUS_COUNTERS},
         "origin": counters.get(legs.get("real", "")),
         "cdata": counters.get(legs.get("cdata", "")),
     }

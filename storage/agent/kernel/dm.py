@@ -7,7 +7,7 @@ import fcntl
 import os
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from ..calls.refusals import Refusal
 from .local_host import LocalHost, MissingTool, TimedOut
@@ -80,6 +80,10 @@ COUNTERS = (
     "promotions",
     "dirty",
 )
+STATUS_COUNTERS = tuple(
+    field.name for field in fields(CacheStatus) if field.name != "migration_threshold"
+)
+"""What a sample tells of a status."""
 FAILED = CacheStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", None, True, True, True)
 
 

@@ -14,8 +14,8 @@ Rules (from the sources of Linux 6.1 and 6.12):
   own hit counters, which lose counts under load.
 """
 
-from storage.metrics.rates.cache_delta import CacheDelta
-from storage.metrics.rates.delta import CachedBy, CounterReading, Delta, Gap, Gauges, delta, gauges
+from storage.metrics.rates.cache_delta import CachedBy, CacheDelta, Gauges, gauges
+from storage.metrics.rates.delta import CounterReading, Delta, Gap, delta
 from storage.metrics.rates.figures import Figures, Sums, figures, percentile_ms, read_hit_rate
 from storage.metrics.rates.gaps import GapReason
 

@@ -1,12 +1,30 @@
-"""Differences of a cache's counters."""
+"""What each cache technology counts: differences of its counters, and its gauges.
+
+Nothing else of the metrics asks which technology a volume has.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
-from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
+from storage.metrics.counters import (
+    SECTOR_BYTES,
+    BcacheCounters,
+    DiskCounters,
+    DmCacheCounters,
+    VolumeCounters,
+)
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason
+
+
+class CachedBy(IntEnum):
+    """What cached the volume at the end of an interval."""
+
+    NONE = 0
+    DM_CACHE = 1
+    BCACHE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +46,21 @@ class CacheDelta:
     fast_write_sectors: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What a cache is and holds at one moment; sizes are None without a cache or when it failed.
+
+    `cache_state` says what is wrong with it, "" when nothing is.
+    """
+
+    technology: CachedBy
+    cache_mode: str = ""
+    cache_state: str = ""
+    cache_size_bytes: int | None = None
+    used_bytes: int | None = None
+    dirty_bytes: int | None = None
+
+
 def cache_delta(
     old: VolumeCounters, new: VolumeCounters, disk: DiskCounters
 ) -> CacheDelta | GapReason:
@@ -43,6 +76,51 @@ def cache_delta(
     if old.cache is None:
         return GapReason.CACHE_ATTACHED
     return _dm_cache(old.cache, new.cache, disk)
+
+
+def gauges(counters: VolumeCounters) -> Gauges:
+    """Size, used and dirty bytes of the cache. bcache refreshes its use only when it collects
+    garbage, and prints dirty data with one decimal digit."""
+    cache, bcache = counters.cache, counters.bcache
+    if bcache is not None and bcache.cset_uuid is not None:
+        size, percent = bcache.cset_size_bytes, bcache.available_percent
+        return Gauges(
+            technology=CachedBy.BCACHE,
+            cache_mode=bcache.cache_mode,
+            cache_state="inconsistent" if bcache.state == "inconsistent" else "",
+            cache_size_bytes=size,
+            used_bytes=None if size is None or percent is None else size * (100 - percent) // 100,
+            dirty_bytes=bcache.dirty_bytes,
+        )
+    if cache is None:
+        return Gauges(CachedBy.NONE)
+    if cache.failed:
+        return Gauges(CachedBy.DM_CACHE, cache.mode, "failed")
+    chunk_bytes = cache.chunk_sectors * SECTOR_BYTES
+    return Gauges(
+        technology=CachedBy.DM_CACHE,
+        cache_mode=cache.mode,
+        cache_state="needs check" if cache.needs_check else "read-only" if cache.read_only else "",
+        cache_size_bytes=cache.total * chunk_bytes,
+        used_bytes=cache.used * chunk_bytes,
+        dirty_bytes=cache.dirty * chunk_bytes,
+    )
+
+
+def guest_disk(counters: VolumeCounters) -> DiskCounters:
+    """The device that the guest uses: bcacheN of a bcache volume, else the logical volume."""
+    return counters.disk if counters.bcache is None else counters.bcache.disk
+
+
+def guest_device(counters: VolumeCounters) -> tuple[str, str] | None:
+    """The device that stands in front of the logical volume, by its uuid and its name."""
+    bcache = counters.bcache
+    return None if bcache is None else (bcache.uuid, bcache.device)
+
+
+def has_latency(counters: VolumeCounters) -> bool:
+    """Whether the histogram of the logical volume is that of what the guest does."""
+    return counters.bcache is None
 
 
 def _bcache(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
-from storage.metrics.counters import SECTOR_BYTES, DiskCounters, Latency, VolumeCounters
-from storage.metrics.rates.cache_delta import CacheDelta, cache_delta
+from storage.metrics.counters import DiskCounters, Latency, VolumeCounters
+from storage.metrics.rates.cache_delta import (
+    CacheDelta,
+    cache_delta,
+    guest_device,
+    guest_disk,
+    has_latency,
+)
 from storage.metrics.rates.disk import SLACK_IO, is_plausible, subtract
 from storage.metrics.rates.gaps import GapReason
 
 MAX_INTERVAL_MS: Final = 900_000
-
-
-class CachedBy(IntEnum):
-    """What cached the volume at the end of an interval."""
-
-    NONE = 0
-    DM_CACHE = 1
-    BCACHE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +52,6 @@ class Delta:
     latency_counts: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Gauges:
-    """What a cache is and holds at one moment; sizes are None without a cache or when it failed.
-
-    `cache_state` says what is wrong with it, "" when nothing is.
-    """
-
-    technology: CachedBy
-    cache_mode: str = ""
-    cache_state: str = ""
-    cache_size_bytes: int | None = None
-    used_bytes: int | None = None
-    dirty_bytes: int | None = None
-
-
 def delta(before: CounterReading | None, after: CounterReading) -> Delta | Gap:
     """What happened between two samples of one volume."""
     if before is None:
@@ -101,42 +83,8 @@ def delta(before: CounterReading | None, after: CounterReading) -> Delta | Gap:
         weighted_ms=disk.weighted_ms,
         cache=cache if isinstance(cache, CacheDelta) else CacheDelta(),
         cache_gap=cache if isinstance(cache, GapReason) else None,
-        latency_counts=_latency(old.latency, new.latency, disk) if new.bcache is None else None,
+        latency_counts=_latency(old.latency, new.latency, disk) if has_latency(new) else None,
     )
-
-
-def gauges(counters: VolumeCounters) -> Gauges:
-    """Size, used and dirty bytes of the cache. bcache refreshes its use only when it collects
-    garbage, and prints dirty data with one decimal digit."""
-    cache, bcache = counters.cache, counters.bcache
-    if bcache is not None and bcache.cset_uuid is not None:
-        size, percent = bcache.cset_size_bytes, bcache.available_percent
-        return Gauges(
-            technology=CachedBy.BCACHE,
-            cache_mode=bcache.cache_mode,
-            cache_state="inconsistent" if bcache.state == "inconsistent" else "",
-            cache_size_bytes=size,
-            used_bytes=None if size is None or percent is None else size * (100 - percent) // 100,
-            dirty_bytes=bcache.dirty_bytes,
-        )
-    if cache is None:
-        return Gauges(CachedBy.NONE)
-    if cache.failed:
-        return Gauges(CachedBy.DM_CACHE, cache.mode, "failed")
-    chunk_bytes = cache.chunk_sectors * SECTOR_BYTES
-    return Gauges(
-        technology=CachedBy.DM_CACHE,
-        cache_mode=cache.mode,
-        cache_state="needs check" if cache.needs_check else "read-only" if cache.read_only else "",
-        cache_size_bytes=cache.total * chunk_bytes,
-        used_bytes=cache.used * chunk_bytes,
-        dirty_bytes=cache.dirty * chunk_bytes,
-    )
-
-
-def guest_disk(counters: VolumeCounters) -> DiskCounters:
-    """The device that the guest uses: bcacheN of a bcache volume, else the logical volume."""
-    return counters.disk if counters.bcache is None else counters.bcache.disk
 
 
 def _discontinuity(before: CounterReading, after: CounterReading) -> GapReason | None:
@@ -145,14 +93,9 @@ def _discontinuity(before: CounterReading, after: CounterReading) -> GapReason |
         return GapReason.MOVED
     if before.boot_id != after.boot_id:
         return GapReason.REBOOTED
-    if old.kname != new.kname or _bcache_device(old) != _bcache_device(new):
+    if old.kname != new.kname or guest_device(old) != guest_device(new):
         return GapReason.REPLACED
     return None
-
-
-def _bcache_device(counters: VolumeCounters) -> tuple[str, str] | None:
-    bcache = counters.bcache
-    return None if bcache is None else (bcache.uuid, bcache.device)
 
 
 def _latency(

@@ -1,39 +1,32 @@
-"""Columns of an interval, name -> PostgreSQL type, in the order of COPY."""
+"""Columns of an interval, name -> PostgreSQL type, in the order of COPY.
+
+The model says which there are and of what type; the dataclasses say which part fills each.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import fields
+from typing import Any, Final
 
-DISK: Final = {
-    "dt_ms": "int4",
-    "reads": "int4",
-    "writes": "int4",
-    "read_sectors": "int8",
-    "write_sectors": "int8",
-    "read_ms": "int4",
-    "write_ms": "int4",
-    "busy_ms": "int4",
-    "weighted_ms": "int4",
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from storage.metrics.rates import CacheDelta, Delta, Gauges
+from storage.models.sample import Interval
+
+TYPES: Final[dict[type[models.Field[Any, Any]], str]] = {
+    models.SmallIntegerField: "int2",
+    models.IntegerField: "int4",
+    models.BigIntegerField: "int8",
+    ArrayField: "int8[]",
 }
-CACHE: Final = dict.fromkeys(
-    (
-        "read_hits",
-        "read_misses",
-        "write_hits",
-        "write_misses",
-        "demotions",
-        "promotions",
-        "slow_read_sectors",
-        "slow_write_sectors",
-        "fast_read_sectors",
-        "fast_write_sectors",
-    ),
-    "int8",
-)
-GAUGES: Final = {
-    "technology": "int2",
-    "cache_size_bytes": "int8",
-    "used_bytes": "int8",
-    "dirty_bytes": "int8",
-}
-INTERVAL: Final = {**DISK, **CACHE, "latency_counts": "int8[]", **GAUGES}
+INTERVAL: Final = {column.name: TYPES[type(column)] for column in Interval._meta.local_fields}
+
+
+def _columns_of(part: type) -> dict[str, str]:
+    return {field.name: INTERVAL[field.name] for field in fields(part) if field.name in INTERVAL}
+
+
+CACHE: Final = _columns_of(CacheDelta)
+GAUGES: Final = _columns_of(Gauges)
+DISK: Final = {name: INTERVAL[name] for name in _columns_of(Delta) if name != "latency_counts"}

@@ -58,7 +58,7 @@ def test_a_foreign_cache_is_flushed_before_its_mode_changes(host: FakeHost, agen
     assert problem is not None
     cure = problem["correction"]
     assert cure.index("--cachepolicy cleaner") < cure.index("--cachemode writethrough")
-    by_hand = of_layout("lvmcache").way_out_of_writeback(make.lv(volume), on_page=False)
+    by_hand = of_layout("plain").way_out_of_writeback(make.lv(volume), on_page=False)
     assert by_hand.removeprefix("Replace the failed SSD, or: ") in cure
     assert "Never the mode at once" in cure
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from storage.metrics.rates import CachedBy, GapReason
-from storage.metrics.samples import latest, sample_round, window
+from storage.metrics.samples import latest, record, window
 from storage.models import Host, Volume
 from tests import make
 from tests.fake.host import FakeHost
@@ -46,7 +46,7 @@ class Sampled:
         self.seconds += seconds
         reply = self.ask("sample")
         at = NOON + timedelta(seconds=self.seconds)
-        assert sample_round(self.host, reply["data"], reply["host"], at).unknown_lv_uuids == set()
+        assert record(self.host, reply["data"], reply["host"], at).unknown_lv_uuids == set()
 
     def attach(self) -> None:
         vg = self.lv.vg
