@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.agent.kernel.local_host import CommandResult
-from storage.agent.operations.ops import BARRED
+from storage.agent.operations.ops import TOMBSTONE
 from tests.fake.host import FakeHost, Killed, Pause
 from tests.faults.armed import PAUSE_SECONDS
 
@@ -135,7 +135,7 @@ class FaultHost(FakeHost):
         self._reach("start.after")
 
     def op_create(self, op: str, record: dict[str, Any]) -> bool:
-        if record["call"]["verb"] == BARRED:
+        if record["call"]["verb"] == TOMBSTONE:
             return super().op_create(op, record)
         self._reach("accept.before")
         made = super().op_create(op, record)

@@ -3,7 +3,7 @@
 A record: op, call (verb, args, expect), fence, panel (the sender), state (running, done, failed,
 interrupted), boot_id, started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv,
 shell, rc, started_ns, ended_ns), progress, error; lost_lines if output could not be kept. An
-operation that was asked for but never arrived has the verb BARRED, and neither args nor expect.
+operation that was asked for but never arrived has the verb TOMBSTONE, and neither args nor expect.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .pacer import FULL, THROTTLE, throttle
 # A unit that was only just asked for may not show up in systemd's list yet.
 GRACE_NS = 15_000_000_000
 LINES_LIMIT = 2000
-# In place of a verb: whoever asked for an operation was told that it never started, so a request
-# that was on its way all the time must not start it any more.
-BARRED = "barred"
+# In place of a verb, in the record of an id that was looked up before its request arrived. The
+# panel was told that the operation never started, so a delayed request must not start it.
+TOMBSTONE = "barred"
 FENCE_SECONDS = 10.0
 
 Record = dict[str, Any]
@@ -52,7 +52,7 @@ def accept(
     known = host.op_load(op) or _begin(host, op, call, fence, panel)
     if known is None:
         return {"op": op}
-    if _is_barred(known):
+    if _is_tombstone(known):
         raise Refusal(
             "op_conflict",
             f"The operation {op} was asked for before it came here, and was said to be unknown.",
@@ -108,8 +108,8 @@ def get(host: LocalHost, op: str, after: int) -> dict[str, Any]:
 def load(host: LocalHost, op: str) -> Record:
     """The record of an operation, as it stands now. Raises Refusal(not_found) where there is none,
     and then there will be none; Refusal(journal_unwritable) where that cannot be made sure."""
-    record = host.op_load(op) or _bar(host, op)
-    if _is_barred(record):
+    record = host.op_load(op) or _write_tombstone(host, op)
+    if _is_tombstone(record):
         raise Refusal(
             "not_found",
             f"This host knows no operation {op}.",
@@ -123,7 +123,7 @@ def listing(host: LocalHost) -> dict[str, Any]:
     listed = []
     for op in host.op_ids():
         record = host.op_load(op)
-        if record is not None and not _is_barred(record):
+        if record is not None and not _is_tombstone(record):
             record = _judge(host, op, record)
             listed.append(
                 {
@@ -144,7 +144,7 @@ def end_throttles(host: LocalHost) -> list[str]:
     for op in host.op_ids():
         if host.op_marked(op, journal.THROTTLED):
             record = host.op_load(op)
-            if record is not None and not _is_barred(record):
+            if record is not None and not _is_tombstone(record):
                 _judge(host, op, record)
     ended = before != FULL and text(host, THROTTLE) == FULL
     return [f"echo {FULL} > {THROTTLE}"] if ended else []
@@ -160,10 +160,10 @@ def _plain(call: VerbCall) -> dict[str, Any]:
     return document
 
 
-def _bar(host: LocalHost, op: str) -> Record:
+def _write_tombstone(host: LocalHost, op: str) -> Record:
     """Let no request be accepted under this id; the record that is there now, of one that was
     accepted in this very moment or of this."""
-    entry = _entry(host, op, {"verb": BARRED, "args": {}, "expect": {}})
+    entry = _entry(host, op, {"verb": TOMBSTONE, "args": {}, "expect": {}})
     record = {**entry, "state": "failed", "ended_ns": entry["started_ns"]}
     try:
         if host.op_create(op, record):
@@ -173,8 +173,8 @@ def _bar(host: LocalHost, op: str) -> Record:
     return host.op_load(op) or record
 
 
-def _is_barred(record: Record) -> bool:
-    return bool(record["call"]["verb"] == BARRED)
+def _is_tombstone(record: Record) -> bool:
+    return bool(record["call"]["verb"] == TOMBSTONE)
 
 
 def _record(

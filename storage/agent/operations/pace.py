@@ -46,8 +46,8 @@ class Pace:
         }
 
 
-class Fall:
-    """What is dirty, look by look; `peak` is the most there ever was."""
+class RemainingWork:
+    """Bytes that are still to be done, measured again and again; `peak` is the highest value."""
 
     def __init__(self, at_ns: int, dirty: int) -> None:
         self.peak = dirty
@@ -55,8 +55,8 @@ class Fall:
         self._least_ns = at_ns
         self._looks: deque[tuple[int, int]] = deque([(at_ns, dirty)])
 
-    def look(self, at_ns: int, dirty: int, limit: int) -> Pace:
-        """Take `dirty` bytes in; the pace towards `limit` over the last half minute."""
+    def update(self, at_ns: int, dirty: int, limit: int) -> Pace:
+        """Record that `dirty` bytes remain; the pace towards `limit` over the last half minute."""
         self.peak = max(self.peak, dirty)
         if dirty < self._least:
             self._least, self._least_ns = dirty, at_ns

@@ -13,7 +13,7 @@ from ..kernel import bcache_sysfs, dm, mirror
 from ..kernel.dm import SECTOR
 from ..kernel.local_host import LocalHost
 from ..verbs.extend import room_name
-from .pace import Fall, Others, Pace
+from .pace import Others, Pace, RemainingWork
 
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
@@ -67,16 +67,17 @@ def _rising(
     host: LocalHost, label: str, ask: Callable[[], tuple[int, int]]
 ) -> Callable[[], WorkProgress]:
     """Work whose rest only becomes less, of (done, total) bytes."""
-    fall: Fall | None = None
+    remaining: RemainingWork | None = None
 
     def progress() -> WorkProgress:
-        nonlocal fall
+        nonlocal remaining
         done, total = ask()
         if not total:
             return WorkProgress(label, done, total, False)
         at_ns = host.boottime_ns()
-        fall = fall or Fall(at_ns, total - done)
-        return WorkProgress(label, done, total, done >= total, fall.look(at_ns, total - done, 0))
+        remaining = remaining or RemainingWork(at_ns, total - done)
+        pace = remaining.update(at_ns, total - done, 0)
+        return WorkProgress(label, done, total, done >= total, pace)
 
     return progress
 
@@ -104,16 +105,16 @@ def _falling(
 ) -> Callable[[], WorkProgress]:
     """Flushing from what is dirty now down to a limit; None dirty = the cache is gone."""
     first = dirty() or 0
-    fall = Fall(host.boottime_ns(), first)
+    remaining = RemainingWork(host.boottime_ns(), first)
 
     def ask() -> WorkProgress:
         dirty_bytes = dirty()
         if dirty_bytes is None:
-            return WorkProgress("flushed", fall.peak, fall.peak, True)
-        pace = fall.look(host.boottime_ns(), dirty_bytes, max(0, limit))
+            return WorkProgress("flushed", remaining.peak, remaining.peak, True)
+        pace = remaining.update(host.boottime_ns(), dirty_bytes, max(0, limit))
         # Writes go on meanwhile, so what is dirty may rise above where it began.
         return WorkProgress(
-            "flushed", fall.peak - dirty_bytes, fall.peak, dirty_bytes <= limit, pace
+            "flushed", remaining.peak - dirty_bytes, remaining.peak, dirty_bytes <= limit, pace
         )
 
     return ask

@@ -113,7 +113,7 @@ class Site:
             (json.loads(base64.b64decode(line)) for line in told),
             key=lambda r: int(r["started_ns"]),
         )
-        records = [each for each in records if each["call"]["verb"] != ops.BARRED]
+        records = [each for each in records if each["call"]["verb"] != ops.TOMBSTONE]
         return Journal(
             tuple(_accepted(record) for record in records),
             tuple(ran for record in records for ran in _ran(record)),
