@@ -21,7 +21,7 @@ from panel.orders.order_request import OrderRefused
 from panel.orders.place_order import place_order, preview
 from panel.orders.pricing import prices
 from panel.orders.reversal import reversal_of
-from panel.portal import order_progress
+from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import member_view, orders_of
 from panel.portal.ordering import STATUS, UNPROCESSABLE
 from storage.database_clock import database_now
@@ -88,12 +88,16 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
 def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) -> HttpResponse:
     evaluation = preview(reversal_of(order, cast("User", request.user)))
     obstacle = refused or evaluation.refusal
+    quote = evaluation.quote if obstacle is None else None
     context = {
         "order": order,
         "volume": order.volume,
         "title": order_progress.title(order),
-        "money": evaluation.quote if obstacle is None else None,
-        "paid": prices.paid(order.volume),
+        "money": quote,
+        "price_lines": plan_texts.price_lines(quote, prices.paid(order.volume))
+        if quote is not None
+        else [],
+        "what_follows": plan_texts.after_reversal(order.plan_back),
         "refused": obstacle,
         "order_in_the_way": obstacle.order
         if obstacle is not None and obstacle.order != order

@@ -30,7 +30,7 @@ from panel.orders.place_order import place_order
 from panel.orders.plan_choices import PlanChoice, choices, offers_of
 from panel.orders.plan_choices import choice as weighed
 from panel.orders.pricing import prices, trials
-from panel.portal import order_progress
+from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import (
     changes_of,
     member_view,
@@ -39,7 +39,7 @@ from panel.portal.member_scope import (
     several_customers,
     volume_notices,
 )
-from panel.portal.plan_cards import headroom, no_help, plan_cards, trial_words
+from panel.portal.plan_cards import headroom, no_help, plan_cards
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -69,7 +69,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "barred": rights.barred(request.user, row.volume),
         "has_cache": row.cache is not None,
         "on_ssd": use.on_ssd,
-        "trial_words": trial_words(),
+        "trial_words": plan_texts.trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
         **volume_notices(request.user, row.volume),
@@ -162,30 +162,40 @@ def _order(request: HttpRequest, proposal: Wanted) -> HttpResponse:
 def _confirm(
     request: HttpRequest, proposal: Wanted, refused: OrderRefused | None, status: int = 200
 ) -> HttpResponse:
-    row, choice = proposal.row, proposal.choice
+    row, choice, is_trial = proposal.row, proposal.choice, proposal.is_trial
     refused = refused or (None if proposal.is_trial and choice.trial else proposal.refusal)
     is_later = choice.when == "period_end"
+    quote = choice.trial if is_trial else choice.other if is_later else choice.quote
+    paid, plan, has_cache = prices.paid(row.volume), row.volume.cache_plan, row.cache is not None
     context = {
         "volume": row.volume,
         "offer": choice.offer,
-        "money": choice.trial if proposal.is_trial else choice.other if is_later else choice.quote,
-        "later": choice.quote if is_later else None,
+        "question": plan_texts.question(choice.offer, is_trial=is_trial),
+        "button": plan_texts.button(choice.offer, is_trial=is_trial),
+        "money": quote,
+        "price_lines": plan_texts.price_lines(quote, paid) if quote is not None else [],
+        "at_period_end": plan_texts.at_period_end(choice.quote)
+        if is_later and choice.quote is not None
+        else "",
+        "at_once": plan_texts.at_once(quote) if quote is not None else "",
+        "what_happens": plan_texts.what_happens(choice.offer, proposal.expected, is_trial=is_trial),
+        "terms": plan_texts.terms(
+            choice.offer, plan, is_trial=is_trial, is_later=is_later, has_cache=has_cache
+        ),
         "when": proposal.when,
         "expected": proposal.expected,
-        "is_trial": proposal.is_trial,
+        "is_trial": is_trial,
         "agreed_minor": proposal.agreed_minor,
         "address": proposal.address,
         "refused": refused,
         "order_in_the_way": refused.order if refused is not None else None,
         # A price that changed is shown anew, to be confirmed or not.
         "can_confirm": refused is None or refused.code == "price_changed",
-        "now": row.volume.cache_plan,
-        "paid": prices.paid(row.volume),
-        "has_cache": row.cache is not None,
+        "now": plan,
+        "paid": paid,
+        "has_cache": has_cache,
         "cache_bytes": row.cache.size_bytes if row.cache is not None else None,
         "headroom": headroom(row.volume.customer, proposal.now),
-        "trial_words": trial_words(),
-        "revert_days": settings.TIERCEL_REVERT_DAYS,
         "must_prove": not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
-
 from panel.models import Intent, Order
 from panel.orders.order_expectations import trial_offered
 from panel.orders.plan_choices import PlanChoice
@@ -97,12 +95,3 @@ def headroom(customer: Customer | None, now: datetime) -> str:
     if mandate is None or left is None:
         return ""
     return f"Your payment authorisation leaves {amount(left, mandate.currency)} this month."
-
-
-def trial_words() -> str:
-    """How long a trial lasts: "7 days"."""
-    days = settings.TIERCEL_TRIAL_DAYS
-    if days < 1:
-        minutes = max(1, round(days * 1440))
-        return "1 minute" if minutes == 1 else f"{minutes} minutes"
-    return "1 day" if days == 1 else f"{days:g} days"

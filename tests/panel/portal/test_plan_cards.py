@@ -12,7 +12,7 @@ from pytest_django import Settings
 from jobs import notify_workers
 from panel.models import Mandate, Order
 from panel.portal import ordering
-from panel.portal.plan_cards import trial_words
+from panel.portal.plan_texts import trial_words
 from storage.analysis.forecast import Expectation
 from storage.models import Customer, Volume
 from tests import make
