@@ -18,7 +18,7 @@ from storage.agent.kernel.local_host import (
     TimedOut,
 )
 from storage.agent.operations.execute import execute
-from storage.agent.wire.handle import handle
+from storage.agent.wire.serve import handle
 from tests.fake import (
     bcache,
     dmstats,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storage.agent.wire.handle import handle
+from storage.agent.wire.serve import handle
 from storage.agent_zipapp import build
 from tests.storage.agent.facts.replay import ReplayHost
 

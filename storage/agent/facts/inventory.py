@@ -7,15 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 from ..calls.names import lvm_uuid, printable
-from ..guests import users
+from ..guests import guest_configs, users
 from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
+from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, TimedOut
+from ..kernel.lvm import Row, flag
 from ..state.policy import Policy, tier
-from . import host_devices, lvm_activity, program_versions, sharing, writecache
+from . import host_devices, lvm_activity, program_versions, writecache
 from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
 
+STORAGES = "/etc/pve/storage.cfg"
 Facts = dict[str, Any]
 
 
@@ -227,7 +230,7 @@ def _vg(
     """`allowed`: root lets the panel change it, and no other machine may. LVM keeps the old and the
     new text of its metadata in one ring: half of it is what a VG can be described with."""
     left_out = row["vg_uuid"] in sifted.left_out
-    others = [] if left_out else sharing.reasons(host, row, pvs)
+    others = [] if left_out else _reasons_to_share(host, row, pvs)
     alone = row["vg_name"] in policy.alone
     return {
         "uuid": row["vg_uuid"],
@@ -284,3 +287,28 @@ def _cache_sets(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
         }
         for cset in bcache_sysfs.cache_sets(host)
     ]
+
+
+def _reasons_to_share(host: LocalHost, vg: Row, pvs: Sequence[Row]) -> list[str]:
+    """Why other machines may use a VG too, in one short phrase each; none where all says that this
+    host has the VG for itself. Two machines that change the same LVM metadata at the same moment
+    give the same blocks to two volumes. `pvs` are LVM's rows of all PVs."""
+    sentences = []
+    if vg["vg_lock_type"] not in ("", "none"):
+        sentences.append(f"its lock type is {printable(vg['vg_lock_type'])}")
+    elif flag(vg["vg_shared"]):
+        sentences.append("LVM calls it shared")
+    if flag(vg["vg_clustered"]):
+        sentences.append("it is clustered")
+    if flag(vg["vg_exported"]):
+        sentences.append("it is exported to another machine")
+    if vg["vg_name"] in guest_configs.proxmox_shared(text(host, STORAGES)):
+        sentences.append("it is a shared storage of Proxmox")
+    for row in pvs:
+        if row["vg_uuid"] != vg["vg_uuid"]:
+            continue
+        kname = disks.kname_of(host, f"{row['pv_major']}:{row['pv_minor']}")
+        how = "" if kname is None else attachment.elsewhere(host, kname)
+        if how:
+            sentences.append(f"{pv_name(row['pv_name'])} is reached by {how}")
+    return sentences

@@ -1,4 +1,4 @@
-"""bcache.format, attach, detach, stop: a volume as a bcache backing device."""
+"""bcache.format, attach, detach, set, flush, stop: a volume as a bcache backing device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import arguments
+from ..calls.arguments import arguments, dirty_limit
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands.command import (
@@ -33,10 +33,12 @@ from ..state.boot_state import BootNote
 from . import checks
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
-cache_mode_name = names.choice("writethrough", "writeback", "writearound", "none")
+# The kernel takes 0 to 40 (bch_cutoff_writeback).
+_writeback_percent = names.integer(0, 40)
+_mode = names.choice("writethrough", "writeback", "writearound", "none")
 
 
-def identity(view: View, call: VerbCall) -> list[Check]:
+def _identity(view: View, call: VerbCall) -> list[Check]:
     return [
         checks.vg(view, call),
         checks.known_lv(view, call, call.args["lv"]),
@@ -44,7 +46,7 @@ def identity(view: View, call: VerbCall) -> list[Check]:
     ]
 
 
-def touches(args: Args) -> frozenset[str]:
+def _touches(args: Args) -> frozenset[str]:
     subjects = {lv_subject(args["vg"], args["lv"])}
     if "cset_uuid" in args:
         subjects.add(cset_subject(args["cset_uuid"]))
@@ -162,17 +164,17 @@ FORMAT = Verb(
     title="Format a fresh volume for bcache",
     arguments=arguments({"lv": names.lv_name}, expects="lv_uuid"),
     commands=_format_commands,
-    identity=lambda view, call: [*identity(view, call), checks.vg_whole(view, call)],
+    identity=lambda view, call: [*_identity(view, call), checks.vg_whole(view, call)],
     todo=_format_todo,
     state=_format_state,
-    touches=touches,
+    touches=_touches,
     estimate=Estimate(2, 0),
     traits=(Trait.SPARES_HOST,),
     boot_note=BootNote.FORMATTED,
 )
 
 
-def differing(backing: Facts, args: Args) -> set[str]:
+def _differing(backing: Facts, args: Args) -> set[str]:
     """Names of the commands for the settings in `args` that are not so already."""
     todo = set()
     if args.get("cache_mode") not in (None, backing["cache_mode"]):
@@ -198,7 +200,7 @@ def _attach_todo(view: View, call: VerbCall) -> frozenset[str] | None:
         )
     cset = f"{bcache_sysfs.FS}/{backing['cset_uuid']}"
     braked = {name for name in CONGESTION if text(view.host, f"{cset}/{name}") != "0"}
-    return frozenset(differing(backing, call.args) | braked)
+    return frozenset(_differing(backing, call.args) | braked)
 
 
 def _cset_there(view: View, call: VerbCall) -> Check:
@@ -216,7 +218,7 @@ def _cset_there(view: View, call: VerbCall) -> Check:
     return check
 
 
-def has_device(view: View, call: VerbCall) -> Check:
+def _has_device(view: View, call: VerbCall) -> Check:
     """The bcacheN of the volume runs."""
 
     def check() -> None:
@@ -233,7 +235,7 @@ def has_device(view: View, call: VerbCall) -> Check:
     return check
 
 
-def redundant_set(view: View, call: VerbCall, uuid: str | None) -> Check:
+def _redundant_set(view: View, call: VerbCall, uuid: str | None) -> Check:
     """Where writeback is asked for, the cache set `uuid` lies on redundant SSDs."""
 
     def check() -> None:
@@ -272,21 +274,21 @@ ATTACH = Verb(
         {
             "lv": names.lv_name,
             "cset_uuid": names.uuid,
-            "cache_mode": cache_mode_name,
+            "cache_mode": _mode,
             "sequential_cutoff_bytes": names.cutoff_bytes,
         },
         expects="lv_uuid",
     ),
     commands=_attach_commands,
-    identity=identity,
+    identity=_identity,
     todo=_attach_todo,
     state=lambda view, call: [
         checks.not_hosts_own(view, call, call.args["lv"]),
-        has_device(view, call),
+        _has_device(view, call),
         _cset_there(view, call),
-        redundant_set(view, call, call.args["cset_uuid"]),
+        _redundant_set(view, call, call.args["cset_uuid"]),
     ],
-    touches=touches,
+    touches=_touches,
     estimate=Estimate(1, 0),
     traits=(
         Trait.SWITCHES_CACHE,
@@ -325,10 +327,10 @@ DETACH = Verb(
     title="Detach the bcache cache of a volume",
     arguments=arguments({"lv": names.lv_name, "cset_uuid": names.uuid}, expects="lv_uuid"),
     commands=_detach_commands,
-    identity=identity,
+    identity=_identity,
     todo=_detach_todo,
     state=lambda view, call: [_right_cset(view, call)],
-    touches=touches,
+    touches=_touches,
     estimate=Estimate(1, 0, work=LongWork.FLUSH),
     traits=(
         Trait.LASTING,
@@ -365,9 +367,114 @@ STOP = Verb(
     title="Stop the bcache device of a volume",
     arguments=arguments({"lv": names.lv_name}, expects="lv_uuid"),
     commands=_stop_commands,
-    identity=identity,
+    identity=_identity,
     todo=_stop_todo,
     state=lambda view, call: [unused(view, call), _clean(view, call)],
-    touches=touches,
+    touches=_touches,
     estimate=Estimate(1, 0),
+)
+
+
+def _settings_todo(view: View, call: VerbCall) -> frozenset[str] | None:
+    return frozenset(_differing(checks.backing(view, call), call.args))
+
+
+def _set_redundant(view: View, call: VerbCall) -> Check:
+    """A mode written while no cache is there would hold for the next one: it is refused."""
+
+    def check() -> None:
+        backing = checks.backing(view, call)
+        if backing["cset_uuid"] is None and call.args.get("cache_mode") == "writeback":
+            raise Refusal(
+                "not_redundant",
+                "writeback can only be set while a cache is attached.",
+                "Attach the cache first and give the mode there.",
+                subject=checks.subject(call),
+            )
+        _redundant_set(view, call, backing["cset_uuid"])()
+
+    return check
+
+
+def _set_commands(args: Args) -> tuple[Command, ...]:
+    steps = []
+    if args.get("cache_mode") is not None:
+        steps.append(lv_write(args, "cache_mode", args["cache_mode"]))
+    if args.get("sequential_cutoff_bytes") is not None:
+        cutoff = str(args["sequential_cutoff_bytes"])
+        steps.append(lv_write(args, "sequential_cutoff", cutoff))
+    if args.get("writeback_percent") is not None:
+        percent = str(args["writeback_percent"])
+        steps.append(lv_write(args, "writeback_percent", percent))
+    return tuple(steps)
+
+
+SET = Verb(
+    name="bcache.set",
+    title="Change the settings of a bcache cache",
+    arguments=arguments(
+        {"lv": names.lv_name},
+        {
+            "cache_mode": _mode,
+            "sequential_cutoff_bytes": names.cutoff_bytes,
+            "writeback_percent": _writeback_percent,
+        },
+        expects="lv_uuid",
+        any_of=("cache_mode", "sequential_cutoff_bytes", "writeback_percent"),
+    ),
+    commands=_set_commands,
+    identity=_identity,
+    todo=_settings_todo,
+    state=lambda view, call: [_set_redundant(view, call)],
+    touches=_touches,
+    estimate=Estimate(1, 0),
+    traits=(Trait.SWITCHES_CACHE,),
+    boot_note=BootNote.SETTINGS,
+)
+
+
+def _flush_todo(view: View, call: VerbCall) -> frozenset[str] | None:
+    backing = checks.backing(view, call)
+    if backing["dirty_bytes"] > call.args["dirty_limit_bytes"]:
+        return None
+    return frozenset(_differing(backing, call.args))
+
+
+def _flush_commands(args: Args) -> tuple[Command, ...]:
+    """In writethrough the guest makes no new dirty data, and with writeback_percent 0 the kernel
+    writes back without a brake; afterwards that is put back to what was wished. The mode is for
+    bcache.set to put back."""
+    percent = str(args["writeback_percent"])
+    return (
+        lv_write(args, "cache_mode", "writethrough"),
+        lv_write(args, "writeback_percent", "0", name="unbrake"),
+        lv_write(args, "writeback_running", "1", wait="bcache_flushed"),
+        lv_write(args, "writeback_percent", percent),
+    )
+
+
+# The guest may have made new dirty data by the time it is over.
+FLUSH = Verb(
+    name="bcache.flush",
+    title="Flush a bcache cache",
+    arguments=arguments(
+        {
+            "lv": names.lv_name,
+            "dirty_limit_bytes": dirty_limit,
+            "writeback_percent": _writeback_percent,
+        },
+        expects="lv_uuid",
+    ),
+    commands=_flush_commands,
+    identity=_identity,
+    todo=_flush_todo,
+    state=lambda view, call: [_has_device(view, call)],
+    touches=_touches,
+    settled=False,
+    estimate=Estimate(1, 0, work=LongWork.FLUSH),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.FLUSHES,
+    ),
 )

@@ -18,7 +18,6 @@ from . import (
     pool,
     prepare_ssd,
     retire,
-    tuning,
     volume_creation,
 )
 from .verb import Trait, Verb
@@ -49,8 +48,8 @@ VERBS: Mapping[str, Verb] = {
         backing.FORMAT,
         backing.ATTACH,
         backing.DETACH,
-        tuning.SET,
-        tuning.FLUSH,
+        backing.SET,
+        backing.FLUSH,
         backing.STOP,
     )
 }

@@ -13,7 +13,7 @@ from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.verbs.registry import VERBS
 from storage.agent.wire import protocol
-from storage.agent.wire.handle import handle
+from storage.agent.wire.serve import handle
 
 from ..facts.replay import ReplayHost
 
