@@ -133,7 +133,7 @@ MIDDLEWARE = [
     "panel.middleware.row_scope.RowScopeMiddleware",
     "panel.middleware.access_control.AccessMiddleware",
     "panel.middleware.session_activity.SessionActivityMiddleware",
-    "panel.middleware.null_characters.NullCharacterMiddleware",
+    "panel.middleware.host_names.NullCharacterMiddleware",
     "panel.middleware.change_history.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -9,7 +9,7 @@ from panel.authentication import login_links, step_up_pages
 from panel.notices import notice_pages
 from panel.operations import health_check
 from panel.portal import report
-from panel.search import pages as search_pages
+from panel.search import name_search
 from panel.staff.audit import pages as audit_pages
 from panel.staff.customers import delivery_pages, ledger_pages, plan_pages
 from panel.staff.dashboard import pages as dashboard_pages
@@ -21,8 +21,8 @@ urlpatterns = [
     path("", dashboard_pages.home, name="home"),
     path("overview", dashboard_pages.fleet, name="overview"),
     path("health", health_check.health, name="health"),
-    path("search", search_pages.search, name="search"),
-    path("search/found", search_pages.found, name="search-found"),
+    path("search", name_search.search, name="search"),
+    path("search/found", name_search.found, name="search-found"),
     path("running", running_menu.running, name="running-jobs"),
     # Before allauth's own page of sessions, which has no way to end one of them.
     path("account/sessions/", own_account_pages.session_list, name="sessions"),

@@ -15,6 +15,7 @@ from jobs.engine.transitions import transition
 from jobs.models import Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, requester_fields
+from storage.access import Right
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -30,6 +31,9 @@ CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
+FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, Kind.PREPARE_SSD})
+PROVEN = FOR_ADMINS | {Kind.DROP_CACHE}
+"""What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
 
 class Busy(Exception):
@@ -293,4 +297,40 @@ def submit_add_ssd(
             "fingerprint": fingerprint,
             "not_before": not_before,
         }
+    )
+
+
+def right_to(preview: Job) -> Right:
+    """What whoever confirms it must be allowed."""
+    return Right.ADMINISTER if preview.kind in FOR_ADMINS else Right.OPERATE
+
+
+def confirm(preview: Job, requester: Requester, *, not_before: datetime | None = None) -> Job:
+    """The job that does what the preview said, now or later; where other steps would begin it by
+    then, it ends without any. Raises `Refused`, also for a preview that did not end well, and
+    `Busy`."""
+    if preview.state != State.SUCCEEDED:
+        raise Refused(
+            "stale", "This preview failed, or has not ended yet.", "Create a new preview."
+        )
+    if preview.volume is None:
+        return submit_add_ssd(
+            preview.host,
+            Preparation.from_json(preview.wish),
+            requester,
+            dry_run=False,
+            fingerprint=preview.fingerprint,
+            not_before=not_before,
+        )
+    return submit(
+        kind=preview.kind,
+        volume=preview.volume,
+        wish=Wish.from_json(preview.wish),
+        actor=requester.actor,
+        door=requester.door,
+        token=requester.token,
+        address=requester.address,
+        fingerprint=preview.fingerprint,
+        disks=preview.disks,
+        not_before=not_before,
     )

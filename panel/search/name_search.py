@@ -9,7 +9,10 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Case, Model, Prefetch, Q, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
 from jobs.models import Job
 from panel.portal.member_scope import volumes_of
@@ -23,6 +26,7 @@ MOST_CHARACTERS = 100
 HOST_FIELDS = ("name", "address", "key")
 VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
 CUSTOMER_FIELDS = ("name", "external_id", "key")
+MOST_ON_PAGE, MOST_IN_BAR = 25, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +150,25 @@ def every_word(words: Iterable[str], fields: Iterable[str]) -> Q:
             some |= Q(**{f"{field}__icontains": word})
         every &= some
     return every
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Everything found, by kind; the thing itself where a person sent the form and there is one."""
+    text = cleaned(request.GET.get("q", ""))
+    groups = find(request.user, text, MOST_ON_PAGE)
+    hits = [hit for group in groups for hit in group.hits]
+    if len(hits) == 1 and "HX-Request" not in request.headers:
+        return redirect(hits[0].url)
+    context = {"q": text, "groups": groups, "hit_count": len(hits)}
+    return render(request, "search/search.html", context)
+
+
+@require_safe
+def found(request: HttpRequest) -> HttpResponse:
+    """The first few of each kind, for the top bar."""
+    text = cleaned(request.GET.get("q", ""))
+    groups = find(request.user, text, MOST_IN_BAR)
+    hit_count = sum(len(group.hits) for group in groups)
+    context = {"q": text, "groups": groups, "hit_count": hit_count}
+    return render(request, "search/_found.html", context)

@@ -15,8 +15,7 @@ from rest_framework.response import Response
 from jobs.engine import decisions
 from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job, State
-from jobs.queue.confirm import confirm, right_to
-from jobs.queue.submit import cancel
+from jobs.queue.submit import cancel, confirm, right_to
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.resource import Resource, bad_parameter, truth, whole

@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST
 from jobs.engine import decisions, holds
 from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job
-from jobs.queue.confirm import PROVEN, confirm, right_to
-from jobs.queue.submit import cancel
+from jobs.queue.submit import PROVEN, cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.http.fragments import to_job
 from panel.staff.job_requests import (

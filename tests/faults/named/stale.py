@@ -10,8 +10,7 @@ from typing import Any
 from django.test import Client
 
 from jobs.models import Job, Kind, State
-from jobs.queue.confirm import confirm
-from jobs.queue.submit import submit
+from jobs.queue.submit import confirm, submit
 from jobs.requester import Requester
 from panel.accounts import api_tokens
 from storage.planner.wish import Wish

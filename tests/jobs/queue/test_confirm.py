@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue import confirm as confirmation
-from jobs.queue.submit import submit
+from jobs.queue.submit import confirm, submit
 from jobs.requester import Requester
 from storage.models import Volume
 from storage.planner.wish import GIB, Wish
@@ -35,8 +34,8 @@ def preview(volume: Volume) -> Job:
     return run(asked)
 
 
-def confirm(preview: Job) -> Job:
-    return confirmation.confirm(preview, Requester(None, None))
+def confirmed(preview: Job) -> Job:
+    return confirm(preview, Requester(None, None))
 
 
 def test_a_preview_keeps_the_fingerprint_of_its_steps(preview: Job) -> None:
@@ -45,13 +44,13 @@ def test_a_preview_keeps_the_fingerprint_of_its_steps(preview: Job) -> None:
 
 
 def test_what_was_shown_runs(preview: Job, agent: CachingAgent) -> None:
-    job = run(confirm(preview))
+    job = run(confirmed(preview))
     assert (job.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
 
 
 def test_a_job_whose_steps_have_changed_since_is_refused(preview: Job, agent: CachingAgent) -> None:
     agent.lv = dataclasses.replace(agent.lv, size_bytes=agent.lv.size_bytes * 2)
-    job = run(confirm(preview))
+    job = run(confirmed(preview))
     assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "stale", [])
     assert "different from the preview you confirmed" in job.error["message"]
     assert "new preview" in job.error["correction"]
@@ -61,7 +60,7 @@ def test_a_nightly_snapshot_elsewhere_in_the_group_does_not_disturb(
     preview: Job, agent: CachingAgent
 ) -> None:
     agent.more = (make.lv("mail"), make.lv("mail-snap", layout=("linear", "snapshot")))
-    job = run(confirm(preview))
+    job = run(confirmed(preview))
     assert (job.state, agent.ran) == (State.SUCCEEDED, ["pool.create", "cache.attach"])
 
 
@@ -90,13 +89,13 @@ def test_another_volume_that_takes_space_on_one_of_two_disks_does_not_disturb(
     chosen: Job, agent: CachingAgent
 ) -> None:
     ssds(agent, 38, 39)
-    job = run(confirm(chosen))
+    job = run(confirmed(chosen))
     assert (job.state, job.error, pvs_of(job)) == (State.SUCCEEDED, {}, [["md0"]])
 
 
 def test_a_job_whose_disk_is_full_by_now_is_refused(chosen: Job, agent: CachingAgent) -> None:
     ssds(agent, 1, 39)
-    job = run(confirm(chosen))
+    job = run(confirmed(chosen))
     assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "stale", [])
 
 
@@ -105,7 +104,7 @@ def test_a_pool_that_has_to_be_made_again_is_made_where_it_was_seen(
 ) -> None:
     ssds(agent, 38, 39)
     agent.failing["pool.create"] = [FAILED]
-    job = run(confirm(chosen))
+    job = run(confirmed(chosen))
     assert (job.state, pvs_of(job)) == (State.SUCCEEDED, [["md0"], ["md0"]])
 
 
@@ -129,7 +128,7 @@ def test_a_job_without_a_preview_takes_the_emptiest_disk(
 def test_only_the_first_plan_is_compared(preview: Job, agent: CachingAgent) -> None:
     failed = {"code": "timeout", "message": "slow", "correction": ""}
     agent.failing["cache.attach"] = [failed]
-    assert run(confirm(preview)).state == State.SUCCEEDED
+    assert run(confirmed(preview)).state == State.SUCCEEDED
 
 
 def test_a_job_without_a_preview_is_not_compared(volume: Volume, agent: CachingAgent) -> None:
@@ -144,7 +143,7 @@ def test_a_step_that_was_put_back_leaves_the_confirmation_in_force(
         raise Refuse("busy", "vgcfgbackup holds vg0")
 
     agent.before["pool.create"] = busy
-    job = run(confirm(preview))
+    job = run(confirmed(preview))
     assert (job.state, job.step_set.get().state) == (State.WAITING, StepState.PLANNED)
     agent.before.clear()
     agent.lv = dataclasses.replace(agent.lv, size_bytes=agent.lv.size_bytes * 2)

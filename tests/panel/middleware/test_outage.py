@@ -10,7 +10,7 @@ from pytest import MonkeyPatch
 
 from panel.api.framework import problem
 from panel.middleware import outage
-from panel.search import pages as search_pages
+from panel.search import name_search
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def break_search(monkeypatch: MonkeyPatch, error: Exception) -> None:
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(search_pages, "find", broken)
+    monkeypatch.setattr(name_search, "find", broken)
 
 
 @pytest.fixture

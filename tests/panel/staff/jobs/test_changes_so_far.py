@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, State, Step, StepState
-from panel.staff.jobs.changes_so_far import barred, changes_so_far
+from panel.staff.jobs.headline import barred, changes_so_far
 
 RAN = [{"argv": [], "shell": "lvcreate", "rc": 0}, {"argv": [], "shell": "lvchange", "rc": 5}]
 NOT_RUN = [{"argv": [], "shell": "lvcreate", "rc": None, "started_ns": None}]
