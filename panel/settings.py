@@ -119,7 +119,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "panel.middleware.security_headers.HeaderMiddleware",
-    "panel.middleware.host_names.HostMiddleware",
+    "panel.middleware.request_guards.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "panel.api.framework.rate_limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -133,7 +133,7 @@ MIDDLEWARE = [
     "panel.middleware.row_scope.RowScopeMiddleware",
     "panel.middleware.access_control.AccessMiddleware",
     "panel.middleware.session_activity.SessionActivityMiddleware",
-    "panel.middleware.host_names.NullCharacterMiddleware",
+    "panel.middleware.request_guards.NullCharacterMiddleware",
     "panel.middleware.change_history.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from panel import name_search
 from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up_pages
 from panel.notices import notice_pages
 from panel.operations import health_check
 from panel.portal import report
-from panel.search import name_search
-from panel.staff.audit import pages as audit_pages
+from panel.staff import audit_pages as audit_pages
 from panel.staff.customers import delivery_pages, ledger_pages, plan_pages
 from panel.staff.dashboard import pages as dashboard_pages
 from panel.staff.jobs import running_menu

@@ -15,7 +15,7 @@ from datetime import timedelta
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
-from jobs.audit import audit_record
+from jobs import audit_trail
 from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
@@ -175,7 +175,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
                 continue
         else:
             if not planned:
-                with audit_record.signed(job):
+                with audit_trail.signed(job):
                     _arrive(job, facts)
                 return None
             if _is_stale(job, planned):

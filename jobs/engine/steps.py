@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from jobs.audit import audit_record
+from jobs import audit_trail
 from jobs.engine import holds, vg_lock
 from jobs.engine.finish import has_changed_host, is_irreversible, lasting_error
 from jobs.engine.transitions import renew
@@ -66,7 +66,7 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     step.fence = vg_lock.next_fence(step.vg_uuid) if step.vg_uuid else None
     step.started_at, step.ended_at = step.started_at or now, None
     step.save()
-    audit_record.intent(job, step)
+    audit_trail.intent(job, step)
     return step
 
 
@@ -94,7 +94,7 @@ def follow(job: Job, step: Step, outcome: OperationState) -> None:
     Step.objects.filter(pk=step.pk).update(**changes)
     step.refresh_from_db()
     if is_done:
-        audit_record.outcome(job, step)
+        audit_trail.outcome(job, step)
         _unlock_vg(step)
 
 
@@ -105,7 +105,7 @@ def fail(job: Job, step: Step, error: dict[str, Any]) -> None:
     add_lines(job, str(error.get("stderr") or "").splitlines())
     Step.objects.filter(pk=step.pk).update(state=StepState.FAILED, error=error, ended_at=Now())
     step.refresh_from_db()
-    audit_record.outcome(job, step, error)
+    audit_trail.outcome(job, step, error)
     _clear_point_of_no_return(job)
     _unlock_vg(step)
 
@@ -115,7 +115,7 @@ def put_back(job: Job, step: Step, error: dict[str, Any]) -> datetime:
     """Nothing was done because something else held the host's volume group: to be sent again.
     Returns since when it has been in the way."""
     renew(job)
-    audit_record.outcome(job, step, error)
+    audit_trail.outcome(job, step, error)
     step.state, step.op_id, step.error = StepState.PLANNED, None, error
     since = step.blocked_since if step.blocked_by == error["code"] else None
     step.blocked_by, step.blocked_since = error["code"], since or database_now()

@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
-from jobs.audit import audit_record
+from jobs import audit_trail
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
 from storage import state_machine
@@ -64,7 +64,7 @@ def transition(job: Job, from_: State, to: State, **fields: Any) -> bool:
         fields |= {"lease_owner": "", "lease_until": None}
     if not state_machine.transition(job, from_, to, TRANSITIONS, lease, **fields):
         return False
-    if to in OVER and audit_record.close(job):
+    if to in OVER and audit_trail.close(job):
         running = Step.objects.filter(job=job, state=StepState.RUNNING)
         running.update(state=StepState.FAILED, error=ABANDONED, ended_at=Now())
     return True

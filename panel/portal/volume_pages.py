@@ -12,6 +12,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from jobs.models import Job, State
 from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
+from panel.name_search import cleaned
 from panel.orders import order_texts, reversal, rights
 from panel.orders.pricing.prices import last_completed
 from panel.portal import order_progress
@@ -29,7 +30,6 @@ from panel.portal.member_scope import (
 from panel.portal.plan_history import ROWS, plan_history
 from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.proof_texts import brief
-from panel.search.name_search import cleaned
 from storage.database_clock import database_now
 from storage.models import Volume
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.charts import pages as chart_pages
-from panel.staff.adoption import pages as adoption_pages
-from panel.staff.audit import pages as audit_pages
+from panel.staff import adoption_pages as adoption_pages
+from panel.staff import audit_pages as audit_pages
 from panel.staff.hosts import enrol_pages, host_actions
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, log_pages

@@ -186,14 +186,14 @@ def test_the_records_that_a_job_changes_are_signed_by_who_ordered_it_last(
     stuck: Job, bob: AbstractBaseUser, agent: CachingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed: list[tuple[str, str]] = []
-    sign = runner.audit_record.signed
+    sign = runner.audit_trail.signed
 
     def note(job: Job) -> object:
         context = sign(job)
         signed.append((context.metadata["actor"], context.metadata["token"]))
         return context
 
-    monkeypatch.setattr(runner.audit_record, "signed", note)
+    monkeypatch.setattr(runner.audit_trail, "signed", note)
     decisions.resume(stuck, Requester(bob, None, Origin.API, "tcl_bob"))
     assert run(stuck).state == State.SUCCEEDED
     assert signed == [("bob@example.org", "tcl_bob")]

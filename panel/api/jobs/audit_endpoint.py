@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.audit.audit_record import FILTERS, BadSince, entry_json, filtered
+from jobs.audit_trail import FILTERS, BadSince, entry_json, filtered
 from jobs.models import AuditEntry
 from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource, bad_parameter

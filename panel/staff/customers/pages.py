@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from panel.models import Mandate, Order
-from panel.staff.audit.change_log import LAST, Edit, edits
+from panel.staff.change_log import LAST, Edit, edits
 from storage.access import Right, staff_view
 from storage.models import Customer, Member, Volume
 from storage.volumes.snapshot import snapshots_of

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Job
 from jobs.queue.reservations import reserved
 from panel.http.fragments import fragment_or_page
-from panel.staff.audit.change_log import edits
+from panel.staff.change_log import edits
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet import HostSummaryRow
 from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged

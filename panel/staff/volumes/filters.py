@@ -22,7 +22,7 @@ from django.db.models import (
 from django.db.models.expressions import OrderBy
 from django.db.models.functions import Cast, Greatest, Lower, NullIf
 
-from panel.search.name_search import every_word
+from panel.name_search import every_word
 from storage.access import Person
 from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES

@@ -18,7 +18,7 @@ from jobs.models import Job, State
 from jobs.queue.cost_estimate import estimate
 from panel.charts.pages import chart_context
 from panel.http.fragments import page_url
-from panel.staff.audit.change_log import edits
+from panel.staff.change_log import edits
 from panel.staff.job_requests import row_of
 from panel.staff.jobs.headline import cost_sentence
 from panel.staff.volumes import raw_counters

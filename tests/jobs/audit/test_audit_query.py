@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.audit.audit_record import COLUMNS, BadSince, moment
+from jobs.audit_trail import COLUMNS, BadSince, moment
 from jobs.models import AuditEntry
 from tests import make
 from tests.scene import HOSTILE

@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs.audit import audit_record
+from jobs import audit_trail
 from jobs.engine import runner
 from jobs.engine.transitions import transition
 from jobs.hosts import contact
@@ -236,6 +236,6 @@ def test_the_app_has_no_right_to_try() -> None:
 def test_a_second_outcome_does_not_replace_the_first() -> None:
     there = job(scene())
     sent = step(there, state=StepState.RUNNING, op_id=OP_ID)
-    audit_record.outcome(there, sent)
-    audit_record.outcome(there, sent, {"code": "timeout", "message": "late"})
+    audit_trail.outcome(there, sent)
+    audit_trail.outcome(there, sent, {"code": "timeout", "message": "late"})
     assert trail(there) == [("outcome", "done")]

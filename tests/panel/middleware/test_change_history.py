@@ -15,7 +15,7 @@ from jobs.hosts import enrolment
 from jobs.hosts.trust import fingerprint
 from jobs.models import State
 from jobs.queue.submit import submit
-from panel.staff.audit.change_log import edits
+from panel.staff.change_log import edits
 from storage.models import Host
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent

@@ -8,9 +8,9 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from pytest import MonkeyPatch
 
+from panel import name_search
 from panel.api.framework import problem
 from panel.middleware import outage
-from panel.search import name_search
 from tests import make
 
 pytestmark = pytest.mark.django_db

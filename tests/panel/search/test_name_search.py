@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from panel.search.name_search import cleaned, find
+from panel.name_search import cleaned, find
 from storage.models import Customer, Member
 from tests import make
 from tests.scene import HOSTILE, Scene, job, scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.audit import audit_record
+from jobs import audit_trail
 from jobs.models import Job
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import job, scene, step
@@ -22,8 +22,8 @@ def deed(number: int) -> Job:
     there = job(scene())
     op_id = f"6a7c1e4e-1b57-4c0e-8a53-{number:012d}"
     done = step(there, op_id=op_id, state="done", args={"vg": "vg0"})
-    audit_record.intent(there, done)
-    audit_record.outcome(there, done)
+    audit_trail.intent(there, done)
+    audit_trail.outcome(there, done)
     return there
 
 

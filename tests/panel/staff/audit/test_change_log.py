@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from panel.staff.audit.change_log import Edit, edits
+from panel.staff.change_log import Edit, edits
 from storage.discovery.ingest import apply_facts
 from storage.models import Host, Volume
 from storage.planner.wish import GIB, Wish

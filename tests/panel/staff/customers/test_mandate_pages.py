@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from panel.models import Mandate, Order
-from panel.staff.audit.change_log import FieldChange, edits
+from panel.staff.change_log import FieldChange, edits
 from storage.access import StaffRole
 from storage.models import Customer
 from tests import make

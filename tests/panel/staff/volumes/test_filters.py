@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from panel.search.name_search import find
+from panel.name_search import find
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.hosts.pages import volume_counts
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter

@@ -1,5 +1,5 @@
-"""Search by parts of names: hosts, volumes, guests, customers and jobs for staff, their own volumes
-for customers."""
+"""The search of the top bar, by parts of names. Staff find hosts, volumes, guests, customers and
+jobs, customers their own volumes. A page of its own, and the list under the field."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Adoption in three steps: choose volumes, see a preview, store and tag. Undoing it, and tagging
-later."""
+later. The choice travels sealed from the preview to the confirmation."""
 
 from __future__ import annotations
 

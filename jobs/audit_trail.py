@@ -1,5 +1,8 @@
-"""Writes the audit trail, within the transaction that changes the step: an operation that was sent
-has its intent, and a step that ended has its outcome."""
+"""The audit trail: what was done on hosts, and by whom.
+
+The engine writes it within the transaction that changes the step: an operation that was sent has
+its intent, and a step that ended has its outcome. Pages and the API read it: filters, operations,
+exports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The host names at which the panel answers. Nothing in its output is built from the name in a
-request (links in e-mails come from TIERCEL_PUBLIC_URL); a request with an unknown name is refused
-with one line in the log."""
+"""Requests that no page sees: those for a host name that is not the panel's, and those with a null
+character, which no text in PostgreSQL may hold.
+
+Nothing in the panel's output is built from the name in a request: links in e-mails come from
+TIERCEL_PUBLIC_URL."""
 
 from __future__ import annotations
 

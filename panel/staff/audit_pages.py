@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.audit.audit_record import (
+from jobs.audit_trail import (
     FILTERS,
     BadSince,
     audited_operations,
