@@ -1,6 +1,7 @@
 """Celery beat without a state file: it runs every task at start and leaves a heartbeat."""
 
 import logging
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,8 @@ logger = logging.getLogger(__name__)
 MARK_SECONDS = 30
 # Between two looks for Redis while it is away.
 REST_SECONDS = 5.0
+# By how much the wall clock may fall behind the monotonic one between two wake-ups.
+SLEW_SECONDS = 1.0
 
 
 class Scheduler(beat.Scheduler):
@@ -24,18 +27,24 @@ class Scheduler(beat.Scheduler):
         """Open the connection that carries the mark."""
         self.marks = redis_client.client()
         self.is_away = False
+        self.wall_offset = _wall_offset()
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
         """Make each entry due now: a restart must not put off the hourly ones for an hour."""
         super().setup_schedule()
-        for entry in self.schedule.values():
-            entry.last_run_at = entry.default_now() - timedelta(days=1)
+        self._make_due()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Leave the mark, send what is due, say in how many seconds to wake again. While Redis is
         away nothing is sent: kombu would try each message several times at once, and lose a file
-        descriptor with each connection that it gives up."""
+        descriptor with each connection that it gives up. Celery goes by the wall clock: one that is
+        set back by hours would put every task off for as long."""
+        offset = _wall_offset()
+        if offset < self.wall_offset - SLEW_SECONDS:
+            logger.warning("The clock was set back: every task is due now")
+            self._make_due()
+        self.wall_offset = offset
         try:
             self.marks.set(MARK, "alive", ex=MARK_SECONDS)
         except redis.RedisError as error:
@@ -50,9 +59,19 @@ class Scheduler(beat.Scheduler):
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 
+    def _make_due(self) -> None:
+        for entry in self.schedule.values():
+            entry.last_run_at = entry.default_now() - timedelta(days=1)
+        # Celery orders its heap by the moments that were next.
+        self._heap = None
+
     def _connect_anew(self) -> None:
         """What was made for the lost connection would be found broken by the first message."""
         for name in ("producer", "connection"):
             made = self.__dict__.pop(name, None)
             if made is not None:
                 made.release()
+
+
+def _wall_offset() -> float:
+    return time.time() - time.monotonic()

@@ -2,10 +2,13 @@
 
 import gc
 import socket
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import redis
+import time_machine
+from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -51,6 +54,21 @@ def test_a_tick_leaves_a_mark(scheduler: Scheduler, monkeypatch: pytest.MonkeyPa
         scheduler.tick()
         assert client.ttl(MARK) > 0
     assert len(sent) == 1
+
+
+def test_a_clock_that_is_set_back_puts_nothing_off(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[object] = []
+    monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
+    every_entry = len(scheduler.schedule)
+    with time_machine.travel(timezone.now() + timedelta(hours=5), tick=True):
+        for _ in range(every_entry):
+            scheduler.tick()
+        assert len(sent) == every_entry
+    for _ in range(every_entry):
+        scheduler.tick()
+    assert len(sent) == 2 * every_entry, "the clock is right again: each is due at once"
 
 
 def descriptors() -> int:
