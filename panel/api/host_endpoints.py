@@ -37,7 +37,7 @@ class Hosts(Resource):
         summary="List hosts",
         parameters=[
             *described.PAGE,
-            described.query("state", "in this state", enum=HostState.values),
+            described.query("state", "State.", enum=HostState.values),
         ],
         responses={
             200: described.page_of(HostShape, "HostPage"),
@@ -74,11 +74,14 @@ class OneHost(Resource):
 class SsdBody(request_bodies.Body):
     """An empty SSD, and the group that it is for."""
 
-    device = serializers.CharField(help_text="The kernel's name, as in the last inventory.")
-    serial = serializers.CharField(
-        help_text="As on the label of the drive; of an array its uuid. It must be that device's."
+    device = serializers.CharField(
+        help_text="The kernel's name of the device, as in the last inventory."
     )
-    vg = serializers.CharField(help_text="A volume group that root lets Tiercel change.")
+    serial = serializers.CharField(
+        help_text="The serial number on the drive's label, or the UUID of an array. It must match "
+        "the device."
+    )
+    vg = serializers.CharField(help_text="A volume group that root allows Tiercel to change.")
 
 
 class HostSsds(Resource):

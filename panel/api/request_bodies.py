@@ -47,8 +47,8 @@ class WishCache(Body, WithSettings):
     mode = serializers.ChoiceField(
         choices=MODES,
         required=False,
-        help_text="Left out: that of the cache that is there, writethrough for a first one. "
-        "writearound only with bcache.",
+        help_text="Default: the mode of the current cache, or writethrough for a first cache. "
+        "writearound is available only with bcache.",
     )
 
     def field_of(self, technology: Technology, setting: Setting) -> serializers.IntegerField:
@@ -64,27 +64,29 @@ class WishBody(Body):
         required=False,
         min_value=1,
         max_value=MAX_BYTES,
-        help_text="What the guest sees, rounded up to whole extents; never less than now.",
+        help_text="The size the guest sees, rounded up to whole extents. It can only grow.",
     )
     tier = serializers.ChoiceField(
         choices=["hdd", "ssd"],
         required=False,
-        help_text="Where it lies; on SSD it has no cache.",
+        help_text="The disks that hold the volume. A volume on SSD has no cache.",
     )
     flushed = serializers.BooleanField(
-        default=False, help_text="Write what is dirty in the cache to the slow disk, once."
+        default=False, help_text="Writes dirty data in the cache to the slow disk, once."
     )
     life = serializers.ChoiceField(
         choices=LIVES,
         required=False,
-        help_text="Alone: retired switches the volume off and keeps its data, live restores a "
-        "retired one, gone wipes and removes it for good.",
+        help_text="Without other fields. retired switches the volume off and keeps its data, live "
+        "restores "
+        "a retired volume, gone wipes and removes the volume for good.",
     )
     confirm_label = serializers.CharField(
-        required=False, help_text="With life gone: the label of the volume."
+        required=False, help_text="Required with life gone: the label of the volume."
     )
     managed = serializers.BooleanField(
-        required=False, help_text="Alone, and true: a found volume is put under management."
+        required=False,
+        help_text="Without other fields, always true: Tiercel manages a volume it has found.",
     )
 
     def validate(self, attrs: Json) -> Json:
@@ -107,7 +109,9 @@ class NewVolumeBody(Body):
 
     label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
     host = serializers.CharField(help_text="Key of the host.")
-    vg = serializers.CharField(help_text="Its volume group, one that root lets Tiercel change.")
+    vg = serializers.CharField(
+        help_text="A volume group of the host that root allows Tiercel to change."
+    )
     size_bytes = serializers.IntegerField(
         min_value=1, max_value=MAX_BYTES, help_text="Rounded up to whole extents."
     )
@@ -115,10 +119,11 @@ class NewVolumeBody(Body):
     layout = serializers.ChoiceField(
         choices=LAYOUTS,
         default="plain",
-        help_text="For life: plain takes an lvmcache, bcache (formatted at birth) a bcache.",
+        help_text="Cannot be changed later. plain can have an lvmcache; bcache is formatted for a "
+        "bcache.",
     )
     customer = serializers.CharField(
-        allow_null=True, default=None, help_text="Key of the customer, null for none."
+        allow_null=True, default=None, help_text="Key of the customer. Null: no customer."
     )
     external_id = serializers.CharField(allow_blank=True, default="")
 
@@ -128,7 +133,7 @@ class VolumeBody(Body):
 
     label = serializers.CharField(required=False)  # type: ignore[assignment]  # a field, no attribute
     customer = serializers.CharField(
-        required=False, allow_null=True, help_text="Key of the customer, null for none."
+        required=False, allow_null=True, help_text="Key of the customer. Null: no customer."
     )
     external_id = serializers.CharField(required=False, allow_blank=True)
 
@@ -151,14 +156,14 @@ class CachePlanBody(Body):
     )
     mode = serializers.ChoiceField(choices=["writethrough", "writeback"], required=False)
     price_minor = serializers.IntegerField(
-        min_value=0, help_text="A month, in minor units (cents) of the currency."
+        min_value=0, help_text="The monthly price in minor units (cents) of the currency."
     )
     currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
     on_offer = serializers.BooleanField(required=False)
     hosts = serializers.ListField(
         child=serializers.CharField(),
         required=False,
-        help_text="Keys of the hosts that offer it; none = every host.",
+        help_text="Keys of the hosts that offer the plan. Empty: every host.",
     )
 
 

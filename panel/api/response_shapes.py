@@ -39,7 +39,9 @@ class FiguresShape(serializers.Serializer[Json]):
     read_iops = serializers.FloatField(allow_null=True)
     write_iops = serializers.FloatField(allow_null=True)
     read_ms = serializers.FloatField(allow_null=True)
-    hit_rate = serializers.FloatField(allow_null=True, help_text="Of reads, 0 to 1.")
+    hit_rate = serializers.FloatField(
+        allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
+    )
 
 
 class DifferenceShape(serializers.Serializer[Json]):
@@ -73,7 +75,8 @@ class VolumeShape(serializers.Serializer[Json]):
     drift = DifferenceShape(
         many=True,
         required=False,
-        help_text="Where the host differs from the record, also while a job is changing it.",
+        help_text="Differences between the host and the record, also while a job changes the "
+        "volume.",
     )
 
 
@@ -120,7 +123,7 @@ class WishNow(serializers.Serializer[Json]):
     life = serializers.ChoiceField(choices=LIVES)
     size_bytes = serializers.IntegerField(required=False)
     tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
-    is_met = serializers.BooleanField(help_text="False while a job is still to make it so.")
+    is_met = serializers.BooleanField(help_text="False while a job still has to fulfil the wish.")
     job = serializers.CharField(allow_null=True, help_text="URL of that job.")
 
 

@@ -94,8 +94,8 @@ def _header(name: str, text: str) -> OpenApiParameter:
 
 
 SIGNED = [
-    _header(signature.ID, "Your name for the call; the same again to repeat it."),
-    _header(signature.TIMESTAMP, "Unix time, at most 5 minutes off."),
+    _header(signature.ID, "Your ID of the call. Send the same ID to repeat the call."),
+    _header(signature.TIMESTAMP, "Unix time. It may differ by at most 5 minutes."),
     _header(signature.SIGNATURE, "v1,<base64 of HMAC-SHA256 over id.timestamp.body>"),
 ]
 
@@ -111,7 +111,9 @@ def _view(call: CallDefinition) -> type[SignedCall]:
         request=call.body,
         responses={
             200: CallAnswer,
-            202: OpenApiResponse(CallAnswer, "It is at work; ask for its status."),
+            202: OpenApiResponse(
+                CallAnswer, "The call is being carried out. Call `status` for its result."
+            ),
             **described.problems(403, 404, 409, 422),
         },
         auth=[],

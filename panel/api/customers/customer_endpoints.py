@@ -31,7 +31,7 @@ class Customers(Resource):
     @extend_schema(
         operation_id="customers_list",
         summary="List customers",
-        parameters=[*described.PAGE, described.query("external_id", "exactly this one")],
+        parameters=[*described.PAGE, described.query("external_id", "Exact match.")],
         responses={
             200: described.page_of(CustomerShape, "CustomerPage"),
             **described.problems(400, 403),

@@ -36,7 +36,9 @@ from panel.orders.reversal import reversal_of
 from storage.models import CachePlan, Volume
 
 DRY_RUN = OpenApiParameter(
-    "dry_run", OpenApiTypes.BOOL, description="Only say what it would cost, or why it is refused."
+    "dry_run",
+    OpenApiTypes.BOOL,
+    description="Reports what the order would cost, or why it is refused. Orders nothing.",
 )
 ORDERED: dict[Any, Any] = {
     200: OpenApiResponse(QuoteShape, "With dry_run: what it would be."),
@@ -59,8 +61,8 @@ class VolumeOrders(Resource):
         responses=ORDERED,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For owners and operators of the customer. Refused with a `code` and its way out, and
-        then nothing was written: `over_cap`, `too_soon` and `cap_unknown` (402), `suspended` and
+        """For owners and operators of the customer. A refusal has a `code` and a correction, and
+        nothing was ordered: `over_cap`, `too_soon` and `cap_unknown` (402), `suspended` and
         `not_allowed` (403), `order_running` (409), `no_capacity`, `unavailable`, `plan_retired`,
         `same_plan`, `price_changed`, `currency` and `trial` (422)."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user).in_service(), key=key)
@@ -107,8 +109,8 @@ class Orders(Resource):
         parameters=[
             *described.PAGE,
             described.query("state", "only these", enum=OrderState.values),
-            described.query("volume", "key of a volume"),
-            described.query("customer", "key of a customer"),
+            described.query("volume", "Key of a volume."),
+            described.query("customer", "Key of a customer."),
         ],
         responses={200: described.page_of(OrderShape, "OrderPage"), **described.problems(400, 403)},
     )
@@ -174,14 +176,14 @@ class OrderRevert(Resource):
 
     @extend_schema(
         operation_id="order_revert",
-        summary="Take an order back",
+        summary="Undo an order",
         request=None,
         parameters=[described.IDEMPOTENCY_KEY, DRY_RUN],
         responses=ORDERED,
     )
     def post(self, request: Request, key: str) -> Response:
-        """The last order of a volume, until its `revert_until`: a new order to the plan of before,
-        at the price of before. Else `too_late` or `changed_since`."""
+        """Orders the former plan at the former price. Only for the last order of a volume, until
+        its `revert_until`; otherwise refused (`too_late`, `changed_since`)."""
         order = _order(self, key)
         if truth(request, "dry_run"):
             return _quoted(preview(reversal_of(order, self.user)))

@@ -20,12 +20,16 @@ CAPS = ("currency", "cap_charge_minor", "cap_period_minor", "earliest_next_at")
 class MoneyShape(serializers.Serializer[Json]):
     """Amounts are minor units (cents) of `currency`."""
 
-    currency = serializers.CharField(allow_blank=True, help_text='ISO 4217; "" where all are 0.')
-    price_minor = serializers.IntegerField(help_text="A month, from then on.")
-    charge_minor = serializers.IntegerField(help_text="Due at completion, for what is left.")
-    credit_minor = serializers.IntegerField(help_text="What the next invoice is less by.")
+    currency = serializers.CharField(
+        allow_blank=True, help_text="ISO 4217. Empty where all amounts are 0."
+    )
+    price_minor = serializers.IntegerField(help_text="The monthly price from then on.")
+    charge_minor = serializers.IntegerField(
+        help_text="Charged at completion, for the rest of the month."
+    )
+    credit_minor = serializers.IntegerField(help_text="Deducted from the next invoice.")
     next_invoice_minor = serializers.IntegerField(
-        help_text="The line on the next invoice; below 0 where the credit is more than the price."
+        help_text="The line on the next invoice. Negative if the credit exceeds the price."
     )
     next_invoice_at = serializers.DateTimeField()
 
@@ -35,7 +39,9 @@ class QuoteShape(MoneyShape):
 
     intent = serializers.ChoiceField(choices=Intent.values)
     period_end = serializers.DateTimeField()
-    due_at = serializers.DateTimeField(allow_null=True, help_text="Null begins at once.")
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the change begins. Null: at once."
+    )
     trial_until = serializers.DateTimeField(allow_null=True)
 
 
@@ -50,18 +56,24 @@ class OrderShape(MoneyShape):
     customer = Ref()
     from_plan = Ref(allow_null=True)
     to_plan = Ref(allow_null=True)
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When a scheduled one begins.")
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When a scheduled order begins.")
     authorise_by = serializers.DateTimeField(
-        allow_null=True, help_text="Until when the billing system must have answered."
+        allow_null=True, help_text="The billing system must answer before this time."
     )
     trial_until = serializers.DateTimeField(allow_null=True)
     revert_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until when it may be taken back."
+        allow_null=True, help_text="The order can be undone until this time."
     )
-    reverts = serializers.CharField(allow_null=True, help_text="Key of the order it takes back.")
+    reverts = serializers.CharField(
+        allow_null=True, help_text="Key of the order that this order undoes."
+    )
     reason_code = serializers.CharField(allow_blank=True)
-    reason = serializers.CharField(allow_blank=True, help_text="Why it was refused or failed.")
-    job = serializers.CharField(allow_null=True, help_text="URL of the job that does it.")
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why the order was refused or failed."
+    )
+    job = serializers.CharField(
+        allow_null=True, help_text="URL of the job that carries out the order."
+    )
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
     door = serializers.CharField(required=False)
@@ -72,12 +84,14 @@ class MandateShape(serializers.Serializer[Json]):
     """What a customer lets the provider charge. Null is not known: nothing is charged then."""
 
     currency = serializers.CharField()
-    cap_charge_minor = serializers.IntegerField(allow_null=True, help_text="For one charge.")
+    cap_charge_minor = serializers.IntegerField(
+        allow_null=True, help_text="Maximum for one charge."
+    )
     cap_period_minor = serializers.IntegerField(
-        allow_null=True, help_text="For all charges of a calendar month, in UTC."
+        allow_null=True, help_text="Maximum for all charges of a calendar month (UTC)."
     )
     earliest_next_at = serializers.DateTimeField(
-        allow_null=True, help_text="Before this nothing may be charged."
+        allow_null=True, help_text="Nothing may be charged before this time."
     )
     changed_at = serializers.DateTimeField()
 
@@ -85,15 +99,21 @@ class MandateShape(serializers.Serializer[Json]):
 class OrderBody(Body):
     """An order."""
 
-    cache_plan = serializers.CharField(allow_null=True, help_text="Key; null is no cache.")
+    cache_plan = serializers.CharField(
+        allow_null=True, help_text="Key of the plan. Null: no cache."
+    )
     when = serializers.ChoiceField(
         choices=["now", "period_end"],
         required=False,
-        help_text="Left out: a lower price with the next period, everything else now.",
+        help_text="Default: a lower price begins with the next period, everything else begins now.",
     )
-    trial = serializers.BooleanField(default=False, help_text="Free, and back by itself.")
+    trial = serializers.BooleanField(
+        default=False, help_text="A free trial, which ends automatically."
+    )
     price_minor = serializers.IntegerField(
-        required=False, min_value=0, help_text="The price you saw; another one is refused."
+        required=False,
+        min_value=0,
+        help_text="The price you saw. The order is refused if the price is different now.",
     )
     currency = serializers.CharField(required=False, allow_blank=True)
 

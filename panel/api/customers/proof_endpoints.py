@@ -96,7 +96,7 @@ class Proofs(Resource):
         summary="List what orders brought",
         parameters=[
             *described.PAGE,
-            described.query("volume", "key of a volume"),
+            described.query("volume", "Key of a volume."),
             described.query("verdict", "with this verdict", enum=[each.value for each in Verdict]),
         ],
         responses={200: described.page_of(ProofShape, "ProofPage"), **described.problems(400, 403)},

@@ -45,34 +45,38 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
 
 PAGE = [
     OpenApiParameter(
-        "limit", OpenApiTypes.INT, description=f"1 to {cursor.MAX_LIMIT}, {cursor.DEFAULT_LIMIT}"
+        "limit",
+        OpenApiTypes.INT,
+        description=f"Items per page, 1 to {cursor.MAX_LIMIT}; {cursor.DEFAULT_LIMIT}",
     ),
-    OpenApiParameter("cursor", OpenApiTypes.STR, description="next_cursor of the last answer"),
+    OpenApiParameter(
+        "cursor", OpenApiTypes.STR, description="The next_cursor of the previous answer."
+    ),
 ]
 WAIT = OpenApiParameter(
     "wait",
     OpenApiTypes.INT,
-    description=f"Answer when the job is over, or after this many seconds (0 to "
+    description=f"Answers when the job is over, or after this many seconds (0 to "
     f"{wait_for_job.MAX_SECONDS}).",
 )
 DRY_RUN = OpenApiParameter(
     "dry_run",
     OpenApiTypes.BOOL,
-    description="Only say what would be done: a job whose steps have the commands.",
+    description="Changes nothing. Returns a job whose steps show the commands.",
 )
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="A new random value for each change; the same again to repeat the request. "
-    "Needed for whatever touches a host.",
+    description="A new random value for each change. Send the same value to repeat a request. "
+    "Required for every request that changes a host.",
 )
 
 IF_MATCH = OpenApiParameter(
     "If-Match",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="The ETag of the wish as you read it: 412 where it is another by now.",
+    description="The ETag of the wish you read. The answer is 412 if the wish has changed since.",
 )
 
 
@@ -95,16 +99,18 @@ def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.
 def problems(*statuses: int) -> dict[Any, Any]:
     """Answers that are problems, 401 among them."""
     texts = {
-        400: "A parameter or header is wrong.",
-        402: "The payment authorisation does not allow it.",
-        403: "The token's scopes or the person's role do not allow it.",
-        404: "There is no such thing, or it is not yours to see.",
-        409: "Another job holds the volume (`busy`), or the first request with this "
-        "Idempotency-Key is still at work.",
-        412: "If-Match names another version than what is now (`changed`).",
-        422: "The body is invalid, or what it asks for cannot be done.",
+        400: "A parameter or header is invalid.",
+        402: "The payment authorisation does not allow this order.",
+        403: "The token's scopes or the person's role do not allow this.",
+        404: "The object does not exist, or you may not see it.",
+        409: "Another job is changing the volume (`busy`), or the first request with this "
+        "Idempotency-Key is still running.",
+        412: "The object has changed: If-Match does not match its current version (`changed`).",
+        422: "The body is invalid, or the request cannot be carried out.",
     }
     return {
-        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, texts.get(status, "Who are you?"))
+        (status, MEDIA_TYPE): OpenApiResponse(
+            ProblemShape, texts.get(status, "The request has no valid credentials.")
+        )
         for status in (401, *statuses)
     }

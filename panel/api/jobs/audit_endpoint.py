@@ -42,10 +42,11 @@ class AuditShape(serializers.Serializer[Json]):
     volume_label = serializers.CharField()
     vg = serializers.CharField(allow_blank=True)
     verb = serializers.CharField()
-    args = serializers.JSONField(help_text="Of the verb, as they were sent.")
+    args = serializers.JSONField(help_text="The arguments of the verb, as they were sent.")
     commands = AuditCommandShape(many=True)
     result = serializers.JSONField(
-        help_text="state is done, failed, interrupted, not_started or unknown; {} of an intent."
+        help_text="Its `state` is done, failed, interrupted, not_started or unknown. {} for an "
+        "intent."
     )
 
 
@@ -60,11 +61,11 @@ class Audit(Resource):
         summary="Read the audit trail",
         parameters=[
             *described.PAGE,
-            described.query("host", "key or name of a host"),
-            described.query("volume", "key or label of a volume"),
-            described.query("job", "key of a job"),
-            described.query("actor", "part of the address of an account"),
-            described.query("since", "a day or an RFC 3339 time"),
+            described.query("host", "Key or name of a host."),
+            described.query("volume", "Key or label of a volume."),
+            described.query("job", "Key of a job."),
+            described.query("actor", "Part of the e-mail address of an account."),
+            described.query("since", "A day or an RFC 3339 time."),
         ],
         responses={
             200: described.page_of(AuditShape, "AuditPage"),

@@ -40,11 +40,13 @@ class Jobs(Resource):
         summary="List jobs",
         parameters=[
             *described.PAGE,
-            described.query("state", "in this state", enum=State.values),
-            described.query("volume", "key of a volume"),
-            described.query("host", "key or name of a host; staff only"),
+            described.query("state", "State.", enum=State.values),
+            described.query("volume", "Key of a volume."),
+            described.query("host", "Key or name of a host. Staff only."),
             OpenApiParameter(
-                "dry_run", OpenApiTypes.BOOL, description="previews instead of jobs; staff only"
+                "dry_run",
+                OpenApiTypes.BOOL,
+                description="Lists dry runs instead of jobs. Staff only.",
             ),
         ],
         responses={200: described.page_of(JobShape, "JobPage"), **described.problems(400, 403)},
@@ -83,7 +85,7 @@ class OneJob(Resource):
         responses={200: JobShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """With steps and their commands, for staff."""
+        """Staff also see the steps and their commands."""
         job = job_of(self, key)
         headers = wait_for_job.until_over(job, self, wait_for_job.seconds(request))
         data = job_json(job_of(self, key), self.user, steps=True)
@@ -100,7 +102,9 @@ class JobLines(Resource):
         operation_id="job_lines",
         summary="Output of a job",
         parameters=[
-            OpenApiParameter("after", OpenApiTypes.INT, description="only lines with a higher n")
+            OpenApiParameter(
+                "after", OpenApiTypes.INT, description="Returns only lines with a higher n."
+            )
         ],
         responses={200: LinesShape, **described.problems(400, 403, 404)},
     )
@@ -124,12 +128,12 @@ class JobCancel(Steering):
     @steering(
         "job_cancel",
         "Cancel a job",
-        over="It is over.",
-        at_work="It ends before its next step.",
+        over="The job is over.",
+        at_work="The job ends before its next step.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """At once, or before its next step, after it has undone what is done where it can. Refused
-        (`turned`) once the point of no return is passed."""
+        """The job ends at once or before its next step. Where it can, it first undoes what it has
+        done. Refused (`turned`) after the point of no return."""
         return self.steered(request, key, cancel)
 
 
@@ -140,13 +144,13 @@ class JobPace(Steering):
         "job_pace",
         "Raise the speed of a flush, of zeroing or of a move",
         over="With `wait`: the job is over.",
-        at_work="It goes on at the new pace.",
+        at_work="The job continues at the new speed.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """Let the flush of lvmcache that runs move four times as much at once; the guest waits
-        longer for its own reads and writes meanwhile. What zeroes or moves may let the p95 of the
-        other volumes on its disks rise by the next of 50, 100, 200 and 500 percent. Refused where
-        nothing of that runs (`no_flush`) and where it is at its top (`top_pace`)."""
+        """A running flush of an lvmcache moves four times as much at once; meanwhile the guest
+        waits longer for its own reads and writes. For zeroing and moving, the p95 of the other
+        volumes on the same disks may rise by the next of 50, 100, 200 and 500 percent. Refused if
+        nothing of this kind runs (`no_flush`), or at the highest speed (`top_pace`)."""
         return self.steered(request, key, raise_rate)
 
 
@@ -159,12 +163,12 @@ class PreviewApply(Resource):
     @steering(
         "job_apply",
         "Make a dry run real",
-        at_work="A job does what was previewed; Location names it.",
+        at_work="A job carries out the dry run. Location names the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """A job with the same wish, for the same steps under the same names: where other steps
-        would begin it by then, it fails as `stale` and changes nothing. For operators; destroying
-        a volume is for admins."""
+        """Starts a job with the wish of the dry run, for the same steps and names. If the steps
+        would be different by then, the job fails as `stale` and changes nothing. For operators;
+        only admins may destroy a volume."""
         preview = get_object_or_404(
             Job.objects.visible_to(self.user).select_related("volume"), key=key, dry_run=True
         )
@@ -191,10 +195,10 @@ class JobResume(Steering):
         "job_resume",
         "Resume a job",
         over=DECIDED,
-        at_work="A worker goes on with it.",
+        at_work="A worker continues the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """Of a job that needs attention: read the host again and go on towards the wish."""
+        """For a job that needs attention: reads the host again and continues towards the wish."""
         return self.steered(request, key, decisions.resume)
 
 
@@ -205,11 +209,11 @@ class JobRollback(Steering):
         "job_rollback",
         "Roll a job back",
         over=DECIDED,
-        at_work="A worker goes on with it.",
+        at_work="A worker continues the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """Of a job that needs attention: read the host again and go back to where it began, unless
-        the point of no return is passed."""
+        """For a job that needs attention: reads the host again and restores the state before the
+        job. Not possible after the point of no return."""
         return self.steered(request, key, decisions.roll_back)
 
 
@@ -222,11 +226,11 @@ class JobResolve(Steering):
         "job_resolve",
         "Mark a job as resolved",
         over=DECIDED,
-        at_work="A worker goes on with it.",
+        at_work="A worker continues the job.",
         body=ResolveBody,
     )
     def post(self, request: Request, key: str) -> Response:
-        """Of a job that needs attention: read the host once more, then cancel the job."""
+        """For a job that needs attention: reads the host once more, then cancels the job."""
         why = request_bodies.read(request, ResolveBody)["why"]
         return self.steered(
             request, key, lambda job, requester: decisions.resolve(job, requester, why)

@@ -35,10 +35,12 @@ class VolumeSeries(Resource):
         operation_id="series",
         summary="Figures over time",
         parameters=[
-            described.query("from", "RFC 3339 time; an hour before `to` unless given"),
-            described.query("to", "RFC 3339 time; now unless given"),
+            described.query("from", "RFC 3339 time. Default: one hour before `to`."),
+            described.query("to", "RFC 3339 time. Default: now."),
             OpenApiParameter(
-                "points", OpenApiTypes.INT, description=f"at most so many, 1 to {MAX_POINTS}"
+                "points",
+                OpenApiTypes.INT,
+                description=f"Maximum number of points, 1 to {MAX_POINTS}.",
             ),
         ],
         responses={
@@ -52,7 +54,7 @@ class VolumeSeries(Resource):
         },
     )
     def get(self, request: Request, key: str) -> Response:
-        """One column a figure, null where nothing was measured."""
+        """One column for each figure. Null: nothing was measured."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
         end = _time(request, "to") or timezone.now()
         start = _time(request, "from") or end - DEFAULT_RANGE

@@ -51,10 +51,10 @@ class Volumes(Resource):
         summary="List volumes",
         parameters=[
             *described.PAGE,
-            described.query("external_id", "exactly this one"),
-            described.query("customer", "key of a customer"),
-            described.query("guest", "part of the guest's name; staff only"),
-            described.query("host", "key or name of a host; staff only"),
+            described.query("external_id", "Exact match."),
+            described.query("customer", "Key of a customer."),
+            described.query("guest", "Part of the guest's name. Staff only."),
+            described.query("host", "Key or name of a host. Staff only."),
             described.query("state", "staff only", enum=STATES),
         ],
         responses={
@@ -72,18 +72,19 @@ class Volumes(Resource):
 
     @extend_schema(
         operation_id="volume_make",
-        summary="Make a volume",
+        summary="Create a volume",
         request=request_bodies.NewVolumeBody,
         parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
         responses={
             200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
-            202: OpenApiResponse(JobShape, "A job makes it; Location names the job."),
+            202: OpenApiResponse(JobShape, "A job creates the volume. Location names the job."),
             **described.problems(400, 403, 422),
         },
     )
     def post(self, request: Request) -> Response:
-        """For operators. The record exists from the dry run on, whose commands have its name:
-        `POST /jobs/{key}/apply` makes it real, `DELETE` on the volume forgets it."""
+        """For operators. A dry run already creates the record, because its commands contain the
+        name. `POST /jobs/{key}/apply` creates the volume, `DELETE` on the volume removes the
+        record."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.NewVolumeBody)
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
@@ -114,18 +115,18 @@ class OneVolume(Resource):
         responses={200: VolumeShape, **described.problems(403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """As the last inventory and sample have it."""
+        """The volume as of the last inventory and sample."""
         return Response(volume_json(row_of(self, key), self.user))
 
     @extend_schema(
         operation_id="volume_change",
-        summary="Change a volume's books",
+        summary="Change a volume's record",
         request=request_bodies.VolumeBody,
         responses={200: VolumeShape, **described.problems(403, 404, 409, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Label, customer and external id. Nothing of it reaches the host. A volume goes from one
-        customer to another by way of null, and only while no job changes it."""
+        """Changes label, customer and external ID in the panel only. To give a volume to another
+        customer, set the customer to null first. Not possible while a job changes the volume."""
         unlocked = row_of(self, key).volume
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.VolumeBody, partial=True)
@@ -139,11 +140,12 @@ class OneVolume(Resource):
 
     @extend_schema(
         operation_id="volume_discard",
-        summary="Forget a volume that was only ever previewed",
+        summary="Remove the record of a volume that was only previewed",
         responses={204: None, **described.problems(403, 404, 422)},
     )
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. One that exists is not deleted so: see `life` of its wish."""
+        """For operators. Removes the record of a dry run. To destroy a volume, see `life` of its
+        wish."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
         discard(volume)

@@ -44,14 +44,14 @@ class VolumeWish(Resource):
         responses={200: WishNow, **described.problems(403, 404, 409)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """What the volume is or, while a job holds it, becomes. Its ETag is for If-Match."""
+        """What the volume is or, while a job changes it, becomes. Send the ETag as If-Match."""
         row = row_of(self, key)
         data = _wish_now(row, holder_of(row.volume), is_staff(self.user))
         return Response(data, headers={"ETag": entity_tag(data)})
 
     @extend_schema(
         operation_id="wish_put",
-        summary="Wish for what a volume should be",
+        summary="Set the wish of a volume",
         request=request_bodies.WishBody,
         parameters=[
             described.DRY_RUN,
@@ -60,9 +60,9 @@ class VolumeWish(Resource):
             described.IF_MATCH,
         ],
         responses={
-            200: OpenApiResponse(PUT_ANSWER, "Already so; or, with `wait`, the job (JobShape) once "
-                                 "it is over, however it ended: look at its `state`."),
-            202: OpenApiResponse(JobShape, "A job makes it so; Location names it."),
+            200: OpenApiResponse(PUT_ANSWER, "The wish is already met; or, with `wait`, the job "
+                                 "(JobShape) once it is over. Its `state` says how it ended."),
+            202: OpenApiResponse(JobShape, "A job fulfils the wish. Location names the job."),
             **described.problems(400, 403, 404, 409, 412, 422),
         },
     )  # fmt: skip
@@ -71,8 +71,8 @@ class VolumeWish(Resource):
         `{"size_bytes": …}` for a larger volume and `{"tier": "ssd"}` to move it, while it is used;
         `{"life": "retired"}` to switch the volume off, `{"life": "live"}` to restore it, and for
         admins `{"life": "gone", "confirm_label": …}` to destroy it; `{"managed": true}` for a found
-        volume. A dry run is made real by `POST /jobs/{key}/apply`.
-        While a job already makes it so, that job is the answer."""
+        volume. `POST /jobs/{key}/apply` carries out a dry run.
+        If a job already fulfils the wish, the answer is that job."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
         body = request_bodies.read(request, request_bodies.WishBody)

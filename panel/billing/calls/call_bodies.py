@@ -88,7 +88,7 @@ class ChangePlanBody(OfVolume):
     price_minor = serializers.IntegerField(
         min_value=0,
         required=False,
-        help_text="The price a month you told; refused where it is not.",
+        help_text="The monthly price you showed. Refused if the price is different now.",
     )
     currency = serializers.RegexField("^[A-Z]{3}$", required=False)
 
