@@ -1,4 +1,4 @@
-"""Storage hosts, for staff only: everybody else gets 404."""
+"""Storage hosts and the SSDs added to them. Staff only: for anybody else no host exists."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
 from panel.api.framework.problem import ApiProblem
-from panel.billing.calls import CallDefinition
-from panel.billing.calls.calling import Caller
+from panel.billing.calls.calling import CallDefinition, Caller
 from panel.models import BillingCall
 
 KEPT = timedelta(days=30)

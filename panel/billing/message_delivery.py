@@ -1,7 +1,7 @@
-"""Sends due messages to the billing system, and acts on its answers to questions.
+"""Posts due messages to the billing system, and acts on its answers to questions.
 
-Level-triggered: `send_due` sends whatever the database says is due, however it was called. If an
-answer is lost, the question is asked again under the same name.
+Level-triggered: `send_due` sends what the database says is due, whoever calls it. A lost answer is
+asked for again under the same name.
 """
 
 from __future__ import annotations

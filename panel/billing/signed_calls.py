@@ -24,14 +24,67 @@ from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
 from panel.billing import call_log, signature
-from panel.billing.calls import CALLS, CallDefinition
-from panel.billing.calls.calling import ACTOR, Caller
+from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
+from panel.billing.calls.calling import ACTOR, CallDefinition, Caller
 from panel.http.client_address import address_of
 from panel.orders.order_request import OrderRefused
 from storage import row_security
 from storage.planner import Refused
 
 REFUSALS = (ApiProblem, Refused, Busy, OrderRefused, ValidationError)
+
+
+CALLS = (
+    CallDefinition(
+        "create-customer",
+        "Make a customer and its owner",
+        call_bodies.CreateCustomerBody,
+        customer_calls.create_customer,
+    ),
+    CallDefinition(
+        "set-mandate", "Set a mandate", call_bodies.SetMandateBody, customer_calls.set_mandate
+    ),
+    CallDefinition("suspend", "Suspend a customer", call_bodies.OfCustomer, customer_calls.suspend),
+    CallDefinition(
+        "unsuspend", "Unsuspend a customer", call_bodies.OfCustomer, customer_calls.unsuspend
+    ),
+    CallDefinition(
+        "login-link",
+        "Make a link to sign in",
+        call_bodies.LoginLinkBody,
+        customer_calls.login_link,
+        tells_once=True,
+    ),
+    CallDefinition(
+        "bind-volume",
+        "Give a volume to a customer",
+        call_bodies.BindVolumeBody,
+        volume_calls.bind_volume,
+    ),
+    CallDefinition(
+        "terminate", "Switch volumes off", call_bodies.TerminateBody, volume_calls.terminate
+    ),
+    CallDefinition(
+        "change-plan", "Change a volume's plan", call_bodies.ChangePlanBody, order_calls.change_plan
+    ),
+    CallDefinition(
+        "decide-order", "Answer later", call_bodies.DecideOrderBody, order_calls.decide_order
+    ),
+    CallDefinition(
+        "usage-lines",
+        "List a month's usage lines",
+        call_bodies.UsageLinesBody,
+        customer_calls.usage_lines,
+        only_reads=True,
+    ),
+    CallDefinition(
+        "status",
+        "Show an order or a job",
+        call_bodies.StatusBody,
+        order_calls.status,
+        only_reads=True,
+    ),
+)
 
 
 class CallAnswer(serializers.Serializer[Json]):

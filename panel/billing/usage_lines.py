@@ -1,5 +1,6 @@
-"""Invoice lines: the immediate charge of an order, and each month of a plan. Each line is written
-once, under a name that identifies it, and sent as `usage.line` in the same transaction."""
+"""Lines for invoices: what an order costs at once, and each month of a plan. Each line is
+written once, under a name that says what it is for, and sent as `usage.line` in the same
+transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""API tokens: the credentials of programs."""
+"""API tokens, which automation shows instead of a password, and the requests with an
+Idempotency-Key and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Messages to the billing system, usage lines, its calls, and mandates."""
+"""What passes between the panel and a billing system: messages out, usage lines, calls in, and each
+customer's payment authorisation."""
 
 from __future__ import annotations
 

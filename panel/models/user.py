@@ -1,4 +1,5 @@
-"""People of the panel. They sign in with their e-mail address."""
+"""People of the panel, who sign in with their e-mail address, and what lets them in: invitations,
+one-time links, codes by mail."""
 
 from typing import Any, ClassVar, Self
 

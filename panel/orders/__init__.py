@@ -1,5 +1,6 @@
-"""Orders: a customer's change of plan, from the wish to its end.
+"""Orders: a customer's change of plan, from the request to its end.
 
-`place` takes one, `decide` is the billing system's word (or the customer's second thought),
-`settle` what becomes of it when its job is over. Only `moves` writes `Order.state`.
+In: an `OrderRequest`. `place_order` takes it and submits the job, `authorisation` decides it,
+`due_orders` does what time brings, `completion` ends it with its job. Out: rows of `Order`, and the
+signals of `events`.
 """

@@ -1,4 +1,5 @@
-"""Evaluates an order before it is placed: its intent, time, money, and any reason against it."""
+"""What an order would be, and what prevents it: its intent, time and money. What is known of the
+customer (`Account`) is read once for all offers of a volume."""
 
 from __future__ import annotations
 

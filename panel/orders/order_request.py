@@ -1,4 +1,4 @@
-"""The request for an order."""
+"""What somebody asks for, and why an order is refused."""
 
 from __future__ import annotations
 

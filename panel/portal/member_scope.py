@@ -1,7 +1,5 @@
-"""What a member sees on these pages: only the volumes and orders of their own customers.
-
-Staff see every volume elsewhere; here they are members or strangers like everybody.
-"""
+"""What a member may see on the customers' pages: their customers' volumes, orders and changes,
+nobody else's. Staff see every volume elsewhere; here they count as members or strangers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""From a completed order to its proof: the time before, the wait for a warm cache, the time after,
-the comparison. Every function does what the rows and the samples say is due."""
+"""From a completed order to its proof: the time before, the wait for a warm cache, the time
+after, the comparison. `sweep` does what the rows and samples say is due; any number of
+processes may run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the security log, and informs the owner of a changed credential."""
+"""Writes the security log, and mails the owner of an account when one of its keys changes."""
 
 from __future__ import annotations
 

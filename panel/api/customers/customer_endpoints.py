@@ -1,4 +1,5 @@
-"""Customers. Members see their own; staff create and change them."""
+"""Customers and their payment authorisations. Members see their own; staff create and change
+them."""
 
 from __future__ import annotations
 

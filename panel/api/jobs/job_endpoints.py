@@ -1,4 +1,4 @@
-"""Jobs: the request, the progress, the commands and their output."""
+"""Jobs: list, steps and output; cancel, speed up, decide; carry out a dry run."""
 
 from __future__ import annotations
 

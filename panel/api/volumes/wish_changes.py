@@ -1,4 +1,5 @@
-"""From the wish of a request to the job that fulfils it, through the same forms as the pages."""
+"""From the wish in a request to the job that fulfils it: cache, life, management, size and
+tier. Uses the same forms as the pages."""
 
 from __future__ import annotations
 

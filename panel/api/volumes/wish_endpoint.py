@@ -28,6 +28,8 @@ from storage.planner.wish import Wish
 from storage.row_locks import hold_one
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
+IF_MATCH = "If-Match"
+ANY_VERSION = "*"
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
 )
@@ -151,10 +153,6 @@ def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Js
     # What is not created yet is not as it was wished for.
     is_there = row.placement is None or row.placement.lv_uuid is not None
     return {**now, "life": wishes.life_of(row), "is_met": is_there, "job": None}
-
-
-IF_MATCH = "If-Match"
-ANY_VERSION = "*"
 
 
 def entity_tag(data: Json) -> str:

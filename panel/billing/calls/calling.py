@@ -1,11 +1,13 @@
-"""The rows that a signed call names. The billing system may name any row: its signature is the
-permission."""
+"""Who makes a signed call, what it returns, and the customer and volume it names. The billing
+system may name any: its signature gives it the right."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from panel.api.framework.problem import ApiProblem
+from panel.api.request_bodies import Body
 from panel.api.response_shapes import Json
 from storage.models import Customer, Volume
 
@@ -36,6 +38,19 @@ class CallResult:
     def to_json(self) -> Json:
         """The body."""
         return {"result": "pending" if self.is_pending else "success", **self.body}
+
+
+@dataclass(frozen=True, slots=True)
+class CallDefinition:
+    """`act` runs in one transaction. A call that `only_reads` is answered anew each time; one that
+    `tells_once` gives out a secret, which is not kept for a second answer."""
+
+    name: str
+    summary: str
+    body: type[Body]
+    act: Callable[[Json, Caller], CallResult]
+    only_reads: bool = False
+    tells_once: bool = False
 
 
 def customer_of(body: Json) -> Customer:

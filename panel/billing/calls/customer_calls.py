@@ -1,4 +1,5 @@
-"""Calls about customers: create, set a mandate, suspend, unsuspend, make a login link."""
+"""Calls about customers: create, payment authorisation, suspend, unsuspend, login link, usage
+lines."""
 
 from __future__ import annotations
 
