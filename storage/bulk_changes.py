@@ -24,7 +24,7 @@ from storage.planner.current_wish import uncached
 from storage.planner.fingerprint import disks_of, fingerprint
 from storage.planner.wish import Wish
 from storage.volumes.forms import MODES, ModeForm, NewCacheForm
-from storage.volumes.lifecycle_forms import life_refusal, life_wish
+from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
 from storage.volumes.snapshot import VolumeSnapshot

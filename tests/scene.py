@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.models import Job, State, Step
-from storage.discovery.placement_cache import note_of
+from storage.discovery.ingest import note_of
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Volume
 from storage.naming import new_key

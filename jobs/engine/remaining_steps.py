@@ -7,8 +7,7 @@ from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
 from storage.planner import PlannedStep, plan
-from storage.planner.preparation import prepare
-from storage.planner.ssd_wish import Preparation
+from storage.planner.ssd_wish import Preparation, prepare
 
 
 def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:

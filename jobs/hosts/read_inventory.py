@@ -17,8 +17,7 @@ from jobs.hosts.single_flight import SingleFlight
 from jobs.models import Job
 from jobs.transport.errors import AgentFailed, BadReply
 from storage.database_clock import database_now
-from storage.discovery.ingest import apply_facts
-from storage.discovery.skip_unchanged import rows_digest, still
+from storage.discovery.ingest import apply_facts, rows_digest, still
 from storage.host_data import BadHostData
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement

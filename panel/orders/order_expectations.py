@@ -36,7 +36,7 @@ Measured = Callable[[], Sequence[SimilarVolume]]
 @beyond()
 def measured() -> list[SimilarVolume]:
     """What was measured of orders that gave a volume its first cache. One query. They are other
-    customers': only quartiles of them may be shown (`storage.analysis.forecast.similar`)."""
+    customers': only quartiles of them may be shown (`storage.analysis.forecast.firstcache`)."""
     ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
     first_caches = ready.filter(order__to_plan__isnull=False).order_by("-id")
     rows = first_caches.values_list("order__customer", *(f"result__{name}" for name in FIGURES))

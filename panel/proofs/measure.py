@@ -27,8 +27,8 @@ from storage.analysis.before_after import (
     period_seconds,
     warm_from,
 )
+from storage.analysis.before_after.block import DAY, HOUR, WEEK
 from storage.analysis.before_after.change import LEAST
-from storage.analysis.before_after.windows import DAY, HOUR, WEEK
 from storage.analysis.sample_blocks import blocks
 from storage.database_clock import database_now
 from storage.models import Volume

@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from storage.agent.commands.retirement import is_retired, retired
 from storage.discovery.host_summary import outline
-from storage.discovery.placement_cache import keep_caches, note_of
 from storage.host_data import storable
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
 from storage.models import Host, Placement, Volume
 from storage.naming import MANAGED_TAG, tagged_volume_key
-from storage.planner.technologies.lookup import PLAIN, layout_seen
+from storage.planner.technologies.lookup import PLAIN, cache_of, layout_seen
 
 GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
 GUEST_LIMIT = 200
@@ -179,3 +178,62 @@ def _retired_at(lv: LogicalVolume) -> datetime | None:
 def _was_destroyed(host: Host, lv: LogicalVolume) -> bool:
     ended = Placement.objects.filter(host=host, lv_uuid=lv.uuid, until__isnull=False)
     return ended.filter(volume__destroyed_at__isnull=False).exists()
+
+
+FIELDS = ("cache_technology", "cache_mode", "cache_bytes", "cache_trouble")
+MODE_LIMIT, TROUBLE_LIMIT = 32, 200
+
+
+def note_of(facts: HostFacts, lv: LogicalVolume) -> dict[str, Any]:
+    """The columns of `Placement` that say which cache the volume has."""
+    cache = cache_of(facts, lv)
+    if cache is None:
+        return {"cache_technology": "", "cache_mode": "", "cache_bytes": None, "cache_trouble": ""}
+    return {
+        "cache_technology": cache.technology,
+        "cache_mode": cache.mode[:MODE_LIMIT],
+        "cache_bytes": cache.size_bytes,
+        "cache_trouble": cache.trouble[:TROUBLE_LIMIT],
+    }
+
+
+def keep_caches(placements: Iterable[Placement], facts: HostFacts) -> None:
+    """Write the notes of volumes whose cache is another than noted: one statement, or none."""
+    changed = []
+    for placement in placements:
+        lv = facts.lv(placement.lv_uuid) if placement.lv_uuid is not None else None
+        if lv is None:
+            continue
+        note = note_of(facts, lv)
+        if any(getattr(placement, name) != value for name, value in note.items()):
+            for name, value in note.items():
+                setattr(placement, name, value)
+            changed.append(placement)
+    Placement.objects.bulk_update(changed, FIELDS, batch_size=500)
+
+
+_ROWS = """
+    SELECT md5(coalesce(string_agg(placement::text || volume::text, ';' ORDER BY placement.id), ''))
+    FROM storage_placement placement
+    JOIN storage_volume volume ON volume.id = placement.volume_id
+    WHERE placement.host_id = %s AND placement.until IS NULL
+"""
+_STILL = f"""
+    UPDATE storage_host SET facts_at = %s, last_seen_at = %s
+    WHERE id = %s AND facts_at = %s AND facts_at <= %s AND ({_ROWS}) = %s
+"""  # noqa: S608 (no part of it comes from outside)
+
+
+def rows_digest(host_id: int) -> str:
+    """Of every column of what lies on the host now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, [host_id])
+        return str(cursor.fetchone()[0])
+
+
+def still(host_id: int, rows: str, since: datetime, at: datetime) -> bool:
+    """True where the host's last inventory is that of `since` and what lies on it has the digest
+    `rows`: then it was read again `at`. False, and nothing is changed, where not."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STILL, [at, at, host_id, since, at, host_id, rows])
+        return bool(cursor.rowcount)

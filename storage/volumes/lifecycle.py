@@ -1,13 +1,20 @@
-"""Records of volumes that are retired or destroyed."""
+"""Retire, restore and destroy on a volume's page: what is offered, or why not."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Literal
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from storage.models import Placement, Volume
+from storage.planner import Refused
+from storage.planner.current_wish import uncached
 from storage.planner.wish import Wish
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @transaction.atomic
@@ -19,3 +26,71 @@ def follow(placement: Placement, wish: Wish, at: datetime) -> None:
     if wish.life == "gone":
         volume.update(destroyed_at=at)
         Placement.objects.filter(pk=placement.pk).update(until=at, missing_since=None)
+
+
+Life = Literal["live", "retired", "gone"]
+
+
+class DestroyForm(forms.Form):
+    """The label of the volume, typed: nobody destroys one by a slip of the hand."""
+
+    confirm_label = forms.CharField(max_length=200, label="Label of the volume", strip=False)
+
+    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.row = row
+
+    def clean_confirm_label(self) -> str:
+        typed: str = self.cleaned_data["confirm_label"]
+        if typed.strip() != self.row.volume.label.strip():
+            raise ValidationError("The label does not match.", code="wrong_label")
+        return typed
+
+
+@dataclass(frozen=True, slots=True)
+class LifeOffers:
+    """Each is why it cannot be done now, None where it can."""
+
+    retire: Refused | None
+    restore: Refused | None
+    destroy: Refused | None
+
+
+def life_offers(row: VolumeSnapshot, now: datetime) -> LifeOffers:
+    """What can be done as far as the last inventory tells; the host looks again."""
+    return LifeOffers(
+        life_refusal(row, "retired", now),
+        life_refusal(row, "live", now),
+        life_refusal(row, "gone", now),
+    )
+
+
+def life_wish(row: VolumeSnapshot, life: Life) -> Wish | None:
+    """What the volume is now, but for its life and its cache; None where no wish could say it."""
+    now = row.wish
+    return None if now is None else replace(uncached(row.facts, row.lv, now), life=life)
+
+
+def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | None:
+    """Why the volume cannot be retired, restored or destroyed now."""
+    volume, until = row.volume, row.undo_until
+    if volume.destroyed_at is not None:
+        return Refused("not_found", "The volume was destroyed.", "Restore it from a backup.")
+    if life == "gone" and volume.retired_at is None:
+        return Refused("not_retired", "The volume is not retired.", "Retire the volume first.")
+    if life == "live" and volume.retired_at is None:
+        return Refused("not_retired", "The volume is active.", "No restore is needed.")
+    if life == "gone" and until is not None and now < until:
+        return Refused(
+            "too_early",
+            f"The volume can be destroyed after {until:%Y-%m-%d %H:%M} UTC.",
+            "Wait until then, or restore the volume. Root sets undo_hours in the host's policy.",
+        )
+    problems = row.host.problems if row.host is not None else []
+    if life == "retired" and any(each.get("code") == "clock_off" for each in problems):
+        return Refused(
+            "clock_off",
+            "The host's clock is wrong, so the undo window would end at the wrong time.",
+            "Synchronise the host's clock, for example: timedatectl set-ntp true",
+        )
+    return row.refusal(life_wish(row, life))

@@ -16,8 +16,7 @@ from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.technology import Technology
 from storage.planner.wish import MIB, Wish
-from storage.volumes.forms import ModeForm, NewCacheForm
-from storage.volumes.replace_cache_form import ReplacementForm
+from storage.volumes.forms import ModeForm, NewCacheForm, ReplacementForm
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
 

@@ -20,8 +20,7 @@ from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.samples.host_load import BUCKET, SUMS
-from storage.metrics.samples.partitions import make_partition
-from storage.metrics.samples.sample_round import COLUMNS, UPSERT, stage
+from storage.metrics.samples.sample_round import COLUMNS, UPSERT, make_partition, stage
 from tests.fleet.machine import Invented
 
 SECOND_NS: Final = 1_000_000_000

@@ -22,10 +22,8 @@ from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import SETTINGS, of_cache, with_flush
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.cache_settings_form import NewTunedForm, TunedForm
-from storage.volumes.forms import ModeForm
-from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
-from storage.volumes.replace_cache_form import ReplacementForm
+from storage.volumes.forms import ModeForm, NewTunedForm, ReplacementForm, TunedForm
+from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
 from storage.volumes.snapshot import VolumeSnapshot
 
 FIRST_MODE = "writethrough"

@@ -16,7 +16,7 @@ from panel.orders import authorisation
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.row_locks import hold, hold_one
-from storage.volumes.lifecycle_forms import life_refusal, life_wish
+from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import give, refusal_to_give
 from storage.volumes.snapshot import snapshots_of
 

@@ -24,7 +24,7 @@ from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.forms import VolumeForm
-from storage.volumes.lifecycle_forms import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
 
 
 @staff_view(Right.OPERATE)

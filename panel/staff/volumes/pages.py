@@ -32,10 +32,8 @@ from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.cache_settings_form import TunedForm
-from storage.volumes.forms import CacheForm, ModeForm
-from storage.volumes.lifecycle_forms import life_offers
-from storage.volumes.replace_cache_form import ResizeForm
+from storage.volumes.forms import CacheForm, ModeForm, ResizeForm, TunedForm
+from storage.volumes.lifecycle import life_offers
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import changes
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from storage.analysis.advice.risks import risks_of
+from django.db import connection
+
 from storage.analysis.advice.suggestion import (
     ENOUGH_SECONDS,
     LEAST_SECONDS,
@@ -15,12 +16,54 @@ from storage.analysis.advice.suggestion import (
     suggestions,
 )
 from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
-from storage.health.host_problems import HostProblem
+from storage.health.host_problems import ORDER, HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
-from storage.metrics.samples.load import loads
-from storage.models import Host
+from storage.metrics.samples.window import EXPRESSIONS, NAMES
+from storage.models import Host, Volume
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.volumes.snapshot import VolumeSnapshot
+
+
+def risks_of(host: Host, facts: HostFacts | None) -> tuple[HostProblem, ...]:
+    """The worst first."""
+    problems = list(reported_problems(host))
+    if facts is not None:
+        problems += [
+            HostProblem(*risk)
+            for lv in facts.lvs
+            for technology in TECHNOLOGIES
+            for risk in technology.risks(facts, lv)
+        ]
+    return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
+
+
+# Whole intervals only, as in a window.
+QUERY: Final = (
+    "SELECT volume_id, span.n, "  # noqa: S608 (constants)
+    + ", ".join(f"coalesce({total}, 0)::bigint" for total in EXPRESSIONS)
+    + " FROM storage_sample"
+    " JOIN unnest(%s::timestamptz[]) WITH ORDINALITY AS span(start, n)"
+    " ON ts - dt_ms * interval '1 millisecond' >= span.start"
+    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, span.n"
+)
+
+
+def loads(
+    volumes: Iterable[Volume], starts: Sequence[datetime], end: datetime
+) -> dict[int, tuple[Sums, ...]]:
+    """By primary key of the volume: its sums from each of `starts` to `end`, in that order.
+    Volumes without any sample in the longest window are missing."""
+    keys = [volume.pk for volume in volumes]
+    found: dict[int, list[Sums]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(QUERY, [list(starts), keys, min(starts), end])
+        for volume_id, n, *values in cursor.fetchall():
+            counts = tuple(values[len(NAMES) :])
+            sums = Sums(**dict(zip(NAMES, values, strict=False)), latency_counts=counts)
+            found.setdefault(volume_id, [Sums()] * len(starts))[n - 1] = sums
+    return {volume_id: tuple(each) for volume_id, each in found.items()}
+
 
 SHORT: Final = timedelta(minutes=15)
 LONG: Final = timedelta(hours=1)

@@ -3,12 +3,20 @@
 Pure statistics: blocks in, verdict out. `storage.analysis.sample_blocks` reads the blocks.
 """
 
-from storage.analysis.before_after.block import LEAST_ACCESSES, Block, total
+from storage.analysis.before_after.block import (
+    LEAST_ACCESSES,
+    Block,
+    Pair,
+    before_window,
+    block_seconds,
+    is_flat,
+    pairs,
+    period_seconds,
+    total,
+    warm_from,
+)
 from storage.analysis.before_after.change import MeasuredChange, change
-from storage.analysis.before_after.pairs import Pair, pairs, period_seconds
 from storage.analysis.before_after.verdict import Judged, Verdict, judge, notable
-from storage.analysis.before_after.warming import is_flat, warm_from
-from storage.analysis.before_after.windows import before_window, block_seconds
 
 __all__ = [
     "LEAST_ACCESSES",

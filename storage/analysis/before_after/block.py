@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from math import floor
 from typing import Any, Final, Self
 
 from storage.metrics.rates.figures import MIN_ACCESSES, NO_LATENCY
 
 LEAST_ACCESSES: Final = MIN_ACCESSES
 """A block with fewer reads says nothing of a hit rate."""
+
+
+DAY: Final = 86_400
+WEEK: Final = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +66,86 @@ def total(blocks: Iterable[Block]) -> Block:
         hits=sum(block.hits for block in found),
         counts=tuple(map(sum, zip(*(block.counts for block in found), strict=True))),
     )
+
+
+Pair = tuple[Block, Block]
+"""Before, after."""
+SHORTEST_PERIOD: Final = DAY
+
+
+def period_seconds(window_seconds: float) -> int | None:
+    """After how long a guest does the same again: a week in windows of whole weeks, a day in whole
+    days; None in shorter ones, where nobody can know."""
+    if window_seconds >= WEEK:
+        return WEEK
+    return SHORTEST_PERIOD if window_seconds >= SHORTEST_PERIOD else None
+
+
+def pairs(before: Sequence[Block], after: Sequence[Block], period: int | None) -> list[Pair]:
+    """The pairs in the order of time after the change, of blocks that are used enough: those of the
+    same hour of the period, the first with the first; without a period, simply in their order."""
+    waiting: dict[int, list[Block]] = {}
+    for block in sorted(before, key=lambda block: block.at):
+        if block.is_used:
+            waiting.setdefault(block.at % period if period else 0, []).append(block)
+    found = []
+    for block in sorted(after, key=lambda block: block.at):
+        candidates = waiting.get(block.at % period if period else 0)
+        if block.is_used and candidates:
+            found.append((candidates.pop(0), block))
+    return found
+
+
+HOUR: Final = 3600
+BLOCKS: Final = 12
+"""A window has at least so many blocks, where samples come often enough."""
+
+
+def block_seconds(window_seconds: int, sample_seconds: int) -> int:
+    """An hour in long windows, so that hours of the day can be paired; never shorter than the time
+    between two samples, which no block could tell apart."""
+    return max(sample_seconds, min(HOUR, window_seconds // BLOCKS))
+
+
+def before_window(
+    limit: datetime, end: datetime, window_seconds: int, block: int
+) -> tuple[datetime, datetime]:
+    """The window before a change that began at `end`, at most `window_seconds` long, and nothing of
+    it before `limit`. From a day on it is whole days (from a week on, whole weeks) that begin and
+    end with an hour; shorter ones are whole blocks. It is empty where not one fits."""
+    hour = datetime.fromtimestamp(floor(end.timestamp() / HOUR) * HOUR, tz=end.tzinfo)
+    length = min(window_seconds, (hour - limit).total_seconds())
+    if length >= DAY:
+        whole = WEEK if length >= WEEK else DAY
+        return hour - timedelta(seconds=length // whole * whole), hour
+    length = min(window_seconds, max(0.0, (end - limit).total_seconds()))
+    return end - timedelta(seconds=length // block * block), end
+
+
+LOOKED_AT: Final = 6
+"""So many blocks are looked at: the later half against the earlier one."""
+STEADY: Final = 0.03
+"""A hit rate that rises by less is flat; `storage.metrics.cache_warmth` says "warm" by the same
+measure."""
+LEAST: Final = 300
+"""A half with fewer reads may look flat by chance."""
+
+
+def is_flat(blocks: Sequence[Block]) -> bool:
+    """Whether the hit rate of the last blocks, weighed by their reads, has stopped rising. A cache
+    that nobody reads from learns nothing: its hit rate is never called flat."""
+    last = blocks[-LOOKED_AT:]
+    if len(last) < LOOKED_AT:
+        return False
+    early, late = last[: LOOKED_AT // 2], last[LOOKED_AT // 2 :]
+    reads = [sum(block.accesses for block in half) for half in (early, late)]
+    if min(reads) < LEAST:
+        return False
+    hits = [sum(block.hits for block in half) for half in (early, late)]
+    return hits[1] / reads[1] - hits[0] / reads[0] < STEADY
+
+
+def warm_from(blocks: Sequence[Block]) -> int | None:
+    """How many of the blocks since the change it took until the hit rate was flat, None where it
+    still rises. The blocks are in the order of time; those without any sample are left out."""
+    return next((n for n in range(LOOKED_AT, len(blocks) + 1) if is_flat(blocks[:n])), None)

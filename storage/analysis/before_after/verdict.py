@@ -8,8 +8,8 @@ from enum import StrEnum
 from math import exp, log
 from typing import Final
 
+from storage.analysis.before_after.block import Pair
 from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, change
-from storage.analysis.before_after.pairs import Pair
 
 NOTABLE: Final = 0.05
 """Five reads in a hundred more from SSD are worth a word, ..."""

@@ -4,8 +4,8 @@
 """
 
 from storage.analysis.forecast.expectation import CacheChoice, Expectation
+from storage.analysis.forecast.firstcache import SimilarVolume
 from storage.analysis.forecast.forecast import forecast, trial_offered
-from storage.analysis.forecast.similar import SimilarVolume
 from storage.analysis.forecast.today import Today, today
 from storage.analysis.forecast.use import Stretch, Use, use
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from storage.analysis.forecast.expectation import CacheChoice, Expectation, unknown
-from storage.analysis.forecast.firstcache import first_cache
+from storage.analysis.forecast.firstcache import SimilarVolume, first_cache
 from storage.analysis.forecast.othercache import no_cache, other_cache
-from storage.analysis.forecast.similar import SimilarVolume
 from storage.analysis.forecast.today import SHORT_DAYS, when
 from storage.analysis.forecast.use import ENOUGH_SECONDS, Use
 from storage.analysis.forecast.words import counted, span

@@ -4,8 +4,7 @@ The tables are `storage.models.sample`, the arithmetic is `storage.metrics.rates
 """
 
 from storage.metrics.samples.latest import Latest, latest, latest_of
-from storage.metrics.samples.partitions import ensure_partitions
-from storage.metrics.samples.sample_round import Recorded, record
+from storage.metrics.samples.sample_round import Recorded, ensure_partitions, record
 from storage.metrics.samples.window import FiguresWindow, window
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -16,8 +16,28 @@ from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import host_load
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
-from storage.metrics.samples.partitions import make_partition
 from storage.models import Host, LatestSample, Placement
+
+AHEAD_DAYS: Final = 2
+KEPT_DAYS: Final = 30
+
+
+def ensure_partitions(now: datetime) -> None:
+    """Make the partitions of today and the next days; drop those older than `KEPT_DAYS`, and what
+    hosts did longer ago than can be compared with."""
+    today = now.astimezone(UTC).date()
+    for days in range(AHEAD_DAYS + 1):
+        make_partition(today + timedelta(days=days))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT storage_sample_drop(%s)", [today - timedelta(days=KEPT_DAYS)])
+    host_load.forget(now)
+
+
+def make_partition(day: date) -> None:
+    """Make the partition of one UTC day, if it is missing."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT storage_sample_make(%s)", [day])
+
 
 KEPT: Final = {
     "volume_id": "int8",

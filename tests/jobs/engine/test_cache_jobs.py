@@ -14,7 +14,7 @@ from storage.models import Host
 from storage.naming import cache_device_name, new_key, pool_name
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
-from storage.volumes.replace_cache_form import replaced
+from storage.volumes.forms import replaced
 from storage.volumes.snapshot import snapshots_of
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import (

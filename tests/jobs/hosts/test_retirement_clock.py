@@ -10,7 +10,7 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.database_clock import database_now
 from storage.models import Host, Placement, Volume
-from storage.volumes.lifecycle_forms import life_refusal
+from storage.volumes.lifecycle import life_refusal
 from storage.volumes.snapshot import snapshots_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -15,7 +15,7 @@ from jobs.models import Job, Origin, State
 from panel.models import Order
 from panel.orders.order_texts import phases, sentence
 from panel.portal.plan_history import ROWS
-from storage.metrics.samples.partitions import make_partition
+from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Volume
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.planner import Refused
-from storage.planner.preparation import prepare
-from storage.planner.ssd_wish import Preparation
+from storage.planner.ssd_wish import Preparation, prepare
 from tests import make
 
 WANTED = Preparation("sde", "ssd2", make.VG_UUID, "vg0")

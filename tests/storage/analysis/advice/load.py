@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.metrics.samples.partitions import make_partition
+from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Sample, Volume
 from storage.models.sample import Interval
 from tests import make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.analysis.advice.byhand import by_hand
+from storage.analysis.advice.suggestion import by_hand
 from storage.models import Host, Placement
 from storage.planner import Refused
 from storage.planner.wish import GIB

@@ -9,9 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from storage.analysis.advice import Outlook, outlook
+from storage.analysis.advice.outlook import loads
 from storage.inventory.facts import VolumeUser
 from storage.inventory.stored import inventory_of
-from storage.metrics.samples.load import loads
 from storage.models import Host, Volume
 from storage.planner.wish import GIB
 from storage.volumes.snapshot import snapshots_of

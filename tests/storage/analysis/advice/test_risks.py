@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.analysis.advice.risks import risks_of
+from storage.analysis.advice.outlook import risks_of
 from storage.health.host_problems import HostProblem
 from storage.inventory.facts import LogicalVolume
 from storage.models import Host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.analysis.before_after import pairs, period_seconds
-from storage.analysis.before_after.windows import DAY, WEEK
+from storage.analysis.before_after.block import DAY, WEEK
 from tests.storage.analysis.before_after.load import HOUR, block
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from storage.analysis.before_after import Block, Verdict, judge, notable, pairs
-from storage.analysis.before_after.windows import DAY, WEEK
+from storage.analysis.before_after.block import DAY, WEEK
 from tests.storage.analysis.before_after.load import HOUR, WEEK_HOURS, block, hours
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.analysis.before_after import before_window, block_seconds
-from storage.analysis.before_after.windows import DAY, HOUR, WEEK
+from storage.analysis.before_after.block import DAY, HOUR, WEEK
 
 END = datetime(2026, 11, 21, 9, 17, 30, tzinfo=UTC)
 NINE = END.replace(minute=0, second=0)

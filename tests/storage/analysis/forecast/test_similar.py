@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.analysis.forecast.similar import alike, quartiles_of
+from storage.analysis.forecast.firstcache import alike, quartiles_of
 from storage.planner.wish import GIB
 from tests.storage.analysis.forecast.uses import result
 

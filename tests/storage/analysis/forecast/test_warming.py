@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.analysis.forecast.warming import warming
+from storage.analysis.forecast.expectation import warming
 from storage.planner.wish import GIB
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from storage.metrics.samples import Recorded, record
-from storage.metrics.samples.partitions import make_partition
+from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Volume
 from tests import make
 from tests.storage import wire

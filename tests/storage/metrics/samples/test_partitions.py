@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from storage.metrics.samples import ensure_partitions
-from storage.metrics.samples.partitions import make_partition
+from storage.metrics.samples.sample_round import make_partition
 
 pytestmark = pytest.mark.django_db
 
