@@ -182,8 +182,9 @@ def _cleared_seconds(
         if step.verb == "volume.move" and lv is not None:
             places.append((step.args["from_pvs"][0], lv.size_bytes))
         elif step.verb in ("cache.detach", "pool.remove"):
-            on = lv.cache.pvs if lv is not None and lv.cache is not None else ()
-            places.append((on[0] if on else "", _ssd_freed(facts, target, lv, step)))
+            cache = cache_of(facts, lv) if lv is not None else None
+            disk = next(iter(cache.pvs), "") if cache is not None else ""
+            places.append((disk, _ssd_freed(facts, target, lv, step)))
     return sum(
         size_bytes / (ZERO_FAST if _is_fast(facts, target, (disk,)) else ZERO_SLOW)
         for disk, size_bytes in places
