@@ -23,12 +23,12 @@ from storage.planner.cost import Cost, cost
 from storage.planner.current_wish import uncached
 from storage.planner.fingerprint import disks_of, fingerprint
 from storage.planner.wish import Wish
-from storage.volumes.forms import MODES, ModeForm, NewCacheForm
 from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
+from storage.volumes.wish_forms import MODES, ModeForm, NewCacheForm
 
 MOST = 50
 """Volumes of one request: each job reads its host's inventory, and a page must answer."""

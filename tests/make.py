@@ -14,6 +14,7 @@ import json
 from typing import Any
 
 from panel.models import User
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import (
     Array,
     ArrayMember,
@@ -38,7 +39,7 @@ from storage.naming import (
     volume_tag,
 )
 from storage.planner import Target
-from storage.planner.wish import GIB, MIB, MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
+from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, SEQUENTIAL_CUTOFF_BYTES
 
 EXTENT_BYTES = 4 * MIB
 VG_UUID = "vGvGvG-0000-0000-0000-0000-0000-000000"

@@ -21,6 +21,7 @@ from jobs.models import Halt, Installation, Step, VgFence
 from jobs.transport.errors import TransportError
 from jobs.transport.replies import Reply
 from storage.models import Host, Placement, Volume
+from storage.naming import AGENT_PATH
 
 REASON = "Restored from a backup: read the report of manage.py after_restore first"
 ERROR = {
@@ -91,7 +92,7 @@ def _owner(host: Host, hello: Reply) -> Iterator[ReportLine]:
         yield ReportLine(
             host.name,
             f"is managed by another panel, {owner}, and refuses this one. If this one is right, "
-            f"as root there: /usr/lib/tiercel/agent.pyz adopt-panel {panel.panel}",
+            f"as root there: {AGENT_PATH} adopt-panel {panel.panel}",
         )
 
 

@@ -27,10 +27,11 @@ from django.utils.crypto import salted_hmac
 
 from jobs import notify_workers
 from jobs.transport import new_key_pair
-from jobs.transport.errors import AGENT_PATH, Unreachable, match_user_block
+from jobs.transport.errors import Unreachable, match_user_block
 from jobs.transport.key_encryption import seal
 from storage.models import Host
 from storage.models.host import HostState
+from storage.naming import AGENT_PATH
 from storage.planner import Refused
 
 LIFETIME = timedelta(hours=1)

@@ -12,13 +12,14 @@ from jobs.hosts import contact, panel_identity
 from jobs.hosts.identity_conflicts import check_machine
 from jobs.hosts.read_inventory import read_facts
 from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
-from jobs.transport.errors import AGENT_PATH, AgentFailed, BadReply, TransportError
+from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import TEXT_LIMIT, Reply, to_json
 from storage.agent import VERSION
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_hello
 from storage.host_data import BadHostData, decoded
 from storage.models import Host
+from storage.naming import AGENT_PATH
 
 PROBLEMS_LIMIT = 50
 AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)

@@ -13,7 +13,7 @@ from storage.naming import volume_name
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.row_locks import hold
-from storage.volumes.forms import GroupChoice
+from storage.volumes.wish_forms import GroupChoice
 
 
 @transaction.atomic

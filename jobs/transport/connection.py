@@ -14,7 +14,6 @@ import asyncssh
 
 from jobs.transport.channel import Channel, Ended
 from jobs.transport.errors import (
-    AGENT_PATH,
     AuthRefused,
     BadReply,
     HostKeyChanged,
@@ -27,6 +26,7 @@ from jobs.transport.key_encryption import unseal
 from jobs.transport.replies import Reply, decode
 from storage.host_data import BadHostData
 from storage.models import Host
+from storage.naming import AGENT_PATH
 
 CONNECT_SECONDS = 10
 KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 15, 3

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from jobs.transport.replies import AgentError
-
-AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
+from storage.naming import AGENT_PATH
 
 
 class TransportError(Exception):

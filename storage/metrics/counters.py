@@ -16,7 +16,6 @@ from msgspec import Meta
 
 from storage.host_data import U32, U64, Count, Percent, SomeText, decoded
 
-SECTOR_BYTES: Final = 512
 TEXT_LIMIT: Final = 255
 
 # Upper bounds of the dm-stats latency buckets, agreed with the agent; one more bucket is open.

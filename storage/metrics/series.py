@@ -17,7 +17,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
-from storage.metrics.counters import SECTOR_BYTES
+from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates import Sums, figures
 from storage.metrics.samples.window import BCACHE, COLUMNS, summed
 from storage.models import Volume

@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from storage.access import Person, is_staff
+from storage.byte_sizes import MIB
 from storage.naming import new_key
-from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
+from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
 
 class CachePlanQuerySet(models.QuerySet["CachePlan"]):

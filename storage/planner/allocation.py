@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import choose, keep
-from storage.planner.wish import MIB, Tier
+from storage.planner.wish import Tier
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from storage.agent.commands.vacated_extents import ranges
 from storage.agent.verbs.registry import VERBS, verbs_with
 from storage.agent.verbs.verb import Estimate, Frees, LongWork, Takes, Trait
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import DIRTY_LIMIT_BYTES, PlannedStep, Target
 from storage.planner.lvm_sizes import pool_bytes
 from storage.planner.technologies.lookup import cache_of, on
 from storage.planner.technologies.lvmcache_plan import spare_bytes
-from storage.planner.wish import MIB
 
 BLOCKS_A_SECOND = 80
 FASTEST_FLUSH = 100 * MIB

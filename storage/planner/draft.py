@@ -9,15 +9,17 @@ from typing import Any
 
 from storage.agent.verbs.registry import VERBS, verbs_with
 from storage.agent.verbs.verb import Trait
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import (
+    AGENT_PATH,
     MADE_TAG_PREFIX,
     MANAGED_TAG,
     is_made_beside,
     tagged_volume_key,
     volume_tag,
 )
-from storage.planner.wish import MIB, Wish
+from storage.planner.wish import Wish
 
 DIRTY_LIMIT_BYTES = 64 * MIB
 """LVM flushes under the volume group's lock: above this much dirty data we flush first, without
@@ -280,14 +282,14 @@ def group_may_change(facts: HostFacts, vg: VolumeGroup, *, drops: bool = False) 
         raise Refused(
             "observe_only",
             f"Other machines may use {vg.name} too: {'; '.join(vg.sharing)}.",
-            "If no other machine ever uses it, as root on the host: /usr/lib/tiercel/agent.pyz "
+            f"If no other machine ever uses it, as root on the host: {AGENT_PATH} "
             f"allow-vg {vg.name} --alone",
         )
     if not vg.allowed:
         raise Refused(
             "observe_only",
             f"The host lets Tiercel read {vg.name}, but not change it.",
-            f"As root on the host: /usr/lib/tiercel/agent.pyz allow-vg {vg.name}",
+            f"As root on the host: {AGENT_PATH} allow-vg {vg.name}",
         )
     if vg.missing_pv_count and not drops:
         raise Refused(

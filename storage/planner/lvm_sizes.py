@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from storage.byte_sizes import MIB
 from storage.inventory.facts import PhysicalVolume
-
-MIB = 1024**2
 
 POOL_METADATA_BASE_BYTES = 4 * MIB
 POOL_METADATA_BYTES_PER_CHUNK = 44

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 from uuid import NAMESPACE_OID, uuid5
 
+from storage.byte_sizes import MIB
 from storage.naming import cache_device_name, pool_name
 
 Tier = Literal["hdd", "ssd"]
@@ -14,8 +15,6 @@ TechnologyName = Literal["lvmcache", "bcache"]
 Layout = Literal["plain", "bcache"]
 """What a volume is created as: each technology needs one of them."""
 
-MIB = 1024**2
-GIB = 1024**3
 
 # bcache refuses 512 buckets or fewer (roundup_pow_of_two(nbuckets) >> 10 must be > 0); with its
 # default bucket of 512 KiB that is 256 MiB. Twice that leaves room for metadata and journal.

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
+from storage.naming import AGENT_PATH
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation, spares_of
 
@@ -44,7 +45,7 @@ class PreparationForm(forms.Form):
             return Refused(
                 "observe_only",
                 "Root on the host has not allowed any volume group.",
-                "As root on the host: /usr/lib/tiercel/agent.pyz allow-vg NAME",
+                f"As root on the host: {AGENT_PATH} allow-vg NAME",
             )
         if not self._spares:
             return Refused(

@@ -5,10 +5,10 @@ Pure: from facts to values the pages and forms show.
 
 from __future__ import annotations
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, PhysicalVolume
 from storage.planner.lvm_sizes import choose
 from storage.planner.technologies.technology import Technology
-from storage.planner.wish import GIB, MIB
 
 SIZES_BYTES = (
     256 * MIB,

@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.byte_sizes import MIB
 from storage.models import CachePlan
 from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.technology import Technology
-from storage.planner.wish import MIB, Wish
-from storage.volumes.forms import ModeForm, NewCacheForm, ReplacementForm
+from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
+from storage.volumes.wish_forms import ModeForm, NewCacheForm, ReplacementForm
 
 OfferedChange = Literal["add", "set", "replace", "remove"]
 

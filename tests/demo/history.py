@@ -19,9 +19,10 @@ from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import ProofState
 from panel.orders.pricing.quote import quote
 from panel.proofs.measure import advance, begin
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests.demo.settings import SEEDED
 from tests.fleet import load
 from tests.fleet.machine import Invented

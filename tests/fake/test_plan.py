@@ -10,10 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, decode
 from storage.planner import Target, plan
 from storage.planner.draft import PlannedStep
-from storage.planner.wish import MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests.fake import FakeHost
 
 KEY = "aaaaaaaa"

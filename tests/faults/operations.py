@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from jobs.models import Kind
+from storage.byte_sizes import MIB
 from storage.naming import cache_device_name, new_key, pool_name
-from storage.planner.wish import MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 
 SIZE = 256 * MIB
 CACHE = 64 * MIB

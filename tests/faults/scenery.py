@@ -10,11 +10,12 @@ from django.db import connection
 from jobs.engine import runner
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
+from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.naming import volume_name
 from storage.planner import Refused, plan
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.faults.operations import Names, Operation
 from tests.faults.workers import Worker, Workers

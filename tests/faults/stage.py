@@ -14,9 +14,10 @@ from typing import Self
 from jobs import notify_workers
 from jobs.engine import operation
 from jobs.hosts.refresh import refresh
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, decode
 from storage.models import Host, Placement, Volume
-from storage.planner.wish import MIB, Wish
+from storage.planner.wish import Wish
 from tests.fake.fixtures import enrol
 from tests.fake.host import FakeHost
 from tests.fake.parts import Lv, Signature

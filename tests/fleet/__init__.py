@@ -16,11 +16,11 @@ from django.utils import timezone
 from panel.accounts import people
 from panel.models import User
 from storage.access import MemberRole, StaffRole
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.models import CachePlan, Customer, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.naming import new_key, volume_name
-from storage.planner.wish import GIB
 from tests.fleet import load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
 from tests.fleet.work import Placed, work

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, Final, Literal
 
 from storage.agent import VERSION
+from storage.byte_sizes import GIB
 from storage.inventory.facts import (
     Array,
     HostFacts,
@@ -23,7 +24,7 @@ from storage.inventory.facts import (
 )
 from storage.inventory.facts import ArrayMember as Member
 from storage.naming import cache_device_name, pool_name, retired_name, volume_name
-from storage.planner.wish import GIB, smallest_chunk_kib
+from storage.planner.wish import smallest_chunk_kib
 from tests import make
 
 Role = Literal["lvmcache", "bcache", "degraded", "silent", "observe", "maintenance"]

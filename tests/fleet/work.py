@@ -12,9 +12,10 @@ from typing import Any
 from jobs.models import AuditEntry, Job, Kind, Line, Origin, Phase, State, Step
 from jobs.models.step import StepState
 from panel.models import User
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
 from storage.naming import pool_name
-from storage.planner.wish import GIB, LvmCache, Wish, smallest_chunk_kib
+from storage.planner.wish import LvmCache, Wish, smallest_chunk_kib
 from tests.fleet.machine import VG, Invented, Machine
 
 LONG_LOG_LINES = 1200

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.jobs.sshd import Refuse
 

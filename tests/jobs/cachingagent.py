@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.models import Host, Volume
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.agent import TaggingAgent
 from tests.jobs.sshd import Refuse

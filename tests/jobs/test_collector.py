@@ -15,9 +15,9 @@ from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
 from jobs.transport.replies import Reply
 from storage.agent import VERSION
+from storage.byte_sizes import GIB
 from storage.database_clock import database_now
 from storage.models import Host, LatestSample, Volume
-from storage.planner.wish import GIB
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

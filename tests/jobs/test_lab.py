@@ -21,9 +21,10 @@ from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
 from jobs.transport.errors import SudoTty, TotpDemanded
+from storage.byte_sizes import MIB
 from storage.models import Host, LatestSample, Placement, Volume
 from storage.naming import volume_name
-from storage.planner.wish import MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.contract.lab_world import LabWorld
 from tests.lab.vm import Lab

@@ -11,8 +11,9 @@ from jobs.models import Job
 from jobs.queue.reservations import reserved
 from panel.models import Invitation, Message, Notice, UsageLine
 from storage import row_security
+from storage.byte_sizes import GIB
 from storage.models import Customer, LatestSample, Sample, Volume
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.panel.cast import Party, party
 from tests.scene import job

@@ -31,9 +31,9 @@ from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.planner.wish import BadWish, Wish
 from storage.row_locks import hold_one
-from storage.volumes.forms import GroupChoice, groups_of
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+from storage.volumes.wish_forms import GroupChoice, groups_of
 
 UNLISTED = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""

@@ -22,9 +22,9 @@ from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import SETTINGS, of_cache, with_flush
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.forms import ModeForm, NewTunedForm, ReplacementForm, TunedForm
 from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
 from storage.volumes.snapshot import VolumeSnapshot
+from storage.volumes.wish_forms import ModeForm, NewTunedForm, ReplacementForm, TunedForm
 
 FIRST_MODE = "writethrough"
 """Of a first cache whose mode is not named: losing the SSD loses no data."""

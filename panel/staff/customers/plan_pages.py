@@ -19,9 +19,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.models import Job
 from jobs.queue.reservations import capacities_of
 from storage.access import Right, staff_view
+from storage.byte_sizes import GIB, MIB
 from storage.currency import BadAmount, major_of, minor_of
 from storage.models import CachePlan, Host
-from storage.planner.wish import GIB, LVMCACHE_MIN_BYTES, MAX_BYTES, MIB
+from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
 UNITS = {"GiB": GIB, "MiB": MIB}
 MODES = (

@@ -19,7 +19,7 @@ from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.technologies.lookup import with_flush
-from storage.volumes.forms import CacheForm, ResizeForm, TunedForm
+from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
 
 
 @staff_view(Right.OPERATE)

@@ -23,8 +23,8 @@ from storage.access import Right, staff_view
 from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.forms import VolumeForm
 from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.wish_forms import VolumeForm
 
 
 @staff_view(Right.OPERATE)

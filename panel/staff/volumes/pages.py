@@ -32,10 +32,10 @@ from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.forms import CacheForm, ModeForm, ResizeForm, TunedForm
 from storage.volumes.lifecycle import life_offers
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import changes
+from storage.volumes.wish_forms import CacheForm, ModeForm, ResizeForm, TunedForm
 
 READ_ONLY = Refused(
     "not_allowed",

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.models import Kind
 from panel.staff.job_requests import UNPROCESSABLE, preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
+from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
 from storage.planner import Refused
 from storage.planner.allocation import TIERS
-from storage.planner.wish import GIB, MIB, BadWish, Tier, Wish
+from storage.planner.wish import BadWish, Tier, Wish
 from storage.volumes.cache_sizes import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
 

@@ -10,11 +10,12 @@ from typing import Final
 from storage.agent.commands import vacated_extents
 from storage.agent.verbs.registry import commands
 from storage.analysis.advice.usage import LoadShare
+from storage.byte_sizes import GIB
 from storage.formatting import seconds, size
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import PlannedStep, Refused, plan
 from storage.planner.technologies.lookup import of_cache
-from storage.planner.wish import GIB, BadWish, CacheWish, Wish
+from storage.planner.wish import BadWish, CacheWish, Wish
 from storage.volumes.cache_sizes import SIZES_BYTES, sizes_for
 from storage.volumes.snapshot import VolumeSnapshot
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from storage.analysis.forecast.waiting import waited_seconds
 from storage.analysis.forecast.words import DAY
-from storage.metrics.counters import SECTOR_BYTES
+from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates import CachedBy, Sums, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
 

@@ -8,13 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from storage.metrics.counters import (
-    SECTOR_BYTES,
-    BcacheCounters,
-    DiskCounters,
-    DmCacheCounters,
-    VolumeCounters,
-)
+from storage.byte_sizes import SECTOR_BYTES
+from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason
 

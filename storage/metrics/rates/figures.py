@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Final, Self
 
-from storage.metrics.counters import LATENCY_BOUNDS_NS, SECTOR_BYTES
+from storage.byte_sizes import SECTOR_BYTES
+from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates.delta import Delta
 
 # Fewer accesses say nothing about a cache: such a window has no hit rate.

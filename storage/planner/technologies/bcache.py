@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from storage.byte_sizes import KIB, MIB
 from storage.formatting import size
 from storage.inventory.facts import BcacheBacking, HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import AGENT_PATH, FORMAT_TAG
@@ -16,7 +17,6 @@ from storage.planner.technologies.technology import Cache, Difference, Risk, Set
 from storage.planner.wish import (
     BCACHE_MIN_BYTES,
     BUCKET_KIB,
-    MIB,
     WRITEBACK_PERCENT,
     WRITEBACK_PERCENT_MAX,
     Bcache,
@@ -26,7 +26,6 @@ from storage.planner.wish import (
     Tier,
 )
 
-KIB = 1024
 KERNEL_CUTOFF_BYTES = 4 * MIB
 KERNEL_UNITS_BELOW = 1000
 """The kernel shows the cutoff back in at most three digits and a unit: anything finer could not be

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from storage.agent.facts.program_versions import missing_feature
+from storage.byte_sizes import KIB, MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import MANAGED_TAG
@@ -18,7 +19,6 @@ from storage.planner.technologies.lvmcache_loss import loss_of
 from storage.planner.technologies.lvmcache_plan import (
     CLEANER,
     MIN_THRESHOLD_CHUNKS,
-    SECTOR_BYTES,
     SUB_LV_SUFFIX,
     is_half_removed,
     pool_name_of,
@@ -28,7 +28,6 @@ from storage.planner.technologies.lvmcache_plan import (
 from storage.planner.technologies.technology import Cache, Difference, Risk, Setting
 from storage.planner.wish import (
     LVMCACHE_MIN_BYTES,
-    MIB,
     CacheWish,
     Layout,
     LvmCache,
@@ -37,7 +36,6 @@ from storage.planner.wish import (
     smallest_chunk_kib,
 )
 
-KIB = 1024
 KERNEL_THRESHOLD_SECTORS = 2048
 FAILED, INACTIVE = "failed, or needs a check", "not active"
 THRESHOLD = "Migration threshold"

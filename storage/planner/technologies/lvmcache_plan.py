@@ -6,6 +6,7 @@ import math
 import shlex
 from typing import Any
 
+from storage.byte_sizes import SECTOR_BYTES
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
 from storage.planner.allocation import (
@@ -26,7 +27,6 @@ from storage.planner.wish import LvmCache
 SUB_LV_SUFFIX = "_cpool"
 SPARE_ROLE = "spare"
 CLEANER = "cleaner"
-SECTOR_BYTES = 512
 MIN_THRESHOLD_CHUNKS = 8
 """The kernel target gets at least 8 chunks as migration_threshold, whatever was asked for
 (lvm2 libdm-deptree.c), and says so in its status."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.models import Kind
-from storage.planner.wish import MIB, LvmCache, Wish
+from storage.byte_sizes import MIB
+from storage.planner.wish import LvmCache, Wish
 from tests.faults.operations import CACHE, Names, Operation
 
 SIZE = 64 * MIB

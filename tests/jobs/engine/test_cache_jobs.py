@@ -10,12 +10,13 @@ import pytest
 from jobs.engine import operation
 from jobs.models import Job, Kind, State, Step, StepState
 from jobs.queue.submit import cancel
+from storage.byte_sizes import GIB, MIB
 from storage.models import Host
 from storage.naming import cache_device_name, new_key, pool_name
 from storage.planner.fingerprint import FLUSHES
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
-from storage.volumes.forms import replaced
+from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import snapshots_of
+from storage.volumes.wish_forms import replaced
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import (
     commands,

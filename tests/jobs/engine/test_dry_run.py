@@ -11,7 +11,8 @@ from jobs.engine import runner
 from jobs.engine.dry_run import NOTHING
 from jobs.models import Job, State, StepState
 from jobs.queue.submit import submit
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.byte_sizes import GIB
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Refuse, Sshd

@@ -13,10 +13,11 @@ from jobs.models import AuditEntry, Job, Kind, Phase, State
 from jobs.queue.submit import submit
 from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
+from storage.byte_sizes import GIB
 from storage.models import Host, Placement, Volume
 from storage.naming import cache_device_name, new_key, pool_name, volume_name
 from storage.planner import Refused
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -14,9 +14,10 @@ from jobs.engine import flush_rate, operation, rollback, runner
 from jobs.models import AuditEntry, Job, Kind, State, StepState
 from jobs.queue.submit import submit
 from jobs.requester import Requester
+from storage.byte_sizes import GIB
 from storage.models import Volume
 from storage.planner import Refused
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.agent import running
 from tests.jobs.cachingagent import CachingAgent, managed

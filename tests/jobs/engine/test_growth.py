@@ -12,9 +12,10 @@ from jobs.engine.decisions import resume
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue.submit import cancel, submit
+from storage.byte_sizes import GIB
 from storage.models import Host
 from storage.planner import Refused
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.parts import Process

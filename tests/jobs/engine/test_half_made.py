@@ -15,9 +15,10 @@ from jobs.models import Job, Kind, State
 from jobs.queue.submit import cancel, submit, submit_add_ssd
 from jobs.requester import Requester
 from jobs.transport.errors import Unreachable
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
 from storage.planner.ssd_wish import Preparation
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host

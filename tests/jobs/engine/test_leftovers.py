@@ -7,11 +7,12 @@ import dataclasses
 import pytest
 
 from jobs.engine.job_leftovers import leftovers_of, leftovers_of_add_ssd
+from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume
 from storage.naming import new_key
 from storage.planner import Target
 from storage.planner.ssd_wish import Preparation
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 
 POOL = "c-aaaaaaaaaaaaaaaa"

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State
+from storage.byte_sizes import GIB
 from storage.inventory.facts import VolumeUser
 from storage.models import Host, Placement, Volume
 from storage.naming import new_key, retired_name
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -12,9 +12,10 @@ from django.urls import reverse
 from jobs.engine import finish
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue.submit import cancel, submit
+from storage.byte_sizes import GIB
 from storage.naming import retired_name
 from storage.planner import Refused
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.jobs.agent import TaggingAgent
 from tests.jobs.engine.test_rollback import before_sending

@@ -10,10 +10,11 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State
 from storage.agent.guests import hiding
 from storage.agent.operations.boot import boot
+from storage.byte_sizes import GIB
 from storage.health.drift import drift_of
 from storage.models import Host, Volume
 from storage.naming import cache_device_name, pool_name
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import snapshots_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -18,9 +18,10 @@ from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job, State, StepState
 from jobs.queue.reaper import due
 from jobs.queue.submit import cancel, submit
+from storage.byte_sizes import GIB
 from storage.models import Placement, Volume
 from storage.planner import plan
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent, running
 from tests.jobs.sshd import Cut, Raw, Refuse, Sshd

@@ -14,9 +14,10 @@ from jobs.hosts.refresh import refresh
 from jobs.hosts.trust import accept_fingerprint, fingerprint
 from jobs.models import Kind, State
 from jobs.queue.submit import submit
+from storage.byte_sizes import MIB
 from storage.models import Host, Placement, Volume
 from storage.planner import Refused
-from storage.planner.wish import MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost

@@ -14,10 +14,10 @@ from jobs.engine.remaining_steps import remaining_steps
 from jobs.models import Job, Kind
 from jobs.queue.bulk import ConfirmedChange, ConfirmedVolume, carry_out
 from storage.bulk_changes import Action
+from storage.byte_sizes import GIB
 from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
 from storage.planner.fingerprint import fingerprint
-from storage.planner.wish import GIB
 from tests import make
 from tests.scene import Scene, job, scene
 

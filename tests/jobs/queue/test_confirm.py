@@ -11,8 +11,9 @@ import pytest
 from jobs.models import Job, Kind, State, StepState
 from jobs.queue.submit import confirm, submit
 from jobs.requester import Requester
+from storage.byte_sizes import GIB
 from storage.models import Volume
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import BARE, CACHED, FAILED, CachingAgent, managed

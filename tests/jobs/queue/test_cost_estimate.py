@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job
-from storage.planner.wish import GIB, MIB
+from storage.byte_sizes import GIB, MIB
 from tests import make
 from tests.panel.api.asking import staff
 from tests.scene import Scene, end, job, scene, step

@@ -8,10 +8,11 @@ from jobs import notify_workers
 from jobs.models import Job, Kind
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
 from storage.naming import new_key, pool_name
 from storage.planner import Refused
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.engine.test_transitions import at_once
 from tests.scene import end

@@ -21,9 +21,10 @@ from jobs.queue.reaper import due, prune_previews, sweep
 from jobs.queue.submit import Busy, cancel, submit
 from jobs.requester import Requester
 from jobs.worker_identity import worker_name
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
 from storage.planner import Refused
-from storage.planner.wish import GIB, Bcache, Wish
+from storage.planner.wish import Bcache, Wish
 from tests import make
 from tests.jobs.agent import WISH
 from tests.jobs.engine.test_transitions import at_once

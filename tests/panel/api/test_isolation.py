@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jobs.models import Line, State
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer, Volume
-from storage.planner.wish import GIB
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, program, staff
 from tests.scene import Scene, end, job, scene, step

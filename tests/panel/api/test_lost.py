@@ -8,8 +8,9 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job
+from storage.byte_sizes import GIB
 from storage.models import Sample
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, scene

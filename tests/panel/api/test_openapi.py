@@ -20,8 +20,8 @@ from jsonschema import Draft202012Validator
 
 from panel.api.urls import urlpatterns
 from panel.models import Intent, Order, OrderState
+from storage.byte_sizes import GIB
 from storage.models import CachePlan
-from storage.planner.wish import GIB
 from tests import make
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.scene import Scene, job, scene, step

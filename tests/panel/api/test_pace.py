@@ -7,7 +7,8 @@ import uuid
 import pytest
 
 from jobs.models import Job, Kind, Origin, State, StepState
-from storage.planner.wish import GIB, MIGRATION_THRESHOLD_SECTORS, LvmCache, Wish
+from storage.byte_sizes import GIB
+from storage.planner.wish import MIGRATION_THRESHOLD_SECTORS, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, job, scene, step

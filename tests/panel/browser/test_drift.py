@@ -6,7 +6,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, expect
 
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.byte_sizes import GIB
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.panel.browser.chromium import browser, served, signed_in, too_wide
 from tests.scene import LONG, scene

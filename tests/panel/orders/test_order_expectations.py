@@ -14,8 +14,8 @@ from panel.models.proof import Proof, ProofState
 from panel.orders.order_expectations import expectations, expected_of, measured, trial_offered
 from storage import row_security
 from storage.analysis.forecast import SimilarVolume
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Volume
-from storage.planner.wish import GIB
 from storage.volumes.plan_offers import Offer, offers
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make

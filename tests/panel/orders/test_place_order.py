@@ -15,8 +15,8 @@ from panel.orders import events
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.place_order import preview
 from panel.orders.pricing.quote import quote
+from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
-from storage.planner.wish import GIB
 from tests import make
 from tests.panel.orders.month import priced_at
 from tests.panel.orders.till import buy, finish, has_cache, mandate, refusal

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from panel.models import User
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer, Host, Volume
-from storage.planner.wish import GIB
 from tests import make
 from tests.proven import prove
 from tests.scene import Scene, scene

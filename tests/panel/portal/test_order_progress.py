@@ -18,8 +18,9 @@ from panel.portal.order_progress import (
     sentence_of,
     title,
 )
+from storage.byte_sizes import GIB
 from storage.models import CachePlan
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 
 SMALL, BIG = CachePlan(name="Small"), CachePlan(name="Big")
 AT = datetime(2026, 12, 1, tzinfo=UTC)

@@ -17,8 +17,9 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
 from panel.models import Order, OrderState
 from panel.orders.due_orders import sweep
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Volume
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host

@@ -10,10 +10,10 @@ import pytest
 
 from panel.portal.last_hour import PARTS, Hour
 from panel.portal.speed_summary import SpeedSummary, of_hundred, summarise_speed
+from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.samples import Latest
 from storage.planner.technologies.technology import Cache
-from storage.planner.wish import GIB
 from tests.panel.portal.shop import clean
 
 FULL = Cache("lvmcache", "c-x", "writethrough", 2 * GIB, 2 * GIB, 0, "")

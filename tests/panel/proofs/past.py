@@ -8,10 +8,10 @@ from typing import Any
 
 from jobs.models import Origin
 from panel.models import Intent, Order, OrderState
+from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import CachePlan, Sample, Volume
-from storage.planner.wish import GIB
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job
 

@@ -17,8 +17,8 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Job
 from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
-from storage.planner.wish import GIB
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.server import FakeServer

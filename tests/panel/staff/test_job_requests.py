@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from jobs.hosts.trust import fingerprint
 from jobs.models import Job, State
+from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.proven import sign_in
 from tests.scene import HOST_KEY, Scene, end, job, scene, step

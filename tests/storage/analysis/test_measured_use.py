@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from storage.analysis.forecast import today
 from storage.analysis.measured_use import use_of
+from storage.byte_sizes import GIB
 from storage.models import Host, Volume
-from storage.planner.wish import GIB
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of

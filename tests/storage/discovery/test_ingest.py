@@ -11,11 +11,11 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.byte_sizes import GIB, MIB
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.host_data import BadHostData
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
-from storage.planner.wish import GIB, MIB
 from tests import make
 
 NOW = dt.datetime(2026, 11, 21, 4, 0, tzinfo=dt.UTC)

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from storage.byte_sizes import GIB
 from storage.models import LatestSample, Placement
-from storage.planner.wish import GIB
 from tests.scene import Scene, scene
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.health.drift import drift_of, repaired
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import FORMAT_TAG, ZEROING_TAG
 from storage.planner.technologies.lookup import cache_of
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 

@@ -11,12 +11,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from storage.byte_sizes import GIB
 from storage.discovery.host_summary import cache_names, space_of
 from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
 from storage.health.inventory_findings import findings_of
 from storage.inventory.facts import HostFacts, VolumeUser
 from storage.models import HostOutline, Volume
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import scene

@@ -6,12 +6,13 @@ import dataclasses
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.health.accept_drift import accept_refusal
 from storage.health.drift import drift_of
 from storage.inventory.facts import LogicalVolume
 from storage.naming import GROWN_TAG
 from storage.planner import plan
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 from tests.storage.health.test_drift import CACHED, DEVICE, KEY, POOL, READY, bcached, cached, row

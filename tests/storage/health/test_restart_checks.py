@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.health.restart_checks import Point, after_restart, before_restart
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
 from storage.models import Volume
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
 

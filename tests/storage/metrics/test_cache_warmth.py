@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.metrics.cache_warmth import Warmth, WarmthState, warmth
 from storage.metrics.series import UNKNOWN, Series, Values
-from storage.planner.wish import GIB, MIB
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

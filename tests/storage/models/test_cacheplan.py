@@ -10,8 +10,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
+from storage.byte_sizes import GIB
 from storage.models import CachePlan
-from storage.planner.wish import GIB, LVMCACHE_MIN_BYTES
+from storage.planner.wish import LVMCACHE_MIN_BYTES
 from tests.conftest import url_of
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from storage.byte_sizes import GIB
 from storage.models import Customer, Host, Placement, Volume
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import PlannedStep, Refused, Target, plan
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.storage.planner import model
 

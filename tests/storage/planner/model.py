@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from storage.agent.wire import protocol
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import (
     FORMAT_TAG,
@@ -28,7 +29,7 @@ from storage.naming import (
 )
 from storage.planner import PlannedStep, Target, plan
 from storage.planner.technologies.lvmcache_plan import is_half_removed
-from storage.planner.wish import MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 
 LIMIT_STEPS = 12

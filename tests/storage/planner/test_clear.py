@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume, Work
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import (
     KEY,

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from storage.agent.verbs.registry import VERBS
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import PlannedStep
 from storage.planner.cost import Cost, cost
-from storage.planner.wish import GIB, MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import PLAIN, POOL, aim, bcached, lvmcache, ours, steps
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner import plan
 from storage.planner.technologies.lookup import with_flush
-from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.storage.planner.case import (
     DEVICE,

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import WriteCache
 from storage.planner.current_wish import tier_of
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from storage.volumes.ssd_capacity import capacities
 from tests import make
 from tests.storage.planner.case import KEY, PLAIN, lvmcache, ours, refusal, refused, steps, verbs

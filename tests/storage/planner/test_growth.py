@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, Work
 from storage.naming import GROWN_TAG, MOVING_TAG, room_name
 from storage.planner import Refused, plan
 from storage.planner.current_wish import tier_of, uncached, wish_now
-from storage.planner.wish import GIB, MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import (
     KEY,

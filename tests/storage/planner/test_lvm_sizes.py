@@ -7,15 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.agent.commands.free_space import pool_overhead
-from storage.planner.lvm_sizes import (
-    choose,
-    keep,
-    pool_bytes,
-    pool_metadata_bytes,
-    round_up,
-)
+from storage.byte_sizes import GIB, MIB
+from storage.planner.lvm_sizes import choose, keep, pool_bytes, pool_metadata_bytes, round_up
 from storage.planner.technologies.lookup import volume_bytes
-from storage.planner.wish import GIB, MIB
 from tests import make
 
 EXTENT = 4 * MIB

@@ -8,10 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, LogicalVolume, decode
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, volume_tag
 from storage.planner import Refused, Target, plan
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.storage.planner import model
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.naming import room_name
 from storage.planner import PlannedStep, plan
 from storage.planner.fingerprint import disks_of, fingerprint
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner import model
 from tests.storage.planner.case import (

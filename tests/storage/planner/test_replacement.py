@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import BcacheBacking, HostFacts, LogicalVolume
 from storage.planner import plan
-from storage.planner.wish import GIB, MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner import model
 from tests.storage.planner.case import (

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import PhysicalVolume
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG
-from storage.planner.wish import GIB, MIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner.case import (
     KEY,

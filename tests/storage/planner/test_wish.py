@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.byte_sizes import GIB, MIB
 from storage.naming import cache_device_name, new_key, pool_name
 from storage.planner.wish import (
     BCACHE_MIN_BYTES,
-    GIB,
     LVMCACHE_MIN_BYTES,
     MAX_BYTES,
-    MIB,
     BadWish,
     Bcache,
     LvmCache,

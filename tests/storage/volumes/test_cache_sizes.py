@@ -6,10 +6,11 @@ import dataclasses
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.planner import plan
 from storage.planner.current_wish import wish_now
 from storage.planner.technologies.lookup import cache_of, of_layout
-from storage.planner.wish import GIB, MIB, BadWish, Bcache, LvmCache, Wish
+from storage.planner.wish import BadWish, Bcache, LvmCache, Wish
 from storage.volumes.cache_sizes import sizes_for, writeback_refusal
 from storage.volumes.wish_diff import WishChange, changes
 from tests import make

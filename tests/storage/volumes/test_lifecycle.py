@@ -10,11 +10,12 @@ import pytest
 
 from panel.staff.hosts.storage_stack import stack_of
 from storage.adoption import candidates_of
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import LogicalVolume
 from storage.models import Host, Placement, Volume
 from storage.naming import retired_name
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from storage.volumes import lifecycle
 from storage.volumes.wish_diff import changes
 from tests import make

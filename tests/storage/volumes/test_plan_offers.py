@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.models import CachePlan, Volume
 from storage.planner.technologies.lookup import of_layout
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache
+from storage.planner.wish import Bcache, LvmCache
 from storage.volumes.plan_offers import Offer, offers, size_of
 from storage.volumes.snapshot import snapshots_of
 from tests import make

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.planner.technologies.lookup import of_layout
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.ssd_capacity import cache_exists, capacities, less_reserved, wanted_bytes
 from tests import make
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from panel.models import IdempotentRequest
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import end, scene
 

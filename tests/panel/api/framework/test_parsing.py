@@ -14,8 +14,8 @@ from django.test import Client, RequestFactory
 
 from panel.api.urls import urlpatterns
 from panel.wsgi import application
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer
-from storage.planner.wish import GIB
 from tests import make
 from tests.panel.api.asking import V1, Program, member, problem, staff
 from tests.panel.api.test_openapi import described

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, State
+from storage.byte_sizes import GIB
 from storage.models import Volume
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.panel.api.asking import Program, member, problem, staff
 from tests.scene import Scene, end, job, scene

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from jobs.models import Job
-from storage.planner.wish import GIB, MIB, LvmCache, Wish
+from storage.byte_sizes import GIB, MIB
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, staff
 from tests.scene import Scene, job, scene

@@ -8,7 +8,8 @@ import pytest
 
 from jobs.models import Job, State
 from panel.api.resource_json import wish_json
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.byte_sizes import GIB, MIB
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import Scene, end, job, scene, step

@@ -10,9 +10,10 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from panel.staff.change_log import Edit, edits
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.models import Host, Volume
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.scene import scene
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from storage.byte_sizes import GIB, MIB
 from storage.models import CachePlan, Volume
-from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in

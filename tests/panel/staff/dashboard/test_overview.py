@@ -17,9 +17,10 @@ from jobs.models import State
 from jobs.queue.reservations import reserved
 from panel.models import User
 from panel.staff.dashboard.overview import Overview, overview
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume
-from storage.planner.wish import GIB, LvmCache, Wish
+from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.scene import Scene, end, job, scene
 

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from storage.byte_sizes import GIB
 from storage.models import HostOutline, LatestSample
-from storage.planner.wish import GIB
 from tests import make
 from tests.scene import scene
 

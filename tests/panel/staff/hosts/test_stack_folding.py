@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from panel.staff.hosts.storage_stack import Folded, Rest, fold, stack_of
+from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume, VolumeUser
-from storage.planner.wish import GIB
 from tests import make
 
 GUEST = (VolumeUser("qemu", "web12", "vda", 7),)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Line, State
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 from tests import make
 from tests.scene import HOSTILE, end, job, scene, step
 

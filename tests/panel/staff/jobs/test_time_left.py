@@ -9,7 +9,7 @@ import pytest
 
 from jobs.models import Step, StepState
 from panel.staff.jobs.pages import remaining_seconds
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 QUARTER = {"label": "zeroed", "done_bytes": GIB, "total_bytes": 4 * GIB}

@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from jobs.models import Job
-from storage.planner.wish import GIB, MIB, Bcache, LvmCache, Wish
+from storage.byte_sizes import GIB, MIB
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.scene import Scene, job, scene, step
 

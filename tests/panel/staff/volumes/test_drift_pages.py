@@ -10,9 +10,10 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, Kind
+from storage.byte_sizes import GIB
 from storage.inventory.facts import BcacheBacking
 from storage.models import Volume
-from storage.planner.wish import GIB, Bcache, LvmCache, Wish
+from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.scene import Scene, job, scene
 

@@ -20,9 +20,9 @@ from panel.staff.hosts.pages import volume_counts
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
 from panel.staff.volumes.list_pages import listed
 from storage.adoption.adopt import taken_ids
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.models import Customer, Host, LatestSample, Placement, Volume
-from storage.planner.wish import GIB
 from tests import fleet, make
 from tests.scene import Scene, scene
 

@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, Kind
-from storage.planner.wish import GIB, Bcache, Wish
+from storage.byte_sizes import GIB
+from storage.planner.wish import Bcache, Wish
 from tests import make
 from tests.scene import Scene, scene
 

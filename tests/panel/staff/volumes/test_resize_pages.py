@@ -7,8 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Job, Kind
+from storage.byte_sizes import GIB
 from storage.naming import GROWN_TAG
-from storage.planner.wish import GIB, Wish
+from storage.planner.wish import Wish
 from tests import make
 from tests.panel.staff.test_job_requests import page, preview_of, send, staff
 from tests.scene import end, job, scene

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from storage.analysis.advice.suggestion import by_hand
+from storage.byte_sizes import GIB
 from storage.models import Host, Placement
 from storage.planner import Refused
-from storage.planner.wish import GIB
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.storage.analysis.advice.load import known

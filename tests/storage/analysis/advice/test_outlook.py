@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from storage.analysis.advice import Outlook, outlook
 from storage.analysis.advice.outlook import loads
+from storage.byte_sizes import GIB
 from storage.inventory.facts import VolumeUser
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
-from storage.planner.wish import GIB
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage.analysis.advice.load import NOW, known, sampled

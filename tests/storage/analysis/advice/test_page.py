@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from storage.byte_sizes import GIB
 from storage.inventory.facts import VolumeUser
 from storage.models import Sample
-from storage.planner.wish import GIB
 from tests import make
 from tests.scene import HOSTILE
 from tests.storage.analysis.advice.load import NOW, known, sampled

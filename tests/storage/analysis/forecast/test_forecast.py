@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.analysis.forecast import CacheChoice, Expectation, Use, forecast, trial_offered
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 from tests.storage.analysis.forecast.uses import cached, result, uncached
 
 NO_CACHE = CacheChoice(0)

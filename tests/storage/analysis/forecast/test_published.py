@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from storage.analysis.forecast import CacheChoice, Stretch, Use, forecast, today, use
+from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums
-from storage.planner.wish import GIB
 
 PUBLISHED = Path(__file__).parents[3] / "data" / "published-benchmarks.json"
 RUNS = {run["id"]: run for run in json.loads(PUBLISHED.read_text())["runs"]}

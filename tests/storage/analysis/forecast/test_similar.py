@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.analysis.forecast.firstcache import alike, quartiles_of
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 from tests.storage.analysis.forecast.uses import result
 
 LIKE: dict[str, Any] = {"volume_bytes": 100 * GIB, "cache_bytes": 10 * GIB, "read_iops": 2.0}

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.analysis.forecast import Stretch, use
+from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums
-from storage.planner.wish import GIB
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.analysis.forecast.expectation import warming
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 
 
 def test_it_cannot_be_full_before_as_much_was_missed() -> None:

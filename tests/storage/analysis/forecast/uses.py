@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from storage.analysis.forecast import SimilarVolume, Use
-from storage.planner.wish import GIB
+from storage.byte_sizes import GIB
 
 WEEK = Use(
     volume_bytes=100 * GIB,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import BcacheBacking, LogicalVolume
 from storage.naming import FORMAT_TAG
-from storage.planner.wish import GIB, MIB
 from tests import make
 from tests.storage.planner.case import (
     DEVICE,

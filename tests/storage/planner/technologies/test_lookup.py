@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.planner.technologies.lookup import TECHNOLOGIES, of_cache, of_layout
 from storage.planner.technologies.technology import Technology
-from storage.planner.wish import CACHES, GIB, LAYOUTS, Wish
+from storage.planner.wish import CACHES, LAYOUTS, Wish
 
 ROOT = Path(__file__).resolve().parents[4]
 KEY = "aaaaaaaaaaaaaaaa"

@@ -8,6 +8,7 @@ from typing import Any, cast
 from django import forms
 from django.core.exceptions import ValidationError
 
+from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
@@ -16,7 +17,7 @@ from storage.naming import new_key
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
 from storage.planner.technologies.technology import Setting
-from storage.planner.wish import GIB, MIB, BadWish, CacheWish, Tier, Wish
+from storage.planner.wish import BadWish, CacheWish, Tier, Wish
 from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, sizes_for, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
