@@ -117,17 +117,17 @@ def drafts(
     """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
     promised to others, by group; each draft promises its own before the next is judged. `busy` are
     the volumes, by primary key, that a job changes."""
-    held, found = dict(held), []
+    held, planned = dict(held), []
     for row in rows:
         if asked["action"] in (Action.CUSTOMER, Action.NOBODY):
             customer = asked["customer"] if asked["action"] == Action.CUSTOMER else None
-            found.append(_owned(row, customer, is_busy=row.volume.pk in busy))
+            planned.append(_owned(row, customer, is_busy=row.volume.pk in busy))
             continue
-        found.append(draft := _draft(row, asked, held, now))
+        planned.append(draft := _draft(row, asked, held, now))
         if draft.wish is not None and row.facts is not None and row.placement is not None:
             group, uuid = row.placement.vg_uuid, row.placement.lv_uuid
             held[group] = held.get(group, 0) + wanted_bytes(row.facts, group, draft.wish, uuid)
-    return found
+    return planned
 
 
 def _owned(row: VolumeSnapshot, customer: Customer | None, *, is_busy: bool) -> PlannedChange:

@@ -25,12 +25,12 @@ def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ..
     placements = placements.select_related("volume__customer").order_by("vg_name", "lv_name")
     hosts = {each.pk: each for each in Host.objects.visible_to(user)}
     inventories = {pk: _lvs(inventory_of(each)) for pk, each in hosts.items()}
-    found = [
+    candidates = [
         _candidate(placement, hosts[placement.host_id], inventories[placement.host_id])
         for placement in placements
         if placement.host_id in hosts
     ]
-    return tuple(sorted(found, key=lambda each: each.host_name))
+    return tuple(sorted(candidates, key=lambda each: each.host_name))
 
 
 def buyers_of(user: Person) -> tuple[Buyer, ...]:
@@ -96,8 +96,8 @@ def last_batch(user: Person) -> list[Volume]:
 def taken_ids() -> frozenset[str]:
     """External ids that volumes have."""
     named = Volume.objects.filter(previewed_at=None).exclude(external_id="")
-    found = named.values_list("external_id", flat=True)
-    return frozenset(found)
+    external_ids = named.values_list("external_id", flat=True)
+    return frozenset(external_ids)
 
 
 def _lvs(facts: HostFacts | None) -> dict[str, tuple[LogicalVolume, bool]]:

@@ -111,7 +111,7 @@ def judge(
         for name in (buyer.key, buyer.external_id, buyer.name):
             known.setdefault(name, {})[buyer.key] = buyer
     used: set[str] = set()
-    found = []
+    judgements = []
     for ask in asks:
         judged = _judge(ask, by_name, known, taken_ids, make_customers)
         candidate = judged.candidate
@@ -120,8 +120,8 @@ def judge(
             judged = Judgement(ask, AdoptionVerdict.AMBIGUOUS, message, candidate)
         if judged.is_good and candidate is not None:
             used.add(candidate.key)
-        found.append(judged)
-    return tuple(found)
+        judgements.append(judged)
+    return tuple(judgements)
 
 
 def _judge(
@@ -131,17 +131,17 @@ def _judge(
     taken_ids: AbstractSet[str],
     make_customers: bool,
 ) -> Judgement:
-    there = by_name.get(ask.volume, [])
-    if not there:
+    matches = by_name.get(ask.volume, [])
+    if not matches:
         return Judgement(ask, AdoptionVerdict.UNKNOWN, "No host has this volume.")
-    if len(there) > 1:
-        places = ", ".join(sorted(each.place for each in there)[:5])
+    if len(matches) > 1:
+        places = ", ".join(sorted(each.place for each in matches)[:5])
         return Judgement(
             ask,
             AdoptionVerdict.AMBIGUOUS,
             (f"Several volumes match: {places}. Enter one of these."),
         )
-    (candidate,) = there
+    (candidate,) = matches
     if (barred := _barred(ask, candidate)) is not None:
         return barred
     if ask.external_id and ask.external_id in taken_ids:

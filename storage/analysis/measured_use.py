@@ -32,10 +32,10 @@ def use_of(row: VolumeSnapshot, now: datetime) -> Use:
     begin = max(start, since) if since is not None else start
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [row.volume.pk, begin, now, begin])
-        found = [_stretch(*values) for values in cursor.fetchall()]
+        stretches = [_stretch(*values) for values in cursor.fetchall()]
     wish = row.wish
     on_ssd = wish is not None and wish.tier == "ssd"
-    return use(row.volume.size_bytes, found, now, on_ssd=on_ssd)
+    return use(row.volume.size_bytes, stretches, now, on_ssd=on_ssd)
 
 
 def _stretch(

@@ -36,12 +36,12 @@ def blocks(
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [start, seconds, volume.pk, start, end, since or start])
         rows = cursor.fetchall()
-    found = []
+    sampled = []
     for n, uncached, *row in rows:
         sums, _gauges = summed(row)
         of_cache = figures(sums, least=1)
         at = start + timedelta(seconds=n * seconds)
-        found.append(
+        sampled.append(
             Block(
                 at=round(at.timestamp()),
                 dt_ms=sums.dt_ms,
@@ -52,4 +52,4 @@ def blocks(
                 counts=sums.latency_counts,
             )
         )
-    return found
+    return sampled

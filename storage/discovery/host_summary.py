@@ -32,12 +32,12 @@ def outline(host: Host, facts: HostFacts, placements: Iterable[Placement], at: d
 
 def space_of(facts: HostFacts) -> dict[str, int]:
     """Bytes on fast and slow physical volumes that are there and in a group, by field."""
-    found = dict.fromkeys(FIELDS[:4], 0)
+    space = dict.fromkeys(FIELDS[:4], 0)
     for pv in facts.pvs:
         if pv.vg_uuid and not pv.missing:
-            found[f"{pv.tier}_total_bytes"] += pv.size_bytes
-            found[f"{pv.tier}_free_bytes"] += pv.free_bytes
-    return found
+            space[f"{pv.tier}_total_bytes"] += pv.size_bytes
+            space[f"{pv.tier}_free_bytes"] += pv.free_bytes
+    return space
 
 
 def cache_names(facts: HostFacts) -> list[str]:

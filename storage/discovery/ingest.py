@@ -97,12 +97,14 @@ def dated_problems(
 
 def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> None:
     """Note which volumes the inventory lacks, and which are back."""
-    there = {lv.uuid for lv in facts.lvs}
+    reported = {lv.uuid for lv in facts.lvs}
     known = [placement for placement in placements if placement.lv_uuid is not None]
-    back = [each.pk for each in known if each.missing_since and each.lv_uuid in there]
+    back = [each.pk for each in known if each.missing_since and each.lv_uuid in reported]
     Placement.objects.filter(pk__in=back).update(missing_since=None)
     if facts.consistent and not facts.stale:
-        gone = [each.pk for each in known if not each.missing_since and each.lv_uuid not in there]
+        gone = [
+            each.pk for each in known if not each.missing_since and each.lv_uuid not in reported
+        ]
         Placement.objects.filter(pk__in=gone).update(missing_since=at)
 
 

@@ -60,10 +60,12 @@ class VolumeDrift:
 def drift_of(row: VolumeSnapshot) -> VolumeDrift | None:
     """None where the volume is as recorded, where nothing is recorded (nobody ever asked), or
     where there is nothing to compare with."""
-    found = differences_of(row)
-    if not found:
+    differences = differences_of(row)
+    if not differences:
         return None
-    return VolumeDrift(found, repair_refusal(row), lasting_differences(row), is_unfinished(found))
+    return VolumeDrift(
+        differences, repair_refusal(row), lasting_differences(row), is_unfinished(differences)
+    )
 
 
 def differences_of(row: VolumeSnapshot) -> tuple[Difference, ...]:

@@ -72,23 +72,26 @@ def problems_of(
 ) -> tuple[HostProblem, ...]:
     """State, last error, silence, figures that do not come since `unsampled`, volumes that are
     missing (`missing_volumes_of`), and the preflight problems that the agent reported."""
-    found = [
+    problems = [
         *_of_state(host),
         *_of_contact(host, now),
         *_of_figures(unsampled, now),
         *_of_drift(drift),
         *reported_problems(host),
     ]
-    return tuple(sorted(found, key=lambda problem: ORDER[problem.severity]))
+    return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
 
 
 def _of_state(host: Host) -> list[HostProblem]:
     if host.state == HostState.QUARANTINED and host.error.get("code") == "twins":
-        told = f"{host.error['message']}. Nothing is sent to either host.", host.error["correction"]
-        return [HostProblem("error", *told, "twins", host.last_seen_at)]
+        message = (
+            f"{host.error['message']}. Nothing is sent to either host.",
+            host.error["correction"],
+        )
+        return [HostProblem("error", *message, "twins", host.last_seen_at)]
     if host.state == HostState.QUARANTINED and host.error.get("code") == "machine_changed":
-        told = f"{host.error['message']}. Nothing is sent to it.", host.error["correction"]
-        return [HostProblem("error", *told, "machine_changed", host.last_seen_at)]
+        message = f"{host.error['message']}. Nothing is sent to it.", host.error["correction"]
+        return [HostProblem("error", *message, "machine_changed", host.last_seen_at)]
     if host.state == HostState.QUARANTINED:
         return [
             HostProblem(
@@ -123,9 +126,9 @@ def _of_state(host: Host) -> list[HostProblem]:
 
 
 def _of_contact(host: Host, now: datetime) -> list[HostProblem]:
-    found = []
+    problems = []
     if host.error:
-        found.append(
+        problems.append(
             HostProblem(
                 "error",
                 str(host.error.get("message", "The last contact failed.")),
@@ -137,7 +140,7 @@ def _of_contact(host: Host, now: datetime) -> list[HostProblem]:
     elif is_silent(host, now):
         seen = host.last_seen_at
         since = f"for {seconds((now - seen).total_seconds())}" if seen else "since it was accepted"
-        found.append(
+        problems.append(
             HostProblem(
                 "error",
                 f"Silent {since}.",
@@ -146,7 +149,7 @@ def _of_contact(host: Host, now: datetime) -> list[HostProblem]:
                 seen or host.created_at,
             )
         )
-    return found
+    return problems
 
 
 def _of_figures(unsampled: datetime | None, now: datetime) -> list[HostProblem]:
@@ -196,10 +199,10 @@ def _of_drift(drift: MissingVolumes | None) -> list[HostProblem]:
 
 def reported_problems(host: Host) -> list[HostProblem]:
     """The preflight problems that the agent reported, in its order."""
-    found = []
+    problems = []
     for problem in host.problems:
         severity = problem.get("severity")
-        found.append(
+        problems.append(
             HostProblem(
                 severity if severity in ORDER else "warning",
                 str(problem.get("message", "")),
@@ -208,7 +211,7 @@ def reported_problems(host: Host) -> list[HostProblem]:
                 _moment(problem.get("since")),
             )
         )
-    return found
+    return problems
 
 
 def _moment(value: object) -> datetime | None:

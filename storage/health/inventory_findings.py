@@ -133,26 +133,26 @@ def _of_record(row: VolumeSnapshot, name: str) -> Iterator[InventoryFinding]:
     if not differences:
         return
     if is_unfinished(differences):
-        found = " and ".join(each.found for each in differences)
-        code, said = "unfinished", f"{name} is not finished: it is {found}."
+        state = " and ".join(each.found for each in differences)
+        code, message = "unfinished", f"{name} is not finished: it is {state}."
         how = "Open the volume's page. Finish the volume there, or retire and destroy it."
     else:
         parts = "; ".join(
             f"{each.what}: recorded {each.recorded}, found {each.found}" for each in differences
         )
-        code, said = "drift", f"{name} differs from the record ({parts})."
+        code, message = "drift", f"{name} differs from the record ({parts})."
         how = "Repair the volume, or accept the current state, on the volume's page."
         if lasting_differences(row):
             how = "Open the volume's page for a solution."
-    yield InventoryFinding(code, "warning", name, said, how, row.volume.key)
+    yield InventoryFinding(code, "warning", name, message, how, row.volume.key)
 
 
 def dated(
-    found: Iterable[InventoryFinding], before: Iterable[dict[str, Any]], at: datetime
+    findings: Iterable[InventoryFinding], before: Iterable[dict[str, Any]], at: datetime
 ) -> list[dict[str, str]]:
     """Findings as they are stored: what was there `before` keeps the moment it was first seen."""
     known = {(each.get("code"), each.get("subject")): each.get("since") for each in before}
     return [
         each.to_json() | {"since": known.get((each.code, each.subject)) or at.isoformat()}
-        for each in found
+        for each in findings
     ]

@@ -226,10 +226,10 @@ def _runs_uncached(lv: LogicalVolume) -> bool:
 
 
 def _last_dirty(volume: Volume) -> tuple[datetime, int] | None:
-    found = (
+    sample = (
         Sample.objects.filter(volume=volume, dirty_bytes__isnull=False)
         .order_by("-ts")
         .values_list("ts", "dirty_bytes")
         .first()
     )
-    return None if found is None or found[1] is None else (found[0], found[1])
+    return None if sample is None or sample[1] is None else (sample[0], sample[1])

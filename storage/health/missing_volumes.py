@@ -44,8 +44,8 @@ def missing_volumes_of(hosts: Iterable[Host]) -> dict[int, MissingVolumes]:
     by_host: dict[int, list[dict[str, object]]] = {}
     for group in groups.order_by("host_id", "name"):
         by_host.setdefault(group["host_id"], []).append(dict(group))
-    found = {host_id: _drift(rows) for host_id, rows in by_host.items()}
-    return {host_id: drift for host_id, drift in found.items() if drift is not None}
+    drifts = {host_id: _drift(rows) for host_id, rows in by_host.items()}
+    return {host_id: drift for host_id, drift in drifts.items() if drift is not None}
 
 
 def _drift(groups: list[dict[str, object]]) -> MissingVolumes | None:

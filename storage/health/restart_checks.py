@@ -57,14 +57,15 @@ def after_restart(
 def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
     unknown = _unknown(facts, rows)
     dirty = {
-        name: found
+        name: dirty_bytes_now
         for lv in facts.public_lvs()
-        if (name := f"{lv.vg_name}/{lv.name}") not in unknown and (found := _dirty_bytes(lv))
+        if (name := f"{lv.vg_name}/{lv.name}") not in unknown
+        and (dirty_bytes_now := _dirty_bytes(lv))
     }
     texts, corrections = [], []
     if dirty:
         most = sorted(dirty.items(), key=lambda each: -each[1])[:NAMED]
-        names = ", ".join(f"{name} ({size(found)})" for name, found in most)
+        names = ", ".join(f"{name} ({size(dirty_bytes_now)})" for name, dirty_bytes_now in most)
         texts.append(
             f"{size(sum(dirty.values()))} only in {counted(len(dirty), 'cache')}, "
             f"not on the slow disks: {names}."
@@ -122,8 +123,8 @@ def _idle(unfinished_jobs: int) -> Point:
 
 def _boot(hello: dict[str, Any]) -> dict[str, Any]:
     """What the host says of its boot unit; an older agent says nothing."""
-    said = hello.get("boot")
-    return said if isinstance(said, dict) else {}
+    boot = hello.get("boot")
+    return boot if isinstance(boot, dict) else {}
 
 
 def _unit(hello: dict[str, Any]) -> Point:
@@ -184,8 +185,8 @@ def _active(rows: Sequence[VolumeSnapshot]) -> Point:
     resting = sum(row.lv is not None and row.lv.rests for row in managed)
     if not off and resting:
         active = len(managed) - resting
-        said = f"{counted(active, 'managed volume')} active; {resting} off with Proxmox guests."
-        return Point(True, said)
+        text = f"{counted(active, 'managed volume')} active; {resting} off with Proxmox guests."
+        return Point(True, text)
     if not off:
         return Point(True, f"All {len(managed)} managed volumes are active.")
     return Point(

@@ -63,18 +63,18 @@ class Warmth:
         return {WarmthState.WARM: "ok", WarmthState.WARMING: "run"}.get(self.state, "wait")
 
 
-def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
+def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
     """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets; figures
     older than `silent` tell nothing of how it stands now."""
     cached = [
         (n, values)
-        for n, values in enumerate(found.values)
+        for n, values in enumerate(series.values)
         if values["cache_size_bytes"] is not None
     ]
     if not cached or cached[-1][1]["used_bytes"] is None:
         return _unknown("The fill level is not known yet. Wait for the next samples.")
     (first, _), (last, latest) = cached[0], cached[-1]
-    if (age := now - found.at(last)) > silent:
+    if (age := now - series.at(last)) > silent:
         old = seconds(age.total_seconds())
         return _unknown(f"The last sample is {old} old. The current state is unknown.")
     whole, used = latest["cache_size_bytes"] or 0, latest["used_bytes"] or 0
@@ -86,13 +86,13 @@ def warmth(found: Series, now: datetime, silent: timedelta) -> Warmth:
     early = _hit_rate([values for n, values in cached if n < middle])
     late = _hit_rate([values for n, values in cached if n >= middle])
     rise = None if early is None or late is None else (late - early) * 100
-    later_seconds = (last - begun) * found.step_seconds
+    later_seconds = (last - begun) * series.step_seconds
     full_in = None
     if growth is not None and growth > STEADY_SHARE * whole and later_seconds:
         full_in = max(0.0, whole - used) * later_seconds / growth
     state = _state(share, growth, whole, late, rise)
-    told = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
-    return Warmth(state, share, growth, rise, late, full_in, told)
+    sentence = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
+    return Warmth(state, share, growth, rise, late, full_in, sentence)
 
 
 def _unknown(sentence: str) -> Warmth:
@@ -127,14 +127,14 @@ def _sentence(
         parts.append(f"{size(growth)} more in {span}" if growth > 0 else f"stable for {span}")
     if late is not None:
         parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
-    said = ", ".join(parts) + "."
+    sentence = ", ".join(parts) + "."
     if state is WarmthState.COLD:
-        return f"{said} Nearly all reads still come from the slow disk."
+        return f"{sentence} Nearly all reads still come from the slow disk."
     if state is WarmthState.WARM:
-        return f"{said} Fully warmed up."
+        return f"{sentence} Fully warmed up."
     if full_in and full_in < LONG_AGO:
-        return f"{said} Warming up, about {seconds(full_in)} left at this rate."
-    return f"{said} Warming up."
+        return f"{sentence} Warming up, about {seconds(full_in)} left at this rate."
+    return f"{sentence} Warming up."
 
 
 def _trend(rise: float | None) -> str:

@@ -31,7 +31,7 @@ class Compared:
 def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
     """The figures that both windows could have; without a cache in both, no hit rates."""
     has_cache = before.cache_size_bytes is not None or after.cache_size_bytes is not None
-    found = [
+    rows = [
         _rate("Read IOPS", before.read_iops, after.read_iops, formatting.iops),
         _rate("Write IOPS", before.write_iops, after.write_iops, formatting.iops),
         _time("Read time", before.read_ms, after.read_ms),
@@ -52,20 +52,20 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
         ),
     ]
     if has_cache:
-        found += [
+        rows += [
             _share("Read hit rate", before.hit_rate, after.hit_rate),
             _share("Write hit rate", before.write_hit_rate, after.write_hit_rate),
         ]
     return [
         each
-        for each in found
+        for each in rows
         if (each.before, each.after) != (formatting.NOTHING, formatting.NOTHING)
     ]
 
 
-def is_enough(found: FiguresWindow) -> bool:
+def is_enough(window: FiguresWindow) -> bool:
     """Whether the window has figures enough to compare."""
-    return found.intervals >= LEAST_INTERVALS
+    return window.intervals >= LEAST_INTERVALS
 
 
 def _rate(
@@ -82,13 +82,13 @@ def _time(what: str, before: float | None, after: float | None) -> Compared:
 
 
 def _share(what: str, before: float | None, after: float | None) -> Compared:
-    said = formatting.percent(before), formatting.percent(after)
+    shown = formatting.percent(before), formatting.percent(after)
     if before is None or after is None:
-        return Compared(what, *said, "", "")
+        return Compared(what, *shown, "", "")
     points = (after - before) * 100
     if abs(points) < CLOSE_POINTS:
-        return Compared(what, *said, "the same", "")
-    return Compared(what, *said, f"{points:+.0f} points", "better" if points > 0 else "worse")
+        return Compared(what, *shown, "the same", "")
+    return Compared(what, *shown, f"{points:+.0f} points", "better" if points > 0 else "worse")
 
 
 def _factor(before: float | None, after: float | None, more: str, less: str) -> str:

@@ -94,20 +94,20 @@ class Bucket:
 
     def values(self) -> Values:
         """The bucket's figures under the names of `UNITS`; None = unknown."""
-        found = figures(self.sums)
+        totals = figures(self.sums)
         return {
-            "read_iops": found.read_iops,
-            "write_iops": found.write_iops,
-            "read_ms": found.read_ms,
-            "write_ms": found.write_ms,
-            "latency_p50_ms": found.latency_ms_p50,
-            "latency_p95_ms": found.latency_ms_p95,
-            "hit_rate": found.hit_rate,
-            "write_hit_rate": found.write_hit_rate,
-            "accesses_per_s": _a_second(found.accesses, self.cache_ms),
-            "write_accesses_per_s": _a_second(found.write_accesses, self.moves_ms),
-            "read_bytes_per_s": found.read_bytes_per_second,
-            "write_bytes_per_s": found.write_bytes_per_second,
+            "read_iops": totals.read_iops,
+            "write_iops": totals.write_iops,
+            "read_ms": totals.read_ms,
+            "write_ms": totals.write_ms,
+            "latency_p50_ms": totals.latency_ms_p50,
+            "latency_p95_ms": totals.latency_ms_p95,
+            "hit_rate": totals.hit_rate,
+            "write_hit_rate": totals.write_hit_rate,
+            "accesses_per_s": _a_second(totals.accesses, self.cache_ms),
+            "write_accesses_per_s": _a_second(totals.write_accesses, self.moves_ms),
+            "read_bytes_per_s": totals.read_bytes_per_second,
+            "write_bytes_per_s": totals.write_bytes_per_second,
             "promotions_per_s": _a_second(self.sums.promotions, self.moves_ms),
             "demotions_per_s": _a_second(self.sums.demotions, self.moves_ms),
             "ssd_write_bytes_per_s": _a_second(self.ssd_write_sectors * SECTOR_BYTES, self.ssd_ms),
@@ -118,10 +118,10 @@ class Bucket:
 
     def faint(self) -> Values:
         """The hit rates that so few accesses made that `values` does not tell them."""
-        said, told = figures(self.sums), figures(self.sums, least=1)
+        shown, counted = figures(self.sums), figures(self.sums, least=1)
         return {
-            "hit_rate": told.hit_rate if said.hit_rate is None else None,
-            "write_hit_rate": told.write_hit_rate if said.write_hit_rate is None else None,
+            "hit_rate": counted.hit_rate if shown.hit_rate is None else None,
+            "write_hit_rate": counted.write_hit_rate if shown.write_hit_rate is None else None,
         }
 
 

@@ -243,7 +243,7 @@ def _ssd_bytes(facts: HostFacts, target: Target, step: PlannedStep) -> int:
         return lv.size_bytes if lv is not None and to else 0
     if takes is Takes.VOLUME:
         lv = facts.lv_named(target.vg_uuid, target.lv_name)
-        there = lv.size_bytes if lv is not None else 0
+        present_bytes = lv.size_bytes if lv is not None else 0
         to = _is_fast(facts, target, tuple(step.args.get("pvs", ())))
-        return max(0, int(step.args["size_bytes"]) - there) if to else 0
+        return max(0, int(step.args["size_bytes"]) - present_bytes) if to else 0
     return 0

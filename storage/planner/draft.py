@@ -234,8 +234,8 @@ def _usable(lv: LogicalVolume, vg: VolumeGroup) -> LogicalVolume:
 
 def title_of_settings(changes: dict[str, Any]) -> str:
     """What setting `changes` (by name, of `SETTINGS`) on a cache is called."""
-    said = " and its ".join(SETTINGS[name].format(value) for name, value in changes.items())
-    return f"Set the cache's {said}"
+    settings = " and its ".join(SETTINGS[name].format(value) for name, value in changes.items())
+    return f"Set the cache's {settings}"
 
 
 def may_change(draft: Draft) -> None:

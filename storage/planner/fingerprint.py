@@ -27,8 +27,8 @@ def fingerprint(steps: Sequence[PlannedStep]) -> str:
     meanwhile, leaves it as it is. Which disk is the emptiest does change with other volumes: who
     plans anew for what was confirmed prefers the disks of then (`disks_of`).
     """
-    said = [part for step in steps if (part := _lasting(step)) is not None]
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    lasting = [part for step in steps if (part := _lasting(step)) is not None]
+    text = json.dumps(lasting, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

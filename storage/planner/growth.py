@@ -148,10 +148,10 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
     is off needs nothing. Told is only who has a raw image of `from_bytes`: any other size than the
     guest's own would cut or overrun what is in the image."""
     running = [user for user in lv.users if user.pid is not None and user.kind in TOLD]
-    told = [user for user in running if not _why_not(user, from_bytes)]
+    informed = [user for user in running if not _why_not(user, from_bytes)]
     args: dict[str, Any] = {} if from_bytes is None else {"from_bytes": from_bytes}
-    names = sorted({user.name for user in told if user.kind in QEMU_KINDS})
-    domains = sorted({(user.domain, user.path) for user in told if user.kind == "libvirt"})
+    names = sorted({user.name for user in informed if user.kind in QEMU_KINDS})
+    domains = sorted({(user.domain, user.path) for user in informed if user.kind == "libvirt"})
     if names:
         args["guests"] = names
     if domains:
@@ -161,10 +161,10 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
         if not running
         else "No guest is informed of the size"
     )
-    if told:
-        title = f"Inform {_and(sorted({user.name for user in told}))} of the new size"
+    if informed:
+        title = f"Inform {_and(sorted({user.name for user in informed}))} of the new size"
     for user in running:
-        if user not in told:
+        if user not in informed:
             why = _why_not(user, from_bytes)
             title += f"; {user.name:.40} sees it at its next start: {why}"
     # Who is told may keep us waiting: meanwhile other jobs may have the group.

@@ -66,8 +66,8 @@ def each_theirs_since(volumes: Iterable[Volume]) -> dict[int, datetime]:
     query."""
     events = cast("Any", Volume).pgh_event_model.objects
     others = events.filter(pgh_obj__in=[volume.pk for volume in volumes], customer__isnull=False)
-    found = others.exclude(customer=F("pgh_obj__customer")).values("pgh_obj")
-    return dict(found.annotate(last=Max("pgh_created_at")).values_list("pgh_obj", "last"))
+    changes = others.exclude(customer=F("pgh_obj__customer")).values("pgh_obj")
+    return dict(changes.annotate(last=Max("pgh_created_at")).values_list("pgh_obj", "last"))
 
 
 def customer_then(volume: str, at: str) -> Subquery:

@@ -139,10 +139,10 @@ def snapshots_of(
     `known` are inventories that are decoded already, by primary key of the host."""
     volumes = list(volumes)
     hosts = Host.objects.all() if known is None else Host.objects.without_inventory()
-    found = Placement.objects.filter(volume__in=volumes, until=None)
+    current = Placement.objects.filter(volume__in=volumes, until=None)
     placements = {
         placement.volume_id: placement
-        for placement in found.prefetch_related(Prefetch("host", queryset=hosts))
+        for placement in current.prefetch_related(Prefetch("host", queryset=hosts))
     }
     figures = samples.latest_of(volumes)
     inventories = dict(known or {})

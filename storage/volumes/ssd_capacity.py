@@ -49,7 +49,7 @@ def capacities(
     `sold_lv_uuids` are the volumes whose customers pay for a cache; `reserved` is bytes by uuid of
     the volume group.
     """
-    found = []
+    parts = []
     for vg in sorted(facts.vgs, key=lambda vg: vg.name):
         fast = [pv for pv in facts.pvs_of(vg.uuid, "fast") if not pv.missing]
         if not fast:
@@ -58,7 +58,7 @@ def capacities(
         unused = sum(pv.free_bytes for pv in fast)
         sold = min(_sold_bytes(facts, vg.uuid, sold_lv_uuids), total - unused)
         held = reserved.get(vg.uuid, 0)
-        found.append(
+        parts.append(
             Capacity(
                 vg_uuid=vg.uuid,
                 vg_name=vg.name,
@@ -71,7 +71,7 @@ def capacities(
                 more_caches=_more_caches(vg),
             )
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def _more_caches(vg: VolumeGroup) -> int | None:

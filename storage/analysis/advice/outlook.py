@@ -55,14 +55,14 @@ def loads(
     """By primary key of the volume: its sums from each of `starts` to `end`, in that order.
     Volumes without any sample in the longest window are missing."""
     keys = [volume.pk for volume in volumes]
-    found: dict[int, list[Sums]] = {}
+    sums_of: dict[int, list[Sums]] = {}
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [list(starts), keys, min(starts), end])
         for volume_id, n, *values in cursor.fetchall():
             counts = tuple(values[len(NAMES) :])
             sums = Sums(**dict(zip(NAMES, values, strict=False)), latency_counts=counts)
-            found.setdefault(volume_id, [Sums()] * len(starts))[n - 1] = sums
-    return {volume_id: tuple(each) for volume_id, each in found.items()}
+            sums_of.setdefault(volume_id, [Sums()] * len(starts))[n - 1] = sums
+    return {volume_id: tuple(each) for volume_id, each in sums_of.items()}
 
 
 SHORT: Final = timedelta(minutes=15)

@@ -97,10 +97,10 @@ class Suggestion:
         )
 
 
-def suggestions(found: Sequence[LoadShare]) -> tuple[Suggestion, ...]:
+def suggestions(shares: Sequence[LoadShare]) -> tuple[Suggestion, ...]:
     """Volumes on slow disks without a cache whose reads waited, the best use of SSD first."""
     waiting = sorted(
-        (use for use in found if use.row.cache is None and use.sums.dt_ms >= LEAST_SECONDS * 1000),
+        (use for use in shares if use.row.cache is None and use.sums.dt_ms >= LEAST_SECONDS * 1000),
         key=lambda use: -use.sums.read_ms / use.row.volume.size_bytes,
     )
     listed = [each for use in waiting[:PLANNED] if (each := _suggestion(use)) is not None]

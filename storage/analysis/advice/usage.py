@@ -42,7 +42,7 @@ class GuestUse:
 def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, Sums]) -> tuple[LoadShare, ...]:
     """Volumes on slow disks, the busiest first. `loads` are sums by the volume's primary key;
     volumes without any are left out."""
-    found = [
+    measured = [
         (row, loads[row.volume.pk])
         for row in rows
         if row.facts is not None
@@ -50,17 +50,18 @@ def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, Sums]) -> tuple[Loa
         and is_on_slow_disk(row.facts, row.lv)
         and loads.get(row.volume.pk, Sums()).intervals
     ]
-    total_ms = sum(sums.busy_ms for _, sums in found)
+    total_ms = sum(sums.busy_ms for _, sums in measured)
     listed = [
-        LoadShare(row, sums, sums.busy_ms / total_ms if total_ms else None) for row, sums in found
+        LoadShare(row, sums, sums.busy_ms / total_ms if total_ms else None)
+        for row, sums in measured
     ]
     return tuple(sorted(listed, key=lambda use: (-use.sums.busy_ms, use.row.volume.label)))
 
 
-def by_guest(found: Sequence[LoadShare]) -> tuple[GuestUse, ...]:
+def by_guest(shares: Sequence[LoadShare]) -> tuple[GuestUse, ...]:
     """The same by guest, the busiest first; volumes without a guest are left out."""
     guests: dict[str, list[LoadShare]] = {}
-    for use in found:
+    for use in shares:
         name = use.row.volume.guest.split(", ")[0].partition(" · ")[0]
         if name:
             guests.setdefault(name, []).append(use)

@@ -54,17 +54,17 @@ class Block:
 
 def total(blocks: Iterable[Block]) -> Block:
     """All in one; it begins with the first. Raises ValueError without any."""
-    found = list(blocks)
-    if not found:
+    parts = list(blocks)
+    if not parts:
         raise ValueError("no blocks")
     return Block(
-        at=min(block.at for block in found),
-        dt_ms=sum(block.dt_ms for block in found),
-        reads=sum(block.reads for block in found),
-        read_ms=sum(block.read_ms for block in found),
-        accesses=sum(block.accesses for block in found),
-        hits=sum(block.hits for block in found),
-        counts=tuple(map(sum, zip(*(block.counts for block in found), strict=True))),
+        at=min(block.at for block in parts),
+        dt_ms=sum(block.dt_ms for block in parts),
+        reads=sum(block.reads for block in parts),
+        read_ms=sum(block.read_ms for block in parts),
+        accesses=sum(block.accesses for block in parts),
+        hits=sum(block.hits for block in parts),
+        counts=tuple(map(sum, zip(*(block.counts for block in parts), strict=True))),
     )
 
 
@@ -88,12 +88,12 @@ def pairs(before: Sequence[Block], after: Sequence[Block], period: int | None) -
     for block in sorted(before, key=lambda block: block.at):
         if block.is_used:
             waiting.setdefault(block.at % period if period else 0, []).append(block)
-    found = []
+    paired = []
     for block in sorted(after, key=lambda block: block.at):
         candidates = waiting.get(block.at % period if period else 0)
         if block.is_used and candidates:
-            found.append((candidates.pop(0), block))
-    return found
+            paired.append((candidates.pop(0), block))
+    return paired
 
 
 HOUR: Final = 3600

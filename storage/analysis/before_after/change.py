@@ -86,13 +86,13 @@ def capped(weights: Sequence[float]) -> list[float]:
 def _batches(differences: Sequence[float], weights: Sequence[float]) -> list[tuple[float, float]]:
     """The mean and the weight of each batch."""
     count = min(BATCHES, len(differences))
-    found = []
+    batches = []
     for n in range(count):
         part = slice(len(differences) * n // count, len(differences) * (n + 1) // count)
         weight = sum(weights[part])
         value = sum(d * w for d, w in zip(differences[part], weights[part], strict=True))
-        found.append((value / weight, weight))
-    return found
+        batches.append((value / weight, weight))
+    return batches
 
 
 def _likeness(residuals: Sequence[float], squares: float) -> float:

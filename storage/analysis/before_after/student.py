@@ -20,13 +20,13 @@ def cdf(t: float, freedom: float) -> float:
 def quantile(probability: float, freedom: float) -> float:
     """The value that is exceeded with 1 - `probability`; `probability` lies in [0.5, 1). Found by
     Newton's method: above 0 the curve of `cdf` only flattens, so no step goes too far."""
-    found = 0.0
+    t = 0.0
     for _ in range(STEPS):
-        missing = probability - cdf(found, freedom)
+        missing = probability - cdf(t, freedom)
         if missing < CLOSE:
             break
-        found += missing / _density(found, freedom)
-    return found
+        t += missing / _density(t, freedom)
+    return t
 
 
 def _density(t: float, freedom: float) -> float:
@@ -48,7 +48,7 @@ def _beta(x: float, a: float, b: float) -> float:
 
 def _fraction(x: float, a: float, b: float) -> float:
     c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
-    found = d
+    fraction = d
     for m in range(1, STEPS):
         for numerator in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
@@ -56,10 +56,10 @@ def _fraction(x: float, a: float, b: float) -> float:
         ):
             d = 1 / _away(1 + numerator * d)
             c = _away(1 + numerator / c)
-            found *= d * c
+            fraction *= d * c
         if abs(d * c - 1) < CLOSE:
             break
-    return found
+    return fraction
 
 
 def _away(value: float) -> float:

@@ -63,23 +63,23 @@ def notable(before: float) -> float:
     return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - before)))
 
 
-def judge(found: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
+def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
     two numbers of reads, so that an hour that is busy in one window alone cannot decide. In windows
     that are short, of less than a week, more has to be seen before anything is claimed."""
-    if len(found) < LEAST:
+    if len(measured) < LEAST:
         return None
-    weights = capped([_weight(before.accesses, after.accesses) for before, after in found])
+    weights = capped([_weight(before.accesses, after.accesses) for before, after in measured])
     alike = SHORT_ALIKE if is_short else 0.0
     shift = change(
-        [after.hit_rate - before.hit_rate for before, after in found],
+        [after.hit_rate - before.hit_rate for before, after in measured],
         weights,
         least_error=LEAST_ERROR,
         least_alike=alike,
     )
     if shift is None:
         return None
-    weighed = zip(found, weights, strict=True)
+    weighed = zip(measured, weights, strict=True)
     before = sum(pair[0].hit_rate * weight for pair, weight in weighed) / sum(weights)
     verdict, confidence = _decide(shift, notable(before))
     return Judged(
@@ -88,7 +88,7 @@ def judge(found: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
         before=before,
         after=min(1.0, max(0.0, before + shift.mean)),
         hit_rate=shift,
-        read_time=_read_time(found, alike),
+        read_time=_read_time(measured, alike),
     )
 
 
@@ -103,10 +103,10 @@ def _decide(shift: MeasuredChange, worth: float) -> tuple[Verdict, float]:
     return Verdict.UNCLEAR, max(chance, 1 - chance)
 
 
-def _read_time(found: Sequence[Pair], alike: float) -> MeasuredChange | None:
+def _read_time(measured: Sequence[Pair], alike: float) -> MeasuredChange | None:
     timed = [
         (before, after)
-        for before, after in found
+        for before, after in measured
         if min(before.reads, after.reads, before.read_ms, after.read_ms) > 0
     ]
     if len(timed) < LEAST:

@@ -109,9 +109,9 @@ def warm_up(use: Use, size_bytes: int) -> dict[str, Any]:
     """Those that say how long a cache of that size takes to warm up; none for no cache."""
     if not size_bytes:
         return {}
-    found = warming(size_bytes, use.missed_bytes_per_second)
+    estimate = warming(size_bytes, use.missed_bytes_per_second)
     return {
-        "warming": found.text,
-        "warming_seconds_low": found.low_seconds,
-        "warming_seconds_high": found.high_seconds,
+        "warming": estimate.text,
+        "warming_seconds_low": estimate.low_seconds,
+        "warming_seconds_high": estimate.high_seconds,
     }

@@ -68,7 +68,7 @@ def alike(
     results: Iterable[SimilarVolume], *, volume_bytes: int, cache_bytes: int, read_iops: float
 ) -> list[SimilarVolume]:
     """The results of similar volumes, one of each customer: the first that `results` has."""
-    found: dict[int, SimilarVolume] = {}
+    nearest: dict[int, SimilarVolume] = {}
     for each in results:
         if (
             _within(each.volume_bytes, volume_bytes, SIZE_FACTOR)
@@ -77,8 +77,8 @@ def alike(
                 each.cache_bytes * volume_bytes, cache_bytes * each.volume_bytes, RATIO_FACTOR
             )
         ):
-            found.setdefault(each.customer, each)
-    return list(found.values())
+            nearest.setdefault(each.customer, each)
+    return list(nearest.values())
 
 
 def quartiles_of(results: Iterable[SimilarVolume]) -> Quartiles | None:
@@ -119,16 +119,16 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
             "A forecast is available after a day of data.",
             saved=(0.0, waited),
         )
-    found = alike(
+    similar = alike(
         results,
         volume_bytes=use.volume_bytes,
         cache_bytes=choice.size_bytes,
         read_iops=use.read_iops,
     )
-    middle = quartiles_of(found)
+    middle = quartiles_of(similar)
     if middle is not None:
         return _similar(use, choice, middle)
-    so_far = counted(len(found), "result") if found else "No result"
+    so_far = counted(len(similar), "result") if similar else "No result"
     return unknown(
         use,
         choice,

@@ -49,11 +49,14 @@ def forecast(
     return other_cache(use, use.hit_rate, choice)
 
 
-def trial_offered(found: Expectation | None, choice: CacheChoice, trial_days: float) -> bool:
+def trial_offered(expectation: Expectation | None, choice: CacheChoice, trial_days: float) -> bool:
     """Whether a free trial is offered: the provider gives one of `trial_days` (0 = none), and what
     the plan would bring is unknown."""
     return (
-        trial_days > 0 and choice.size_bytes > 0 and found is not None and found.kind == "unknown"
+        trial_days > 0
+        and choice.size_bytes > 0
+        and expectation is not None
+        and expectation.kind == "unknown"
     )
 
 

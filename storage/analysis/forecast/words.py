@@ -70,5 +70,5 @@ def capital(text: str) -> str:
 
 
 def _counted(number: float, noun: str, digits: int) -> str:
-    said = f"{number:.{digits}f}".removesuffix(".0")
-    return f"{said} {noun}{'' if said == '1' else 's'}"
+    digits_text = f"{number:.{digits}f}".removesuffix(".0")
+    return f"{digits_text} {noun}{'' if digits_text == '1' else 's'}"

@@ -62,8 +62,8 @@ def fleet_sums(spans: Sequence[tuple[datetime, datetime]]) -> tuple[Sums, ...]:
     intervals where nothing is known. `dt_ms` adds up over hosts. One query."""
     with connection.cursor() as cursor:
         cursor.execute(SPANS, [[start for start, _ in spans], [stop for _, stop in spans]])
-        found = {n: _sums(values) for n, *values in cursor.fetchall()}
-    return tuple(found.get(n, Sums()) for n in range(1, len(spans) + 1))
+        sums_by_span = {n: _sums(values) for n, *values in cursor.fetchall()}
+    return tuple(sums_by_span.get(n, Sums()) for n in range(1, len(spans) + 1))
 
 
 def courses(
@@ -72,12 +72,12 @@ def courses(
     """By primary key of the host: its last `count` buckets, oldest first, up to the one that begins
     at `last`; None where it did not report. One query."""
     start = last - (count - 1) * BUCKET
-    found: dict[int, list[Sums | None]] = {host_id: [None] * count for host_id in host_ids}
+    sums_by_host: dict[int, list[Sums | None]] = {host_id: [None] * count for host_id in host_ids}
     with connection.cursor() as cursor:
         cursor.execute(COURSE, [start, last + BUCKET, list(host_ids)])
         for host_id, bucket, *values in cursor.fetchall():
-            found[host_id][(bucket - start) // BUCKET] = _sums(values)
-    return {host_id: tuple(each) for host_id, each in found.items()}
+            sums_by_host[host_id][(bucket - start) // BUCKET] = _sums(values)
+    return {host_id: tuple(each) for host_id, each in sums_by_host.items()}
 
 
 def forget(now: datetime) -> None:

@@ -37,23 +37,23 @@ class HostNow:
 
 def hosts_now() -> dict[int, HostNow]:
     """By primary key of the host; those never sampled are missing. One query."""
-    found: dict[int, HostNow] = {}
+    hosts: dict[int, HostNow] = {}
     with connection.cursor() as cursor:
         cursor.execute(QUERY)
         for host_id, at, reads, writes, (busy, busiest), dirty in cursor.fetchall():
             # A volume that is gone keeps its last sample: only the host's last round counts.
-            if host_id not in found or found[host_id].at < at:
-                found[host_id] = HostNow(at, reads, writes, _share(busy), int(busiest), dirty)
-    return found
+            if host_id not in hosts or hosts[host_id].at < at:
+                hosts[host_id] = HostNow(at, reads, writes, _share(busy), int(busiest), dirty)
+    return hosts
 
 
 def due_since(hosts: Iterable[Host]) -> dict[int, datetime]:
     """Since when each host has had volumes to sample, by its primary key; hosts without one that
     is there are missing. One query, none without a host."""
-    there = Placement.objects.filter(
+    placements = Placement.objects.filter(
         host__in=[host.pk for host in hosts], until=None, lv_uuid__isnull=False, missing_since=None
     )
-    return dict(there.values_list("host_id").annotate(Min("since")))
+    return dict(placements.values_list("host_id").annotate(Min("since")))
 
 
 def _share(busy: float) -> float | None:

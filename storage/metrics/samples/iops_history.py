@@ -21,9 +21,9 @@ def iops_courses(
     """By primary key of the volume: its I/O a second in each of the `count` steps before `end`,
     oldest first; None where no sample ended. Volumes without any sample have only None."""
     start = end - count * step
-    found: dict[int, list[float | None]] = {each: [None] * count for each in volume_ids}
+    iops_by_volume: dict[int, list[float | None]] = {each: [None] * count for each in volume_ids}
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [start, step.total_seconds(), list(volume_ids), start, end])
         for volume_id, n, iops in cursor.fetchall():
-            found[volume_id][min(n, count - 1)] = float(iops)
-    return {volume_id: tuple(each) for volume_id, each in found.items()}
+            iops_by_volume[volume_id][min(n, count - 1)] = float(iops)
+    return {volume_id: tuple(each) for volume_id, each in iops_by_volume.items()}
