@@ -57,7 +57,7 @@ def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
                 "array_recovering" if recovers else "array_degraded",
                 "warning" if recovers else "error",
                 array.name,
-                f"{array.name} ({array.level}) misses {counted(array.degraded_count, 'disk')}"
+                f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
                 f"{' and is being rebuilt' if recovers else ''}.",
                 "Wait until the array has recovered: cat /proc/mdstat"
                 if recovers
@@ -72,7 +72,7 @@ def _of_groups(facts: HostFacts) -> Iterator[InventoryFinding]:
                 "pv_missing",
                 "error",
                 vg.name,
-                f"{vg.name} misses {counted(vg.missing_pv_count, 'disk')}.",
+                f"{vg.name} is missing {counted(vg.missing_pv_count, 'disk')}.",
                 "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
                 "volume whose cache was on that disk.",
             )

@@ -52,7 +52,7 @@ THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
 AGAIN = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tiercel_agent.execute import execute
+from tiercel_agent.operations.execute import execute
 from tiercel_agent.realhost import RealHost
 execute(RealHost(), sys.argv[2])
 """

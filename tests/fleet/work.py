@@ -178,7 +178,7 @@ class _Maker:
         if there is not None:
             self._job(
                 there, now - timedelta(minutes=35), state=State.WAITING,
-                explanation="Waits: the host is under maintenance: fan replaced",
+                explanation="stor-hel-06 is in maintenance: Fan replaced by the data centre",
             )  # fmt: skip
 
     def ordered(self, there: Placed | None, now: datetime) -> None:

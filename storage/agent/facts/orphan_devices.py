@@ -52,6 +52,6 @@ def of_facts(facts: dict[str, Any]) -> Iterable[dict[str, str]]:
             "message": f"{orphan['name']} ({orphan['device']}) is left in the kernel: "
             f"{orphan['why']}.",
             "correction": "Do not write to it: its blocks may belong to another volume now. Where "
-            f"`dmsetup info {name}` shows the open count 0 and `pvs` misses no disk, "
+            f"`dmsetup info {name}` shows the open count 0 and `pvs` shows every disk, "
             f"run as root: dmsetup remove {name}",
         }

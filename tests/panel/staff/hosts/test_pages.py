@@ -123,11 +123,11 @@ def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
     there = scene(host={"problems": [{**told, "correction": ""}], "hello_at": timezone.now()})
     finding = {
         "code": "array_degraded", "severity": "error", "subject": "md0",
-        "message": "md0 misses 1 disk.", "correction": "Replace the disk.",
+        "message": "md0 is missing 1 disk.", "correction": "Replace the disk.",
     }  # fmt: skip
     HostOutline.objects.update_or_create(host=there.host, defaults={"findings": [finding]})
     text = section(page(staff, there.host), "problems")
-    assert "md0 misses 1 disk." in text
+    assert "md0 is missing 1 disk." in text
     assert "Replace the disk." in text
     assert "told by the agent" not in text
 
