@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from typing import Final
 
-DIGITS = dict.fromkeys(("JPY", "KRW", "VND", "CLP", "ISK", "XAF", "XOF"), 0) | dict.fromkeys(
-    ("BHD", "JOD", "KWD", "OMR", "TND"), 3
+ISO_4217: Final = """
+AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD
+CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL
+GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW
+KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD
+NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP
+SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS
+VED VES VND VUV WST XAD XAF XCD XCG XOF XPF YER ZAR ZMW ZWG
+"""
+CURRENCIES: Final = frozenset(ISO_4217.split())
+"""Without what has no minor unit (gold, codes for tests)."""
+WITHOUT_DECIMALS: Final = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+DIGITS: Final = (
+    dict.fromkeys(WITHOUT_DECIMALS.split(), 0)
+    | dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3)
+    | dict.fromkeys(("CLF", "UYW"), 4)
 )
 """Decimal places where they are not 2."""
 MOST_MINOR = 10**12
@@ -18,6 +33,14 @@ class BadAmount(ValueError):
 def digits_of(currency: str) -> int:
     """Decimal places of a currency."""
     return DIGITS.get(currency, 2)
+
+
+def not_iso(currency: str) -> str:
+    """Why prices cannot be in this currency, "" where they can: the decimal places of an unknown
+    one are a guess, and a wrong guess charges a hundredfold."""
+    if currency in CURRENCIES:
+        return ""
+    return "Enter a currency of ISO 4217 as three capital letters, for example EUR."
 
 
 def minor_of(text: str, currency: str) -> int:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Self
 
 import pghistory
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Now
 
 from panel.models.order import Order
 from storage.access import Person, Right, may
+from storage.currency import not_iso
 from storage.models import Customer, Volume
 
 
@@ -216,3 +218,8 @@ class Mandate(models.Model):
 
     def __str__(self) -> str:
         return f"mandate of {self.customer}"
+
+    def clean(self) -> None:
+        """Caps are held against prices, so their currency must be one that prices may have."""
+        if self.currency and (why := not_iso(self.currency)):
+            raise ValidationError({"currency": ValidationError(why, code="not_iso")})

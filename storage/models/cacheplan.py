@@ -9,6 +9,7 @@ from django.db import models
 
 from storage.access import Person, is_staff
 from storage.byte_sizes import MIB
+from storage.currency import not_iso
 from storage.naming import new_key
 from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
@@ -76,6 +77,10 @@ class CachePlan(models.Model):
 
     def clean(self) -> None:
         """What customers bought stays what it is, and a cache is never too small for LVM."""
+        # A plan that is older than this rule can still be retired.
+        is_as_before = CachePlan.objects.filter(pk=self.pk, currency=self.currency).exists()
+        if self.currency and not is_as_before and (why := not_iso(self.currency)):
+            raise ValidationError({"currency": ValidationError(why, code="not_iso")})
         before = CachePlan.objects.filter(pk=self.pk, volumes__isnull=False).first()
         bought = ("size_bytes", "ratio_percent", "mode")
         if before and any(getattr(before, name) != getattr(self, name) for name in bought):

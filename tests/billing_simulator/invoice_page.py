@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from storage.currency import major_of
+
 Json = dict[str, Any]
 
 
@@ -80,5 +82,4 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _money(minor: int, currency: str) -> str:
-    """Good enough for a simulator: two decimals, whatever the currency."""
-    return f"{escape(currency)} {minor / 100:.2f}"
+    return f"{escape(currency)} {major_of(minor, currency)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.currency import BadAmount, major_of, minor_of
+from storage.currency import CURRENCIES, BadAmount, digits_of, major_of, minor_of, not_iso
 from storage.templatetags.money import amount, money
 
 
@@ -17,6 +17,10 @@ from storage.templatetags.money import amount, money
         ("12", "USD", 1200),
         ("490", "JPY", 490),
         ("1.234", "KWD", 1234),
+        ("5000", "UGX", 5000),
+        ("4.900", "LYD", 4900),
+        ("4.9", "IQD", 4900),
+        ("1.2345", "UYW", 12345),
     ],
 )
 def test_what_is_typed_becomes_whole_minor_units(typed: str, currency: str, minor: int) -> None:
@@ -28,6 +32,24 @@ def test_what_is_typed_becomes_whole_minor_units(typed: str, currency: str, mino
 def test_what_is_no_amount_is_refused(typed: str) -> None:
     with pytest.raises(BadAmount):
         minor_of(typed, "EUR")
+
+
+def test_every_currency_has_the_decimal_places_of_iso_4217() -> None:
+    """The standard's list: whoever is not named here has two."""
+    none = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+    three = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
+    places = dict.fromkeys(none.split(), 0) | dict.fromkeys(three, 3) | {"CLF": 4, "UYW": 4}
+    assert {code: digits_of(code) for code in CURRENCIES} == {
+        code: places.get(code, 2) for code in CURRENCIES
+    }
+    assert set(places) <= CURRENCIES
+    assert {"EUR", "USD", "GBP", "CHF", "INR", "ZAR"} <= CURRENCIES
+
+
+@pytest.mark.parametrize("code", ["", "eur", "EURO", "ABC", "XXX", "XAU", "DEM"])
+def test_what_iso_4217_does_not_list_is_no_currency_for_prices(code: str) -> None:
+    assert "ISO 4217" in not_iso(code)
+    assert not not_iso("EUR")
 
 
 def test_prices_are_shown_with_their_currency() -> None:

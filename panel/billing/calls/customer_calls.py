@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from django.core.exceptions import ValidationError
 from django.db.models.functions import Now
 from django.urls import reverse
 
 from panel.accounts import people
+from panel.api import request_bodies
 from panel.api.framework.problem import ApiProblem
-from panel.api.request_bodies import unprocessable
 from panel.api.response_shapes import Json
 from panel.authentication import login_links
 from panel.billing.calls.calling import Caller, CallResult, customer_of, missing, volume_of
@@ -28,8 +27,8 @@ def create_customer(body: Json, _: Caller) -> CallResult:
     customer = Customer.objects.filter(external_id=body["external_id"]).first()
     is_new = customer is None
     if customer is None:
-        customer = Customer(name=body["name"], external_id=body["external_id"])
-        _save(customer)
+        customer = Customer()
+        request_bodies.save(customer, {"name": body["name"], "external_id": body["external_id"]})
     if "email" in body:
         _own(customer, body["email"], body.get("person_name", ""))
     if "mandate" in body:
@@ -99,17 +98,8 @@ def _own(customer: Customer, email: str, name: str) -> None:
 def _mandate(customer: Customer, body: Json) -> None:
     names = ("cap_charge_minor", "cap_period_minor", "earliest_next_at")
     values = {name: body.get(name) for name in names}
-    Mandate.objects.update_or_create(
-        customer=customer, defaults={"currency": body["currency"], **values}
-    )
-
-
-def _save(customer: Customer) -> None:
-    try:
-        customer.full_clean()
-    except ValidationError as error:
-        raise unprocessable(error) from None
-    customer.save()
+    mandate = Mandate.objects.filter(customer=customer).first() or Mandate(customer=customer)
+    request_bodies.save(mandate, {"currency": body["currency"], **values})
 
 
 def usage_lines(body: Json, _: Caller) -> CallResult:

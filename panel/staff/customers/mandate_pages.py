@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
@@ -76,7 +75,6 @@ class MandateForm(forms.ModelForm):  # type: ignore[type-arg]
 
     currency = forms.CharField(
         max_length=3,
-        validators=[RegexValidator("^[A-Z]{3}$", "Enter three capital letters, for example EUR.")],
         help_text="For example EUR. This authorisation does not cover plans in another currency.",
     )
     cap_charge = forms.CharField(

@@ -51,12 +51,7 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
     price = forms.CharField(
         max_length=20, label="Price per month", help_text="For example 4.90; 0 = free."
     )
-    currency = forms.RegexField(
-        r"^[A-Z]{3}$",
-        label="Currency",
-        help_text="For example EUR.",
-        error_messages={"invalid": "Enter the currency as three capital letters, for example EUR."},
-    )
+    currency = forms.CharField(max_length=3, label="Currency", help_text="For example EUR.")
     hosts = forms.ModelMultipleChoiceField(
         Host.objects.none(),
         required=False,

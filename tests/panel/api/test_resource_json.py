@@ -262,7 +262,14 @@ def test_cache_plans_are_made_and_taken_off_the_market(asking: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"ratio_percent": 10}, {"currency": "euro"}, {"hosts": ["x"]}, {"price_minor": -1}]
+    "change",
+    [
+        {"ratio_percent": 10},
+        {"currency": "euro"},
+        {"currency": "ABC"},
+        {"hosts": ["x"]},
+        {"price_minor": -1},
+    ],
 )
 def test_a_plan_that_cannot_be_is_refused_and_not_kept(
     asking: Program, change: dict[str, Any]

@@ -132,6 +132,7 @@ def test_what_failed_by_our_own_fault_may_be_sent_again(monkeypatch: pytest.Monk
         ("create-customer", {"name": "Acme"}),
         ("create-customer", {**NEW, "email": "ann"}),
         ("create-customer", {**NEW, "mandate": {"currency": "euro"}}),
+        ("create-customer", {**NEW, "mandate": {"currency": "ABC"}}),
         ("set-mandate", {**ACME, "mandate": {"currency": "EUR", "cap_charge_minor": -1}}),
         ("change-plan", {"volume_external_id": "v-1"}),
         ("change-plan", {"volume_external_id": "v-1", "plan": None, "price_minor": 1}),

@@ -221,6 +221,8 @@ def test_operators_set_a_mandate_and_the_customer_reads_it(asking: Program, acme
     assert staff("operator").send("put", path, body).status_code == 200
     said = asking.get(path).json()
     assert {name: said[name] for name in body} == body
-    problem(staff("operator").send("put", path, {**body, "currency": "euro"}), 422, "invalid")
+    for currency in ("euro", "ABC"):
+        asked = staff("operator").send("put", path, {**body, "currency": currency})
+        problem(asked, 422, "invalid")
     problem(staff("read_only").send("put", path, body), 403, "insufficient_scope")
     assert make.customer().pk != Mandate.objects.get().customer_id

@@ -65,7 +65,9 @@ def test_two_who_save_the_first_one_at_once_are_both_answered() -> None:
     assert Mandate.objects.get(customer=acme).cap_charge_minor in (0, 100, 200, 300)
 
 
-@pytest.mark.parametrize("typed", [{"currency": "euro"}, {"currency": "EUR", "cap_charge": "-1"}])
+@pytest.mark.parametrize(
+    "typed", [{"currency": "euro"}, {"currency": "ABC"}, {"currency": "EUR", "cap_charge": "-1"}]
+)
 def test_what_is_no_amount_is_refused_and_nothing_stored(typed: dict[str, str]) -> None:
     acme = make.customer()
     assert save(operator(), acme, **typed) == 422

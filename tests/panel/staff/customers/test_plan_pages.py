@@ -79,6 +79,7 @@ def test_a_plan_may_be_a_share_of_the_volume(admin: Client) -> None:
         {"price": "x"},
         {"currency": "eur"},
         {"currency": "EURO"},
+        {"currency": "ABC"},
         {"mode": "writearound"},
         {"hosts": ["999999"]},
     ],
