@@ -53,6 +53,11 @@ def endpoint() -> Endpoint:
     return Endpoint.objects.get_or_create(url=settings.TIERCEL_BILLING_URL)[0]
 
 
+def since() -> datetime:
+    """Since when there has been a billing system, under whatever address."""
+    return min(endpoint().created_at, *Endpoint.objects.values_list("created_at", flat=True))
+
+
 def claim() -> Message | None:
     """The next message that is due, for one sender: it is due again only after `LEASE`."""
     with transaction.atomic():

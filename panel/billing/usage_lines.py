@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import F, Max, Min, Q, QuerySet
 
 from panel.billing import outbox
 from panel.billing.payload import line_json
@@ -24,10 +24,11 @@ from storage.models import CachePlan, Customer, Volume
 
 
 def write_of(order: Order) -> None:
-    """What a completed order costs until the end of its month, or saves."""
-    for kind, amount in (
-        (LineKind.CHARGE, order.charge_minor),
-        (LineKind.CREDIT, order.credit_minor),
+    """What a completed order costs from its completion to the end of the month, or saves from the
+    order on."""
+    for kind, amount, start in (
+        (LineKind.CHARGE, order.charge_minor, order.ended_at or order.created_at),
+        (LineKind.CREDIT, order.credit_minor, order.created_at),
     ):
         if amount:
             _write(
@@ -39,7 +40,7 @@ def write_of(order: Order) -> None:
                 description=_change(order),
                 currency=order.currency,
                 amount_minor=amount,
-                period_start=order.created_at,
+                period_start=start,
                 period_end=order.next_invoice_at,
             )
 
@@ -50,7 +51,7 @@ def write_months(now: datetime) -> int:
     not ours."""
     if not outbox.is_on():
         return 0
-    return sum(map(_write_month, owed(now, outbox.endpoint().created_at)))
+    return sum(map(_write_month, owed(now, outbox.since())))
 
 
 def _write_month(month: Month) -> int:
@@ -89,6 +90,11 @@ def _write(name: str, **fields: Any) -> bool:
 
 
 UNSETTLED = (*OPEN, OrderState.SCHEDULED)
+COSTS_MORE: Final = Q(price_minor__gt=F("from_price_minor"))
+"""`Order.costs_more`, in the database."""
+SETTLING: Final = timedelta(minutes=1)
+"""So long after a month began nothing is written of it: an order of the old month may still be
+about to be committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +121,19 @@ class MonthlyCost:
 
 
 def owed(now: datetime, since: datetime) -> Iterator[Month]:
-    """This month, the one before it, in which an order may have been waited for, and those before
-    that in which nobody wrote a line: nothing ran then. Oldest first, and none that began before
-    `since`."""
+    """This month, the one before it, and those before that in which nobody wrote a line, since
+    nothing ran then, or an order was waited for. Oldest first, and none that began before `since`.
+    """
     this, _ = period(now)
     last, _ = period(this - timedelta(days=1))
     lines = UsageLine.objects.filter(kind=LineKind.RECURRING)
     newest: datetime | None = lines.aggregate(at=Max("period_start"))["at"]
     begin = min(newest or since, last)
-    while begin <= this:
+    waiting = Q(state__in=UNSETTLED) | Q(ended_at__gte=begin)
+    waited_for = Order.objects.filter(waiting).exclude(COSTS_MORE)
+    oldest: datetime | None = waited_for.aggregate(at=Min("created_at"))["at"]
+    begin = min(begin, oldest or begin)
+    while begin <= this and begin + SETTLING <= now:
         begin, end = period(begin)
         if begin >= since:
             yield Month(begin, end, begin < this)
@@ -131,16 +141,16 @@ def owed(now: datetime, since: datetime) -> Iterator[Month]:
 
 
 def volumes(month: Month) -> QuerySet[Volume]:
-    """Those that may owe something for the month and have no line yet. What an order comes to that
-    was at work when it began is not known before that has ended."""
-    done = Order.objects.filter(_since(month), state=OrderState.COMPLETED, from_plan__isnull=False)
-    may_owe = Q(cache_plan__isnull=False) | Q(pk__in=done.values("volume"))
+    """Those that may owe something for the month and have no line yet. Where an order for a lower
+    price was at work when it began, the price is not known before that has ended."""
+    later = Order.objects.filter(_later(month), from_plan__isnull=False)
+    may_owe = Q(cache_plan__isnull=False) | Q(pk__in=later.values("volume"))
     if month.is_past:
         changed = _changes().filter(pgh_created_at__gte=month.begin, cache_plan__isnull=False)
         may_owe |= Q(pk__in=changed.values("pgh_obj"))
     written = UsageLine.objects.filter(kind=LineKind.RECURRING, period_start=month.begin)
     before = Order.objects.filter(state__in=UNSETTLED, created_at__lt=month.begin)
-    unsettled = before.exclude(state=OrderState.SCHEDULED, due_at__gt=month.begin)
+    unsettled = before.exclude(due_at__gt=month.begin).exclude(COSTS_MORE)
     rows = Volume.objects.filter(may_owe).exclude(pk__in=written.values("volume"))
     return rows.exclude(pk__in=unsettled.values("volume")).select_related("customer", "cache_plan")
 
@@ -148,9 +158,9 @@ def volumes(month: Month) -> QuerySet[Volume]:
 def monthly_cost(volume: Volume, month: Month) -> MonthlyCost | None:
     """What was agreed on for the plan that the volume had when the month began, else what that plan
     costs. A trial that runs over the turn of the month costs nothing."""
-    done = Order.objects.filter(volume=volume, state=OrderState.COMPLETED)
-    done = done.select_related("customer", "from_plan", "to_plan")
-    first = done.filter(_since(month)).order_by("id").first()
+    orders = Order.objects.filter(volume=volume)
+    orders = orders.select_related("customer", "from_plan", "to_plan")
+    first = orders.filter(_later(month)).order_by("id").first()
     customer, plan = volume.customer, volume.cache_plan
     if first is not None:
         customer, plan = first.customer, first.from_plan
@@ -163,7 +173,8 @@ def monthly_cost(volume: Volume, month: Month) -> MonthlyCost | None:
         return (
             MonthlyCost(customer, plan, price.minor, price.currency) if price is not None else None
         )
-    before = done.exclude(_since(month)).filter(customer=customer).order_by("-id").first()
+    done = orders.filter(state=OrderState.COMPLETED, customer=customer)
+    before = done.exclude(_since(month)).order_by("-id").first()
     if before is None or before.to_plan_id != plan.pk:
         return MonthlyCost(customer, plan, plan.price_minor, plan.currency)
     minor = 0 if before.intent == Intent.TRIAL else before.price_minor
@@ -171,9 +182,17 @@ def monthly_cost(volume: Volume, month: Month) -> MonthlyCost | None:
 
 
 def _since(month: Month) -> Q:
-    """Orders whose change was made after the month had begun: one for the end of a period is of the
-    next period from its first moment on."""
-    return Q(due_at=None, created_at__gte=month.begin) | Q(due_at__gt=month.begin)
+    """Orders whose price holds since the month had begun or later: a higher one from its completion
+    on, a lower one from the order on, one for the end of a period from the next one's first moment
+    on."""
+    lower = Q(due_at=None, created_at__gte=month.begin) | Q(due_at__gt=month.begin)
+    return (COSTS_MORE & Q(ended_at__gte=month.begin)) | (~COSTS_MORE & lower)
+
+
+def _later(month: Month) -> Q:
+    """Those that made the volume's plan another one than it was when the month began, or are about
+    to: its job may have changed the plan already."""
+    return Q(_since(month), state=OrderState.COMPLETED) | Q(state__in=OPEN)
 
 
 def _as_recorded(volume: Volume, month: Month) -> Any:

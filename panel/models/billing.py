@@ -92,8 +92,8 @@ class Message(models.Model):
 
 class Endpoint(models.Model):
     """An address that messages went to. `created_at` is since when: monthly lines begin with the
-    month after it. `disabled_at` is when it said that it is gone (410); nothing is sent there until
-    an admin enables it again."""
+    month after that of the oldest one. `disabled_at` is when it said that it is gone (410); nothing
+    is sent there until an admin enables it again."""
 
     url = models.CharField(max_length=500, unique=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -77,9 +77,11 @@ class OrderQuerySet(models.QuerySet["Order"]):
 
 class Order(models.Model):
     """One change of plan. `from_plan` and `to_plan` are null for no cache. Amounts are minor units
-    of `currency`: `price_minor` a month from then on, `charge_minor` due at completion (what is
-    left of the period on the new plan less the same of the old one; never negative),
+    of `currency`: `from_price_minor` is a month's price before, `price_minor` from then on,
+    `charge_minor` due at completion (what is left of the period on the new plan less the same of
+    the old one; never negative; from the order on until it is completed, then from completion on),
     `credit_minor` what the next invoice is less by, `next_invoice_minor` at `next_invoice_at`.
+    `replaces_trial`: `from_plan` was on trial.
 
     `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
     is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
@@ -109,7 +111,9 @@ class Order(models.Model):
     to_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
+    replaces_trial = models.BooleanField(default=False, db_default=False)
     currency = models.CharField(max_length=3)
+    from_price_minor = models.BigIntegerField(default=0, db_default=0)
     price_minor = models.BigIntegerField()
     charge_minor = models.BigIntegerField()
     credit_minor = models.BigIntegerField(default=0)
@@ -185,9 +189,15 @@ class Order(models.Model):
 
     @property
     def plan_back(self) -> CachePlan | None:
-        """What taking it back leads to. A trial that was kept was for nothing: before it there was
-        no cache."""
-        return self.from_plan if self.from_plan_id != self.to_plan_id else None
+        """What taking it back leads to. Before a trial there was no cache, and a trial that another
+        plan replaced is over: its plan would have to be paid for now."""
+        return None if self.replaces_trial else self.from_plan
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether a month costs more than before: then it is paid for from its completion on. A
+        lower price holds from the order on, however long the work takes."""
+        return self.price_minor > self.from_price_minor
 
     @property
     def is_open(self) -> bool:

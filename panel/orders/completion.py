@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from jobs.models import Job, State
 from panel.models import Intent, Order, OrderState
 from panel.orders import events, order_texts
+from panel.orders.pricing.quote import quote
 from panel.orders.pricing.trials import length
 
 
@@ -38,8 +39,21 @@ def _complete(order: Order) -> bool:
         fields = {"revert_until": Now() + timedelta(days=settings.TIERCEL_REVERT_DAYS)}
     if not order.transition(OrderState.RUNNING, OrderState.COMPLETED, **fields):
         return False
+    if order.costs_more and order.ended_at is not None:
+        _charge_from(order, order.ended_at)
     events.completed.send(sender=Order, order=order)
     return True
+
+
+def _charge_from(order: Order, completed_at: datetime) -> None:
+    """A higher price is charged from the completion on, not for the time that the work took. Of a
+    month that began meanwhile, the invoice has the old plan."""
+    due = quote(completed_at, order.from_price_minor, order.price_minor, order.currency)
+    is_same_month = due.period_end == order.next_invoice_at
+    agreed_minor = order.charge_minor if is_same_month else due.charge_minor
+    order.charge_minor = min(due.charge_minor, agreed_minor)
+    order.next_invoice_minor, order.next_invoice_at = due.next_invoice_minor, due.next_invoice_at
+    order.save(update_fields=["charge_minor", "next_invoice_minor", "next_invoice_at"])
 
 
 def _fail(order: Order, job: Job) -> bool:

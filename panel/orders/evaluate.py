@@ -61,7 +61,8 @@ SUPPORT: Final = "Choose another plan, or contact support."
 class Evaluation:
     """`refusal` is None where it may be ordered; `wish` and `kind` are then the job's. `due_at` is
     when it begins (None = at once), `trial_until` the end of a trial, `costs_more` whether anything
-    has to be paid for it."""
+    has to be paid for it. `from_minor` is a month's price before, `replaces_trial` whether that
+    plan was on trial."""
 
     intent: Intent | None
     quote: Quote | None
@@ -71,6 +72,8 @@ class Evaluation:
     due_at: datetime | None = None
     trial_until: datetime | None = None
     costs_more: bool = False
+    from_minor: int = 0
+    replaces_trial: bool = False
 
 
 def evaluate(
@@ -102,6 +105,8 @@ def evaluate(
         due_at=offered.period_end if is_later else None,
         trial_until=now + trials.length() if ask.trial else None,
         costs_more=price.minor > from_minor,
+        from_minor=from_minor,
+        replaces_trial=account.on_trial is not None,
     )
     return replace(evaluation, refusal=_refusal(ask, row, offer, evaluation, now, account))
 
@@ -156,8 +161,7 @@ def _price(ask: OrderRequest, offer: Offer) -> Price:
     if ask.trial:
         return Price(0, offer.currency)
     if ask.takes_back is not None and ask.plan is not None:
-        before = paid_before(ask.takes_back)
-        return before or Price(0, offer.currency)
+        return paid_before(ask.takes_back)
     return Price(offer.price_minor, offer.currency)
 
 

@@ -185,7 +185,9 @@ def _order(
         idempotency_key=ask.idempotency_key,
         from_plan=volume.cache_plan,
         to_plan=ask.plan,
+        replaces_trial=evaluation.replaces_trial,
         currency=evaluation.quote.currency,
+        from_price_minor=evaluation.from_minor,
         price_minor=evaluation.quote.price_minor,
         charge_minor=evaluation.quote.charge_minor,
         credit_minor=evaluation.quote.credit_minor,
@@ -195,6 +197,8 @@ def _order(
         trial_until=evaluation.trial_until,
         reverts=ask.takes_back,
         expected=ask.expected or expected_of(volume, ask.plan, now),
+        # The moment it is priced for.
+        created_at=now,
     )
 
 

@@ -23,7 +23,7 @@ from panel.orders.pricing import prices
 from panel.orders.reversal import reversal_of
 from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import member_view, orders_of
-from panel.portal.ordering import STATUS, UNPROCESSABLE
+from panel.portal.ordering import STATUS, UNPROCESSABLE, agreed_price
 from storage.database_clock import database_now
 
 EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
@@ -76,6 +76,7 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
             reversal_of(
                 order,
                 cast("User", request.user),
+                agreed=agreed_price(request),
                 address=address_of(request),
                 idempotency_key=request.POST.get("idempotency_key", "")[:255],
             )
@@ -88,7 +89,9 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
 def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) -> HttpResponse:
     evaluation = preview(reversal_of(order, cast("User", request.user)))
     obstacle = refused or evaluation.refusal
-    quote = evaluation.quote if obstacle is None else None
+    # A price that changed is shown anew, to be confirmed or not.
+    is_shown = obstacle is None or obstacle.code == "price_changed"
+    quote = evaluation.quote if is_shown and evaluation.refusal is None else None
     context = {
         "order": order,
         "volume": order.volume,

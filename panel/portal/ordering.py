@@ -145,7 +145,7 @@ def _order(request: HttpRequest, proposal: Wanted) -> HttpResponse:
                 volume=proposal.row.volume,
                 plan=plan,
                 actor=cast("User", request.user),
-                agreed=_agreed(request),
+                agreed=agreed_price(request),
                 when=proposal.when,
                 trial=proposal.is_trial,
                 address=address_of(request),
@@ -167,6 +167,7 @@ def _confirm(
     is_later = choice.when == "period_end"
     quote = choice.trial if is_trial else choice.other if is_later else choice.quote
     paid, plan, has_cache = prices.paid(row.volume), row.volume.cache_plan, row.cache is not None
+    on_trial = trials.running(row.volume) is not None
     context = {
         "volume": row.volume,
         "offer": choice.offer,
@@ -180,7 +181,12 @@ def _confirm(
         "at_once": plan_texts.at_once(quote) if quote is not None else "",
         "what_happens": plan_texts.what_happens(choice.offer, proposal.expected, is_trial=is_trial),
         "terms": plan_texts.terms(
-            choice.offer, plan, is_trial=is_trial, is_later=is_later, has_cache=has_cache
+            choice.offer,
+            None if on_trial else plan,
+            is_trial=is_trial,
+            is_later=is_later,
+            has_own_cache=has_cache and plan is None,
+            ends_trial=on_trial,
         ),
         "when": proposal.when,
         "expected": proposal.expected,
@@ -209,7 +215,7 @@ def _same(request: HttpRequest, refused: OrderRefused, proposal: Wanted) -> Orde
     return orders_of(request.user).filter(pk=refused.order.pk).first()
 
 
-def _agreed(request: HttpRequest) -> tuple[int, str]:
+def agreed_price(request: HttpRequest) -> tuple[int, str]:
     """What the form says was seen; a price that nothing has where it says none."""
     typed = request.POST.get("price_minor", "")
     minor = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 15 else -1

@@ -22,6 +22,13 @@ FILLING = (
 )
 
 
+NEEDS = (
+    "This needs free SSD space and, because your former plan costs more, a payment authorisation "
+    "that allows its price."
+)
+"""What undoing a change to a lower price depends on."""
+
+
 @dataclass(frozen=True, slots=True)
 class PriceLine:
     """A line of the table of costs; `minor` is in minor units."""
@@ -40,11 +47,11 @@ def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
         if paid is not None and paid.minor:
             today += ", less what you have paid for it"
     credit = amount(quote.credit_minor, quote.currency)
-    invoice = "Next invoice: a whole month"
+    invoice = "Next invoice for this volume: a whole month"
     if quote.credit_minor and quote.price_minor:
-        invoice = f"Next invoice: a month, less {credit} for what you paid too much"
+        invoice = f"Next invoice for this volume: a month, less {credit} for what you paid too much"
     elif quote.credit_minor:
-        invoice = "Next invoice: back for what you paid too much"
+        invoice = "Next invoice for this volume: back for what you paid too much"
     return [
         PriceLine("Today", today, quote.charge_minor, is_today=True),
         PriceLine(formatted(quote.next_invoice_at, "j M Y"), invoice, quote.next_invoice_minor),
@@ -130,10 +137,18 @@ def what_happens(offer: Offer, expected: Expectation | None, *, is_trial: bool) 
 
 
 def terms(
-    offer: Offer, current: CachePlan | None, *, is_trial: bool, is_later: bool, has_cache: bool
+    offer: Offer,
+    plan_back: CachePlan | None,
+    *,
+    is_trial: bool,
+    is_later: bool,
+    has_own_cache: bool,
+    ends_trial: bool,
 ) -> SafeString:
-    """What is agreed on: the price, for how long, and how the order can be undone. `current` is the
-    plan of the volume, `is_later` whether the change usually waits for the end of the month."""
+    """What is agreed on: the price, for how long, and how the order can be undone. `plan_back` is
+    the plan that this leads to, `is_later` whether the change usually waits for the end of the
+    month, `has_own_cache` whether there is a cache of the provider without a plan, `ends_trial`
+    whether the order ends a trial."""
     price = amount(offer.price_minor, offer.currency)
     if is_trial:
         return format_html(
@@ -146,18 +161,22 @@ def terms(
     parts = [format_html(pay, price)] if offer.price_minor else []
     undo = "You can undo this order within {} days. Your volume then returns to {}."
     plan = (
-        format_html('the plan <span class="text">{}</span>', current.name)
-        if current is not None
+        format_html('the plan <span class="text">{}</span>', plan_back.name)
+        if plan_back is not None
         else "no cache"
     )
     parts.append(format_html(undo, settings.TIERCEL_REVERT_DAYS, plan))
-    if has_cache and current is None:
+    if ends_trial:
+        parts.append(SafeString(" Your free trial ends with this order and does not come back."))
+    if has_own_cache:
         parts.append(
             SafeString(
                 " Your provider set up your current cache, so you cannot restore it yourself."
             )
         )
-    if not is_later:
+    if is_later:
+        parts.append(SafeString(f" {NEEDS}"))
+    else:
         parts.append(SafeString(" The rest of the month is credited."))
     return SafeString("".join(parts))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import OuterRef, Q, Subquery, Sum
+from django.db.models import OuterRef, Subquery, Sum
 
 from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
-from panel.models.order import OPEN
 from panel.orders.order_request import OrderRefused
-from panel.orders.pricing.quote import Quote, period
+from panel.orders.pricing.quote import Quote, period, quote
 from storage.models import Customer, Volume
 from storage.templatetags.money import amount
 
@@ -26,14 +25,22 @@ def charged(customer: Customer, currency: str, now: datetime) -> int:
     """Minor units charged in the period of `now`: for the month itself, by orders, and about to be
     by orders that run."""
     begin, end = period(now)
-    ended = Q(state=OrderState.COMPLETED, ended_at__gte=begin, ended_at__lt=end)
-    orders = Order.objects.filter(ended | Q(state__in=OPEN), customer=customer, currency=currency)
-    total: int | None = orders.aggregate(total=Sum("charge_minor"))["total"]
+    orders = Order.objects.filter(customer=customer, currency=currency)
+    ended = orders.filter(state=OrderState.COMPLETED, ended_at__gte=begin, ended_at__lt=end)
+    total: int | None = ended.aggregate(total=Sum("charge_minor"))["total"]
+    # One that runs since last month is charged for what is left of this one.
+    running = sum(
+        max(
+            order.charge_minor,
+            quote(now, order.from_price_minor, order.price_minor, currency).charge_minor,
+        )
+        for order in orders.open()
+    )
     months = UsageLine.objects.filter(
         kind=LineKind.RECURRING, customer=customer, currency=currency, period_start=begin
     )
     invoiced: int | None = months.aggregate(total=Sum("amount_minor"))["total"]
-    return (total or 0) + (invoiced or 0)
+    return (total or 0) + running + (invoiced or 0)
 
 
 def left_minor(mandate: Mandate, now: datetime) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobs.models import Job, State
-from panel.models import Intent, Order, OrderState
-from storage.models import CachePlan, Volume
+from panel.models import Order, OrderState
+from storage.models import Volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,7 @@ def paid(volume: Volume) -> Price | None:
     return Price(plan.price_minor, plan.currency)
 
 
-def paid_before(order: Order) -> Price | None:
-    """What the customer paid for the plan that the order replaced; None for no plan. Of a plan that
-    was on trial it is the plan's own price: a trial that ended comes back for money only."""
-    plan: CachePlan | None = order.from_plan
-    if plan is None:
-        return None
-    earlier = Order.objects.filter(
-        volume=order.volume, customer=order.customer, state=OrderState.COMPLETED
-    ).filter(ended_at__lt=order.ended_at or order.created_at)
-    last = earlier.order_by("-ended_at", "-id").first()
-    if last is not None and last.to_plan_id == plan.pk and last.intent != Intent.TRIAL:
-        return Price(last.price_minor, last.currency)
-    return Price(plan.price_minor, plan.currency)
+def paid_before(order: Order) -> Price:
+    """What a month costs of the plan that taking the order back leads to: what it cost before."""
+    minor = order.from_price_minor if order.plan_back is not None else 0
+    return Price(minor, order.currency)

@@ -12,6 +12,7 @@ from pytest_django import Settings
 from jobs import notify_workers
 from panel.billing import usage_lines
 from panel.models import Endpoint, LineKind, Message, Order, OrderState, UsageLine
+from panel.orders.pricing import prices
 from panel.orders.pricing.quote import period
 from storage.models import CachePlan, Volume
 from tests.panel.orders.till import buy, finish
@@ -41,6 +42,7 @@ def bought(acme: Shop, to_plan: CachePlan | None, at: datetime, **fields: Any) -
         intent=fields.pop("intent", "upgrade"),
         state=OrderState.COMPLETED,
         currency="EUR",
+        from_price_minor=paid.minor if (paid := prices.paid(acme.volume)) is not None else 0,
         price_minor=fields.pop("price_minor", to_plan.price_minor if to_plan else 0),
         charge_minor=0,
         next_invoice_minor=0,
@@ -53,7 +55,7 @@ def bought(acme: Shop, to_plan: CachePlan | None, at: datetime, **fields: Any) -
     return order
 
 
-def months(at: datetime = JUNE + timedelta(seconds=5)) -> list[tuple[str, int]]:
+def months(at: datetime = JUNE + timedelta(seconds=65)) -> list[tuple[str, int]]:
     """The lines of the month, once it was gone over twice."""
     usage_lines.write_months(at)
     assert usage_lines.write_months(at) == 0
@@ -109,15 +111,98 @@ def test_who_ends_a_plan_within_the_month_began_it_with_one() -> None:
     assert months() == [("Fast", 490)]
 
 
-def test_an_order_at_work_over_the_turn_of_the_month_is_waited_for() -> None:
+def test_a_dearer_plan_is_charged_from_its_delivery_on_and_not_for_the_wait() -> None:
+    acme = shop()
+    order = buy(acme, plan("Fast", price_minor=100_000), by="billing")
+    begin, end = period(order.created_at)
+    Order.objects.filter(pk=order.pk).update(created_at=begin, charge_minor=100_000)
+    order.refresh_from_db()
+    finish(order)
+    assert order.ended_at is not None
+    share = (end - order.ended_at) / (end - begin)
+    assert order.charge_minor == pytest.approx(100_000 * share, abs=1)
+    line = UsageLine.objects.get()
+    assert (line.amount_minor, line.period_start) == (order.charge_minor, order.ended_at)
+    assert line.period_end == end
+
+
+def test_a_dearer_plan_that_is_delivered_next_month_costs_nothing_in_this_one() -> None:
+    """Of the new month its beginning is on the old plan, and the rest on the new one."""
+    acme = shop()
+    order = buy(acme, plan("Fast", price_minor=100_000), by="billing")
+    begin, end = period(order.created_at)
+    before = period(begin - timedelta(days=1))[0]
+    Order.objects.filter(pk=order.pk).update(
+        created_at=before, charge_minor=100_000, next_invoice_at=begin
+    )
+    order.refresh_from_db()
+    finish(order)
+    assert order.ended_at is not None
+    share = (end - order.ended_at) / (end - begin)
+    assert order.charge_minor == pytest.approx(100_000 * share, abs=1)
+    assert (order.next_invoice_minor, order.next_invoice_at) == (100_000, end)
+    usage_lines.write_months(order.ended_at)
+    assert not UsageLine.objects.filter(kind=LineKind.RECURRING).exists()
+
+
+def test_a_dearer_order_at_work_over_the_turn_of_the_month_pays_for_the_old_plan() -> None:
     acme = shop()
     bought(acme, plan(), MAY)
     order = buy(acme, plan("Faster", price_minor=990), by="billing")
     Order.objects.filter(pk=order.pk).update(created_at=JUNE - timedelta(seconds=9))
+    # Its job is done, and nobody has looked at the order yet.
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=order.to_plan)
+    assert months() == [("Fast", 490)]
+    order.refresh_from_db()
+    finish(order)
+    assert months() == [("Fast", 490)]
+
+
+def test_a_cheaper_order_at_work_over_the_turn_of_the_month_is_waited_for() -> None:
+    acme = shop()
+    bought(acme, plan("Faster", price_minor=990), MAY)
+    order = buy(acme, plan(), by="billing")
+    Order.objects.filter(pk=order.pk).update(created_at=JUNE - timedelta(seconds=9))
     assert months() == []
     order.refresh_from_db()
     finish(order)
-    assert ("Faster", 990) in months()
+    assert months() == [("Fast", 490)]
+
+
+def test_a_month_that_an_order_was_waited_for_is_made_up_for_however_long_it_took() -> None:
+    """Other volumes have their lines meanwhile."""
+    acme, zebra, faster = shop(), shop("Zebra"), plan("Faster", price_minor=990)
+    bought(acme, faster, MAY)
+    bought(zebra, faster, MAY)
+    order = buy(acme, plan(price_minor=390), by="billing")
+    # The books of this test are written today, and tell nothing of what comes.
+    this, _ = period(datetime.now(UTC))
+    Order.objects.filter(pk=order.pk).update(created_at=this + timedelta(days=9))
+    later = [period(this + timedelta(days=32 * n))[0] for n in range(1, 5)]
+    for begin in later:
+        usage_lines.write_months(begin + timedelta(hours=1))
+    lines = UsageLine.objects.filter(period_start__gt=this, kind=LineKind.RECURRING)
+    assert set(lines.values_list("volume", flat=True)) == {zebra.volume.pk}
+    order.refresh_from_db()
+    CachePlan.objects.update(price_minor=1)
+    finish(order)
+    Order.objects.filter(pk=order.pk).update(ended_at=later[-1] + timedelta(days=21))
+    usage_lines.write_months(later[-1] + timedelta(days=22))
+    written = lines.filter(volume=acme.volume).order_by("period_start")
+    written = written.values_list("period_start", "amount_minor")
+    assert list(written) == [(begin, 390) for begin in later]
+
+
+def test_in_the_first_minute_of_a_month_an_order_of_the_old_one_may_still_come() -> None:
+    bought(shop(), plan(), MAY)
+    assert months(JUNE + timedelta(seconds=59)) == []
+    assert months(JUNE + timedelta(seconds=60)) == [("Fast", 490)]
+
+
+def test_another_address_of_the_billing_system_loses_no_month(settings: Settings) -> None:
+    bought(shop(), plan(), MAY)
+    settings.TIERCEL_BILLING_URL = "http://localhost:9/hook/v2"
+    assert months() == [("Fast", 490)]
 
 
 def test_a_downgrade_at_the_turn_of_the_month_is_waited_for() -> None:
@@ -150,8 +235,8 @@ def test_months_in_which_nothing_ran_are_made_up_for_once_something_does() -> No
     this, _ = period(datetime.now(UTC))
     after = [period(this + timedelta(days=32 * n))[0] for n in range(1, 4)]
     UsageLine.objects.update(period_start=this, name="this month's")
-    assert usage_lines.write_months(after[-1]) == 3
-    assert usage_lines.write_months(after[-1]) == 0
+    assert usage_lines.write_months(after[-1] + timedelta(minutes=1)) == 3
+    assert usage_lines.write_months(after[-1] + timedelta(minutes=1)) == 0
     recurring = UsageLine.objects.filter(period_start__gt=this).order_by("period_start")
     assert list(recurring.values_list("period_start", flat=True)) == after
 

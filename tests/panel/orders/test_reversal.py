@@ -17,6 +17,7 @@ from storage.models import CachePlan, Volume
 from tests import make
 from tests.panel.orders.till import buy, finish, has_cache, take_back
 from tests.panel.portal.shop import Shop, plan, shop
+from tests.scene import end, job
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +107,17 @@ def test_back_to_a_plan_sold_no_more_at_the_price_it_had(
     back = take_back(bigger, acme.owner)
     assert (back.to_plan, back.price_minor) == (fast, 490)
     assert back.credit_minor >= 0
+
+
+def test_back_to_what_was_sold_before_there_were_orders_at_the_price_it_had(
+    acme: Shop, fast: CachePlan
+) -> None:
+    end(job(acme.there, cache_plan=fast, price_minor=390, currency="EUR", door="portal"))
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
+    has_cache(acme)
+    bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))
+    finish(bigger)
+    assert take_back(bigger, acme.owner).price_minor == 390
 
 
 def test_back_to_a_dearer_plan_needs_a_mandate(

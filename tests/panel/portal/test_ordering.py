@@ -25,6 +25,7 @@ from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
+from tests.panel.orders.till import buy, finish, has_cache
 from tests.panel.portal.shop import Shop, buyer, clean, plan, seen, shop
 from tests.scene import end, job
 
@@ -340,3 +341,29 @@ def test_work_by_staff_leaves_the_customers_plan_alone(real: Shop) -> None:
     run(by_staff)
     assert by_staff.state == State.SUCCEEDED
     assert real.volume.cache_plan == small
+
+
+def test_undoing_an_order_is_bound_to_the_price_that_was_shown() -> None:
+    """The plan of before was given by staff: it costs what it costs at that moment."""
+    acme, fast = shop(), plan()
+    Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=fast)
+    has_cache(acme)
+    bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * GIB))
+    finish(bigger)
+    client, path = buyer(acme.owner), reverse("my-order-revert", args=[bigger.key])
+    assert 'name="price_minor" value="490"' in seen(client, "my-order-revert", bigger.key)
+    text = refused(client.post(path, {"price_minor": 390, "currency": "EUR"}))  # type: ignore[arg-type]
+    assert "price has changed" in text and 'value="490"' in text
+    assert client.post(path, {"price_minor": 490, "currency": "EUR"}).status_code == 302
+
+
+def test_a_change_to_a_lower_price_says_what_undoing_it_depends_on() -> None:
+    acme, fast = shop(), plan()
+    finish(buy(acme, fast))
+    has_cache(acme)
+    text = seen(buyer(acme.owner), "my-plan-confirm", acme.volume.key, "none")
+    assert "needs free SSD space and" in text and "payment authorisation" in text
+    bigger = plan("Big", price_minor=990, size_bytes=4 * GIB)
+    assert "needs free SSD" not in seen(
+        buyer(acme.owner), "my-plan-confirm", acme.volume.key, bigger.key
+    )

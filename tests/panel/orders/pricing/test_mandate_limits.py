@@ -51,7 +51,7 @@ def test_what_was_charged_and_what_runs_counts_against_the_month() -> None:
     done = buy(acme, plan())
     assert mandate_limits.left_minor(allowed, FIRST) == 910
     finish(done)
-    Order.objects.update(ended_at=FIRST)
+    Order.objects.update(ended_at=FIRST, charge_minor=490)
     assert mandate_limits.left_minor(allowed, FIRST) == 910
     has_cache(acme)
     refused = refusal(acme, plan("Huge", price_minor=1490, size_bytes=3 * 2**30))
@@ -122,6 +122,16 @@ def test_what_was_agreed_on_counts_and_not_what_the_plan_costs_by_now() -> None:
     finish(buy(acme, fast))
     CachePlan.objects.filter(pk=fast.pk).update(price_minor=690)
     assert buy(acme, plan("Faster"), volume=volume).charge_minor == 490
+
+
+def test_what_runs_since_last_month_counts_with_what_is_left_of_this_one() -> None:
+    acme = shop()
+    allowed = mandate(acme.customer, cap_period_minor=1400, earliest_next_at=FIRST)
+    running = buy(acme, plan())
+    Order.objects.filter(pk=running.pk).update(
+        created_at=FIRST - timedelta(seconds=9), charge_minor=0, next_invoice_at=FIRST
+    )
+    assert mandate_limits.left_minor(allowed, FIRST) == 910
 
 
 def test_an_order_that_failed_counts_nothing() -> None:

@@ -153,6 +153,30 @@ def test_a_trial_that_was_kept_is_taken_back_to_no_cache_for_a_credit(
     assert acme.volume.cache_plan is None
 
 
+def test_who_orders_another_plan_on_a_trial_goes_back_to_no_cache(
+    acme: Shop, tried: Order, settings: Settings
+) -> None:
+    """The trial is over then: its plan would have to be paid for, without end."""
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))
+    finish(bigger)
+    page = seen(buyer(acme.owner), "my-order-revert", bigger.key)
+    assert "no cache" in page and "4.90" not in page
+    back = take_back(bigger, acme.owner)
+    assert (back.to_plan, back.price_minor, back.charge_minor) == (None, 0, 0)
+    finish(back)
+    assert acme.volume.cache_plan is None
+
+
+def test_the_page_that_orders_on_a_trial_says_where_the_way_back_leads(
+    acme: Shop, tried: Order
+) -> None:
+    bigger = plan("Big", price_minor=990, size_bytes=4 * 2**30)
+    page = seen(buyer(acme.owner), "my-plan-confirm", acme.volume.key, bigger.key)
+    assert "Your volume then returns to no cache." in page
+    assert "returns to the plan" not in page
+
+
 def test_a_keeping_order_that_fails_does_not_keep_it(
     acme: Shop, tried: Order, fast: CachePlan
 ) -> None:
