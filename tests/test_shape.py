@@ -25,6 +25,7 @@ REQUIREMENTS = (
     "requirements-bench",
 )
 FOLDER_MODULES = 20
+ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
 def python_files(*folders: str) -> Iterator[Path]:
@@ -85,6 +86,46 @@ def test_no_folder_holds_more_than_twenty_modules() -> None:
         if path.name != "__init__.py"
     )
     assert {folder: n for folder, n in modules.items() if n > FOLDER_MODULES} == {}
+
+
+def test_no_module_has_the_name_of_another() -> None:
+    """Except Django's own names, and a management command, which is named as what it runs."""
+    names = Counter(
+        path.stem
+        for path in python_files(*SOURCES)
+        if path.stem not in ORDINARY_MODULES and path.parent.name != "commands"
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    names = Counter(
+        node.name
+        for path in python_files(*SOURCES)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    ordinary = {"Meta", "Command"}
+    assert [name for name, count in names.items() if count > 1 and name not in ordinary] == []
+
+
+def test_variables_say_what_they_hold() -> None:
+    vague = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in python_files(*SOURCES)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (name := bound_name(node)) in ("found", "told", "said")
+    ]
+    assert len(vague) < 30, vague
+
+
+def bound_name(node: ast.AST) -> str | None:
+    """The name that this node gives to a variable or a parameter."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return None
 
 
 def test_every_folder_says_in_its_init_what_it_is_for() -> None:
