@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from storage.agent.verbs.registry import VERBS
 from storage.naming import new_key
 from tests.contract.world import World
 
@@ -66,8 +67,9 @@ class Agent:
 
     def call(self, verb: str, args: Mapping[str, Any], **expect: Any) -> tuple[dict[str, Any], Any]:
         """Arguments and `expect` of a mutating verb on vg0, as a plan would give them."""
+        schema = VERBS[verb].arguments
         subject = args.get("lv")
-        if verb in ("pool.remove", "cset.remove"):
+        if "lv_uuid" in schema.expects and "lv" not in schema.required:
             subject = args.get("pool", args.get("name"))
         return {"vg": "vg0", **args}, self.expecting(subject) | expect
 
