@@ -287,6 +287,22 @@ def test_what_a_document_names_is_there(document: Path) -> None:
         assert (document.parent / link).exists(), link
 
 
+def test_the_architecture_names_only_what_its_modules_define() -> None:
+    """`module.py`: `function`, `other`."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)`:\s+((?:`\w+`(?:,\s+)?)+)", text)
+    assert len(named) > 80
+    missing = [
+        f"{path}: {name}"
+        for path, names in named
+        for name in re.findall(r"\w+", names)
+        if not re.search(
+            rf"(?m)^\s*(?:async )?(?:def|class) {name}\b|^{name}\b", (ROOT / path).read_text()
+        )
+    ]
+    assert missing == []
+
+
 @pytest.mark.parametrize(("document", "at_least"), [("asvs.md", 60), ("security.md", 30)])
 def test_a_document_of_security_names_its_evidence(document: str, at_least: int) -> None:
     named = PATH.findall((ROOT / "docs" / document).read_text())
