@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 
+from panel.models import Order, OrderState
 from panel.models.proof import Proof, ProofState
+from storage.analysis.before_after import Block
 from storage.analysis.forecast import CacheChoice, Expectation, SimilarVolume, Use, forecast
 from storage.analysis.forecast import trial_offered as is_unknown_enough
 from storage.analysis.measured_use import use_of
@@ -34,14 +38,37 @@ Measured = Callable[[], Sequence[SimilarVolume]]
 
 
 @beyond()
-def measured() -> list[SimilarVolume]:
-    """What was measured of orders that gave a volume its first cache. One query. They are other
-    customers': only quartiles of them may be shown (`storage.analysis.forecast.firstcache`)."""
-    ready = Proof.objects.filter(state=ProofState.READY, order__from_plan=None)
-    first_caches = ready.filter(order__to_plan__isnull=False).order_by("-id")
-    rows = first_caches.values_list("order__customer", *(f"result__{name}" for name in FIGURES))
-    results = [_result(*row) for row in rows[:MOST_RESULTS]]
+def measured(but_for: int | None = None) -> list[SimilarVolume]:
+    """What was measured of orders that gave a volume its first cache, `but_for` a customer's own.
+    One that its customer took back before it was measured counts as no gain: else only those were
+    left that were worth keeping. One query. They are other customers': only quartiles of them may
+    be shown (`storage.analysis.forecast.firstcache`)."""
+    back = Order.objects.filter(reverts=OuterRef("order"), state=OrderState.COMPLETED)
+    by_person = Exists(back.filter(actor__isnull=False))
+    taken_back = Q(by_person, state=ProofState.IMPOSSIBLE, reason_code="changed")
+    first_caches = Proof.objects.filter(
+        Q(state=ProofState.READY) | taken_back,
+        order__from_plan=None,
+        order__to_plan__isnull=False,
+    ).exclude(order__customer=but_for)
+    blocks = Case(When(state=ProofState.IMPOSSIBLE, then=F("before")))
+    rows = first_caches.order_by("-id").values_list(
+        *("order__customer", blocks, "order__volume__size_bytes"),
+        *("order__to_plan__size_bytes", "order__to_plan__ratio_percent"),
+        *(f"result__{name}" for name in FIGURES),
+    )
+    results = [
+        _result(customer, *figures)
+        if before is None
+        else _taken_back(customer, before, volume_bytes, plan_bytes, ratio)
+        for customer, before, volume_bytes, plan_bytes, ratio, *figures in rows[:MOST_RESULTS]
+    ]
     return [result for result in results if result is not None]
+
+
+def others_of(volume: Volume) -> Measured:
+    """The results that the volume's customer is told of."""
+    return partial(measured, volume.customer_id)
 
 
 def expectations(
@@ -60,7 +87,9 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
     row = snapshots_of([volume])[0]
     size_bytes = size_of(plan, volume.size_bytes, row.technology) if plan is not None else 0
     use = use_of(row, now)
-    expectation = forecast(use, CacheChoice(size_bytes), measured() if not use.has_cache else ())
+    choice = CacheChoice(size_bytes, caches_writes=_caches_writes(plan))
+    results = measured(volume.customer_id) if not use.has_cache else ()
+    expectation = forecast(use, choice, results)
     return expectation.to_json() if expectation is not None else {}
 
 
@@ -72,7 +101,12 @@ def trial_offered(offer: Offer, expectation: Expectation | None) -> bool:
 
 
 def _choice(offer: Offer) -> CacheChoice:
-    return CacheChoice(offer.size_bytes if offer.plan is not None else 0, offer.is_current)
+    size_bytes = offer.size_bytes if offer.plan is not None else 0
+    return CacheChoice(size_bytes, offer.is_current, _caches_writes(offer.plan))
+
+
+def _caches_writes(plan: CachePlan | None) -> bool:
+    return plan is not None and plan.mode == "writeback"
 
 
 def _result(customer: int, rate_before: float | None, *figures: Any) -> SimilarVolume | None:
@@ -89,4 +123,25 @@ def _result(customer: int, rate_before: float | None, *figures: Any) -> SimilarV
         hit_rate_after=hit_rate,
         read_ms_before=before,
         read_ms_after=after,
+    )
+
+
+def _taken_back(
+    customer: int,
+    before: list[dict[str, Any]],
+    volume_bytes: int,
+    plan_bytes: int | None,
+    ratio_percent: int | None,
+) -> SimilarVolume | None:
+    """A first cache that nobody measured the effect of; None where it was not the first."""
+    blocks = [Block.from_json(block) for block in before]
+    dt_ms = sum(block.dt_ms for block in blocks)
+    if not dt_ms or any(block.hits for block in blocks):
+        return None
+    return SimilarVolume(
+        customer=customer,
+        volume_bytes=volume_bytes,
+        cache_bytes=plan_bytes or volume_bytes * (ratio_percent or 0) // 100,
+        read_iops=sum(block.reads for block in blocks) * 1000 / dt_ms,
+        hit_rate_after=0.0,
     )

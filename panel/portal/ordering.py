@@ -24,7 +24,7 @@ from panel.authentication import step_up
 from panel.http.client_address import address_of
 from panel.models import Order, User
 from panel.orders import rights
-from panel.orders.order_expectations import expectations
+from panel.orders.order_expectations import expectations, others_of
 from panel.orders.order_request import OrderRefused, OrderRequest, When
 from panel.orders.place_order import place_order
 from panel.orders.plan_choices import PlanChoice, choices, offers_of
@@ -58,7 +58,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     """The volume today, and what may be chosen for it: a card each."""
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
-    expected = expectations(use, [each.offer for each in all_choices])
+    expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
     cards = plan_cards(all_choices, expected, trials.running(row.volume))
     context = {
         "volume": row.volume,
@@ -126,7 +126,7 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     proposal = Wanted(
         row,
         weighed(row, offer, now),
-        expectations(use_of(row, now), [offer]).get(offer.key),
+        expectations(use_of(row, now), [offer], source=others_of(row.volume)).get(offer.key),
         "trial" in request.GET,
         WHENS.get(answers.get("when", "")),
         now,

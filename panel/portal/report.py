@@ -89,6 +89,7 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
         "expected": proof_texts.expected(order),
         "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
+        and not proof_texts.takes_writes(proof)
         and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
         "is_told": proof.verdict in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),

@@ -77,7 +77,8 @@ def headline(proof: Proof) -> str:
             return "More reads come from SSD, but a read takes longer"
         if is_kept(proof):
             return "No loss seen"
-        return HEADLINES[Verdict(proof.verdict)]
+        of_reads = " for reads" if proof.verdict == Verdict.NONE and takes_writes(proof) else ""
+        return f"{HEADLINES[Verdict(proof.verdict)]}{of_reads}"
     if proof.state == ProofState.IMPOSSIBLE:
         return "The effect could not be measured"
     return "The report is being prepared"
@@ -88,6 +89,12 @@ def is_dearly_won(proof: Proof) -> bool:
     that help."""
     least = proof.result.get("read_times_low")
     return proof.verdict == Verdict.GAIN and least is not None and least > 1
+
+
+def takes_writes(proof: Proof) -> bool:
+    """Whether the plan was sold for faster writes too: what reads gain is not all then."""
+    plan = proof.order.to_plan
+    return plan is not None and plan.mode == "writeback"
 
 
 def is_kept(proof: Proof) -> bool:
@@ -139,6 +146,10 @@ def notes(proof: Proof) -> list[str]:
         lines.append(
             "The cache may still have been filling during the measurement, so its effect may "
             "still grow."
+        )
+    if takes_writes(proof):
+        lines.append(
+            "This plan caches writes too. Only reads were compared; writes were not judged."
         )
     before, after = result["read_iops_before"], result["read_iops_after"]
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:

@@ -23,6 +23,9 @@ LEAST_ERROR_LOG: Final = 0.02
 SHORT_ALIKE: Final = 0.5
 """What neighbouring parts of a short window have in common at least: what drifts within an hour or
 a day looks calm within a minute. Without it one in five gains claimed of minutes would be noise."""
+WEEK_ALIKE: Final = 0.3
+"""The same of the days of a week: seven of them show too little of what they have in common, and
+deployments or the end of a month last for days."""
 SUREST: Final = 0.999
 
 
@@ -70,7 +73,7 @@ def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     if len(measured) < LEAST:
         return None
     weights = capped([_weight(before.accesses, after.accesses) for before, after in measured])
-    alike = SHORT_ALIKE if is_short else 0.0
+    alike = SHORT_ALIKE if is_short else WEEK_ALIKE
     shift = change(
         [after.hit_rate - before.hit_rate for before, after in measured],
         weights,

@@ -43,10 +43,12 @@ Kind = Literal["own_misses", "similar", "unknown", "no_help"]
 
 @dataclass(frozen=True, slots=True)
 class CacheChoice:
-    """A plan as far as it matters here: `size_bytes` of cache, 0 for none."""
+    """A plan as far as it matters here: `size_bytes` of cache, 0 for none; `caches_writes` in
+    writeback mode: what reads did says nothing of what writes gain."""
 
     size_bytes: int
     is_current: bool = False
+    caches_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,19 @@ def unknown(
         **savings(saved),
         **warm_up(use, choice.size_bytes),
     )
+
+
+WRITES: Final = "What your writes gain cannot be forecast."
+
+
+def no_help(
+    use: Use, choice: CacheChoice, what: str, why: str, basis: str, **fields: Any
+) -> Expectation:
+    """`what` would not help, as a sentence `why` says of the reads; of a cache that takes writes
+    too nobody knows."""
+    if choice.caches_writes:
+        return unknown(use, choice, f"Your reads would hardly gain: {why} {WRITES}", basis)
+    return Expectation(kind="no_help", text=f"{what} would not help: {why}", basis=basis, **fields)
 
 
 def rates(low: float, high: float) -> dict[str, Any]:

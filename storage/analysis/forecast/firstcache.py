@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil, floor
 from statistics import quantiles
 from typing import Final
 
 from storage.analysis.forecast.expectation import (
     CacheChoice,
     Expectation,
+    no_help,
     rates,
     savings,
     unknown,
@@ -28,6 +30,8 @@ LEAST_ALIKE: Final = 5
 SIZE_FACTOR: Final = 4
 RATE_FACTOR: Final = 4
 RATIO_FACTOR: Final = 2
+STEPS: Final = 20
+"""What is told of others is rounded outwards to five points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,7 @@ def quartiles_of(results: Iterable[SimilarVolume]) -> Quartiles | None:
     results = list(results)
     if len(results) < LEAST_ALIKE:
         return None
+    # The quartiles of five are two customers' own figures.
     rates = _middle([min(1.0, max(0.0, each.hit_rate_after)) for each in results])
     saved = _middle([each.saved_share for each in results])
     return Quartiles(len(results), *rates, *saved)
@@ -93,7 +98,7 @@ def quartiles_of(results: Iterable[SimilarVolume]) -> Quartiles | None:
 
 def _middle(values: list[float]) -> tuple[float, float]:
     low, _, high = quantiles(values, n=4, method="inclusive")
-    return low, max(low, high)
+    return floor(low * STEPS) / STEPS, ceil(max(low, high) * STEPS) / STEPS
 
 
 def _within(one: float, other: float, factor: float) -> bool:
@@ -110,7 +115,7 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
         )
     waited = use.waited_seconds_per_day
     if waited < HARDLY_SECONDS and use.days >= SHORT_DAYS:
-        return _hardly_waits(use)
+        return _hardly_waits(use, choice)
     if waited < HARDLY_SECONDS:
         return unknown(
             use,
@@ -152,7 +157,8 @@ def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:
         ),
         basis=(
             f"The middle half of {counted(middle.count, 'similar volume')}, each of another "
-            f"customer, measured before and after, and your wait time {reckoned(use)}."
+            "customer, measured before and after. A cache that was undone before it was measured "
+            f"counts as no gain. And your wait time {reckoned(use)}."
         ),
         **rates(low, high),
         **savings(saved),
@@ -160,15 +166,14 @@ def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:
     )
 
 
-def _hardly_waits(use: Use) -> Expectation:
-    waited = use.waited_seconds_per_day
-    return Expectation(
-        kind="no_help",
-        text=(
-            "A cache would not help: your volume waits for the slow disk less than a minute a day."
-        ),
-        basis=f"Based on your wait time {reckoned(use)}.",
-        **savings((0.0, waited)),
+def _hardly_waits(use: Use, choice: CacheChoice) -> Expectation:
+    return no_help(
+        use,
+        choice,
+        "A cache",
+        "your reads wait for the slow disk less than a minute a day.",
+        f"Based on your wait time {reckoned(use)}.",
+        **savings((0.0, use.waited_seconds_per_day)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from storage.analysis.forecast.expectation import CacheChoice, Expectation, unknown
+from storage.analysis.forecast.expectation import CacheChoice, Expectation, no_help, unknown
 from storage.analysis.forecast.firstcache import SimilarVolume, first_cache
 from storage.analysis.forecast.othercache import no_cache, other_cache
 from storage.analysis.forecast.today import SHORT_DAYS, when
@@ -24,15 +24,17 @@ def forecast(
     if use.is_hardly_used:
         if use.days >= SHORT_DAYS and choice.size_bytes > (use.cache_size_bytes or 0):
             what = "An upgrade" if use.has_cache else "A cache"
-            return Expectation(
-                kind="no_help",
-                text=f"{what} would not help: your volume had hardly any reads.",
-                basis=f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
+            return no_help(
+                use,
+                choice,
+                what,
+                "your volume had hardly any reads.",
+                f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
             )
         return unknown(
             use,
             choice,
-            "No forecast: your volume was hardly used.",
+            "No forecast: your volume had hardly any reads.",
             f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
         )
     if not use.has_cache:

@@ -17,8 +17,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from storage.analysis.forecast.expectation import (
+    WRITES,
     CacheChoice,
     Expectation,
+    no_help,
     rates,
     savings,
     unknown,
@@ -44,9 +46,12 @@ def other_cache(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     size_bytes = use.cache_size_bytes or 0
     factor = choice.size_bytes / size_bytes if size_bytes else 1.0
     if SAME_CACHE <= factor <= 1 / SAME_CACHE:
+        text = "Same size as now: no change in speed."
+        if choice.caches_writes:
+            text = f"Same size as now: no change for your reads. {WRITES}"
         return Expectation(
             kind="own_misses",
-            text="Same size as now: no change in speed.",
+            text=text,
             basis=(
                 f"Based on the size of your cache. {share(rate)} of your reads came from SSD "
                 f"{when(use)}."
@@ -57,7 +62,7 @@ def other_cache(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     if factor < 1:
         return _smaller(use, rate, choice)
     if why := _no_help(use, rate):
-        return _useless(use, rate, why)
+        return _useless(use, choice, rate, why)
     return _larger(use, rate, choice, factor)
 
 
@@ -89,19 +94,22 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
     if most - rate < LEAST_POINTS:
         return _useless(
             use,
+            choice,
             rate,
-            ("too few of your reads come from SSD for a slightly larger cache to matter."),
+            "too few of your reads come from SSD for a slightly larger cache to matter.",
         )
     saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
     return Expectation(
         kind="own_misses",
         text=(
-            f"At most {_of_all(most)} of your reads would come from SSD (now {share(rate)}). That "
-            f"would save {_at_most(saved)} of waiting."
+            f"As a rule at most {_of_all(most)} of your reads would come from SSD (now "
+            f"{share(rate)}). That would save {_at_most(saved)} of waiting."
         ),
         basis=(
             f"Based on the reads that your cache missed {reckoned(use)}. We cannot measure which "
-            "of them a larger cache would have served. This is an upper limit, not a promise."
+            "of them a larger cache would have served. This is the usual upper limit, not a "
+            "promise. A program that reads everything in sequence gains nothing, or more once all "
+            "of it fits."
         ),
         **rates(rate, most),
         **savings((0.0, saved)),
@@ -109,13 +117,9 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
     )
 
 
-def _useless(use: Use, rate: float, why: str) -> Expectation:
-    return Expectation(
-        kind="no_help",
-        text=f"An upgrade would not help: {why}",
-        basis=f"Based on your cache's data {when(use)}.",
-        hit_rate_low=rate,
-    )
+def _useless(use: Use, choice: CacheChoice, rate: float, why: str) -> Expectation:
+    basis = f"Based on your cache's data {when(use)}."
+    return no_help(use, choice, "An upgrade", why, basis, hit_rate_low=rate)
 
 
 def _no_help(use: Use, rate: float) -> str:
@@ -131,7 +135,7 @@ def _no_help(use: Use, rate: float) -> str:
             )
         return f"your cache is only {share(used / size)} used."
     if use.waited_seconds_per_day < HARDLY_SECONDS:
-        return "your volume waits for the slow disk less than a minute a day."
+        return "your reads wait for the slow disk less than a minute a day."
     return ""
 
 

@@ -112,6 +112,51 @@ def test_only_ready_proofs_of_a_first_cache_are_results() -> None:
     ]
 
 
+def test_ones_own_results_are_none_of_others() -> None:
+    mine = proven(make.volume(customer=make.customer("Mine")))
+    theirs = proven(make.volume(customer=make.customer("Theirs")))
+    assert [each.customer for each in measured(mine.order.customer_id)] == [
+        theirs.order.customer_id
+    ]
+
+
+def test_a_cache_that_was_taken_back_before_it_was_measured_counts_as_no_gain() -> None:
+    """Else only those count that were worth keeping."""
+    gone, ended = proven(make.volume(size_bytes=8 * GIB)), proven(make.volume(size_bytes=8 * GIB))
+    block = {"at": 0, "dt_ms": 60_000, "reads": 120, "read_ms": 9, "accesses": 120, "hits": 0}
+    Proof.objects.update(
+        state=ProofState.IMPOSSIBLE,
+        verdict="",
+        result={},
+        reason_code="changed",
+        before=[{**block, "counts": [0] * 32}],
+    )
+    for proof, actor in ((gone, make.user()), (ended, None)):
+        back = {"customer": proof.order.customer, "volume": proof.order.volume, "actor": actor}
+        Order.objects.create(
+            **back,
+            intent=Intent.REVERT,
+            state=OrderState.COMPLETED,
+            from_plan=proof.order.to_plan,
+            reverts=proof.order,
+            currency="EUR",
+            price_minor=0,
+            charge_minor=0,
+            next_invoice_minor=0,
+            next_invoice_at=AT,
+        )
+    # The other one is a trial that the panel ended.
+    assert measured() == [
+        SimilarVolume(
+            customer=gone.order.customer_id,
+            volume_bytes=8 * GIB,
+            cache_bytes=GIB,
+            read_iops=2.0,
+            hit_rate_after=0.0,
+        )
+    ]
+
+
 def test_results_are_those_of_other_customers_too_and_the_wall_stands_afterwards() -> None:
     proven(make.volume(customer=make.customer("Other")))
     with row_security.inside(row_security.NOBODY):

@@ -74,6 +74,15 @@ def test_a_report_without_gain_offers_the_way_back_first() -> None:
     )
 
 
+def test_who_bought_a_cache_for_writes_is_not_urged_to_undo_it_for_its_reads() -> None:
+    past = told(after=0.2)
+    CachePlan.objects.filter(pk=past.order.to_plan_id).update(mode="writeback")
+    sold(past)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "No gain seen for reads" in text
+    assert "Not worth its price" not in text
+
+
 def test_who_chose_less_is_not_urged_to_buy_it_back() -> None:
     past = told(after=0.05, intent=Intent.DOWNGRADE)
     sold(past)

@@ -8,6 +8,7 @@ import pytest
 
 from panel.models import Intent, Order, Proof, ProofState
 from panel.proofs import proof_texts
+from storage.models import CachePlan
 from tests.panel.proofs.results import TOLD
 
 
@@ -53,6 +54,16 @@ def test_where_a_loss_is_not_ruled_out_it_is_not_called_the_same() -> None:
     said = proof_texts.verdict(proof("none", hit_rate_after=0.2, hit_rate_change_low=-0.4))
     assert "A noticeable gain is ruled out." in said
     assert "no difference" not in said
+
+
+def test_of_a_cache_that_takes_writes_reads_alone_say_no_more_than_that() -> None:
+    said = proof("none", hit_rate_after=0.41, hit_rate_change_low=-0.4)
+    said.order.to_plan = CachePlan(name="Fast", mode="writeback")
+    assert proof_texts.headline(said) == "No gain seen for reads"
+    assert "writes were not judged" in " ".join(proof_texts.notes(said))
+    said.order.to_plan = CachePlan(name="Fast", mode="writethrough")
+    assert proof_texts.headline(said) == "No gain seen"
+    assert "writes were not judged" not in " ".join(proof_texts.notes(said))
 
 
 def test_times_that_may_be_chance_are_about_the_same() -> None:

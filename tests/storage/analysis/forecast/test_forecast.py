@@ -33,6 +33,42 @@ def test_of_what_the_volume_has_nothing_new_is_expected() -> None:
     assert forecast(uncached(), NO_CACHE) is None
 
 
+# A cache that takes writes too
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        uncached(reads=50),
+        uncached(waited_seconds_per_day=30),
+        cached(0.99),
+        cached(used_bytes=2 * GIB),
+        cached(waited_seconds_per_day=30),
+        cached(reads=7),
+    ],
+)
+def test_by_its_reads_alone_no_cache_for_writes_is_called_useless(use: Use) -> None:
+    choice = CacheChoice(20 * GIB, caches_writes=True)
+    found, reads_only = forecast(use, choice), forecast(use, CacheChoice(20 * GIB))
+    assert found is not None and reads_only is not None
+    assert (reads_only.kind, found.kind) == ("no_help", "unknown")
+    assert "would not help" not in found.text
+    assert "your writes" in found.text
+    assert trial_offered(found, choice, 7)
+
+
+def test_a_cache_of_the_same_size_that_takes_writes_is_not_called_no_change() -> None:
+    found = forecast(cached(), CacheChoice(10 * GIB, caches_writes=True))
+    assert found is not None
+    assert found.text.startswith("Same size as now: no change for your reads.")
+    assert "your writes" in found.text
+
+
+def test_what_is_said_of_waiting_is_said_of_reads() -> None:
+    for use in (uncached(waited_seconds_per_day=30), cached(waited_seconds_per_day=30)):
+        assert "your reads wait for the slow disk" in expected(use, 20).text
+
+
 # A first cache
 
 
@@ -95,7 +131,7 @@ def test_twice_the_cache_serves_at_most_twice_the_reads() -> None:
     assert (found.kind, rates(found)) == ("own_misses", (0.4, 0.8))
     assert saved(found) == (0, pytest.approx(1080 * 0.4 / 0.6))
     assert found.text == (
-        "At most 80 % of your reads would come from SSD (now 40 %). "
+        "As a rule at most 80 % of your reads would come from SSD (now 40 %). "
         "That would save at most 12 minutes a day of waiting."
     )
     assert "not a promise" in found.basis
@@ -103,7 +139,9 @@ def test_twice_the_cache_serves_at_most_twice_the_reads() -> None:
 
 def test_a_much_larger_cache_serves_at_most_all_reads() -> None:
     found = expected(cached(0.4), 90)
-    assert found.text.startswith("At most all of your reads would come from SSD (now 40 %).")
+    assert found.text.startswith(
+        "As a rule at most all of your reads would come from SSD (now 40 %)."
+    )
     assert (rates(found), saved(found)) == ((0.4, 1), (0, pytest.approx(1080)))
 
 

@@ -47,6 +47,15 @@ def test_the_middle_half_of_five_is_told() -> None:
     assert (found.saved_low, found.saved_high) == (0.6, 0.8)
 
 
+def test_no_customers_own_figure_is_among_the_quartiles() -> None:
+    """Of five, the quartiles are the second and the fourth value themselves."""
+    rates = (0.11, 0.23, 0.47, 0.81, 0.93)
+    found = quartiles_of(result(n, hit_rate_after=rate) for n, rate in enumerate(rates))
+    assert found is not None
+    assert (found.hit_rate_low, found.hit_rate_high) == (0.2, 0.85)
+    assert (found.saved_low, found.saved_high) == (0.2, 0.85)
+
+
 def test_what_was_saved_is_told_from_times_where_they_are_known() -> None:
     assert result(1, read_ms_before=10, read_ms_after=2).saved_share == 0.8
     assert result(1, read_ms_before=10, read_ms_after=20).saved_share == 0
