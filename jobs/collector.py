@@ -18,7 +18,7 @@ from django.conf import settings
 
 from jobs import notify_workers
 from jobs.hosts import contact
-from jobs.transport import Destination, ask, event_loop
+from jobs.transport import Destination, ask, connection
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
 from storage.database_clock import database_now
@@ -65,7 +65,7 @@ def collect(shard: int) -> CollectionRound:
     for host in free:
         offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
         hosts_by_call[
-            event_loop.start(_sample(Destination.of(host), offset, DEADLINE * interval))
+            connection.start(_sample(Destination.of(host), offset, DEADLINE * interval))
         ] = host
     done = 0
     for future in as_completed(hosts_by_call):

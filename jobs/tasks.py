@@ -7,14 +7,14 @@ from celery import shared_task
 from jobs import collector, notify_workers
 from jobs.engine import runner
 from jobs.hosts import refresh as refreshing
-from jobs.queue import brokerless_poll
+from jobs.queue import reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
 from storage.metrics.samples import ensure_partitions
 from storage.models import Host
 
 # Celery imports this module alone: the thread for times without a broker begins with the worker.
-__all__ = ["brokerless_poll"]
+__all__ = ["reaper"]
 
 
 @shared_task

@@ -118,23 +118,23 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "panel.middleware.security_headers.HeaderMiddleware",
-    "panel.middleware.request_guards.HostMiddleware",
+    "panel.middleware.HeaderMiddleware",
+    "panel.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "panel.api.framework.rate_limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "panel.middleware.outage.MaintenanceMiddleware",
+    "panel.middleware.MaintenanceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "panel.accounts.sessions.SessionEndMiddleware",
-    "panel.middleware.row_scope.RowScopeMiddleware",
-    "panel.middleware.access_control.AccessMiddleware",
-    "panel.middleware.session_activity.SessionActivityMiddleware",
-    "panel.middleware.request_guards.NullCharacterMiddleware",
-    "panel.middleware.change_history.HistoryMiddleware",
+    "panel.middleware.RowScopeMiddleware",
+    "panel.middleware.AccessMiddleware",
+    "panel.middleware.SessionActivityMiddleware",
+    "panel.middleware.NullCharacterMiddleware",
+    "panel.middleware.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -221,7 +221,7 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Tiercel] "
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
-# When and from where each session was last used (`panel.middleware.session_activity`).
+# When and from where each session was last used (`panel.middleware`).
 USERSESSIONS_TRACK_ACTIVITY = True
 MFA_ADAPTER = "panel.authentication.second_factor.SealedAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]

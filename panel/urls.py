@@ -8,19 +8,19 @@ from panel import name_search
 from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up_pages
 from panel.notices import notice_pages
-from panel.operations import health_check
+from panel.operations import doctor
 from panel.portal import report
 from panel.staff import audit_pages as audit_pages
 from panel.staff.customers import delivery_pages, ledger_pages, plan_pages
-from panel.staff.dashboard import pages as dashboard_pages
+from panel.staff.dashboard import overview as dashboard_pages
 from panel.staff.jobs import running_menu
 
-handler500 = "panel.middleware.outage.broken"
+handler500 = "panel.middleware.broken"
 
 urlpatterns = [
     path("", dashboard_pages.home, name="home"),
-    path("overview", dashboard_pages.fleet, name="overview"),
-    path("health", health_check.health, name="health"),
+    path("overview", dashboard_pages.fleet_fragment, name="overview"),
+    path("health", doctor.health, name="health"),
     path("search", name_search.search, name="search"),
     path("search/found", name_search.found, name="search-found"),
     path("running", running_menu.running, name="running-jobs"),

@@ -5,7 +5,7 @@ Every tenant table has a policy that compares its rows with `tiercel.wall`, a va
 database session: "all" for staff and programs, a person's primary key for people of customers, ""
 for nobody, who sees and writes nothing. This module holds the value that the variable should have
 now; `panel.postgresql` sends it to the session before its next statement,
-`panel.middleware.row_scope` sets it for requests. A process sees no rows until it calls
+`panel.middleware` sets it for requests. A process sees no rows until it calls
 `open_process`, so a forgotten call shows nothing.
 
 Row security protects against mistakes in queries, not against somebody who can run statements of

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from jobs.hosts import contact, panel_identity
-from jobs.hosts.identity_conflicts import check_machine
 from jobs.hosts.read_inventory import read_facts
 from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
+from jobs.hosts.trust import check_machine
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import TEXT_LIMIT, Reply, to_json
 from storage.agent import VERSION

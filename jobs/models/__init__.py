@@ -1,8 +1,7 @@
 """Jobs, their steps, the locks on hosts and volume groups, and the audit trail."""
 
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
-from jobs.models.job import OVER, Job, JobQuerySet, Origin, State
-from jobs.models.kind import Kind
+from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
 from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.step import Line, Step, StepState
 

@@ -1,4 +1,6 @@
-"""Accept and withdraw jobs, for a volume or for an SSD to be added. The Job table is the queue."""
+"""Accept and withdraw jobs, for a volume or for an SSD to be added. The Job table is the queue. A
+volume that does not exist yet gets its record together with the job or preview that creates it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from jobs import notify_workers
 from jobs.engine import steps
@@ -21,9 +24,12 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
+from storage.naming import volume_name
 from storage.planner import Disks, Refused, Target, plan
 from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
+from storage.row_locks import hold
+from storage.volumes.wish_forms import GroupChoice
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 
@@ -334,3 +340,46 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
         disks=preview.disks,
         not_before=not_before,
     )
+
+
+@transaction.atomic
+def create_volume(
+    volume: Volume, group: GroupChoice, wish: Wish, requester: Requester, *, dry_run: bool
+) -> Job:
+    """Write the new `volume` down and ask for it; raises `Refused`. A preview has a record too: the
+    volume's name is in its commands."""
+    volume.layout, volume.size_bytes = wish.layout, wish.size_bytes
+    volume.previewed_at = timezone.now() if dry_run else None
+    volume.save()
+    Placement.objects.create(
+        volume=volume,
+        host=group.host,
+        vg_name=group.vg_name,
+        vg_uuid=group.vg_uuid,
+        lv_name=volume_name(volume.key),
+    )
+    return submit(
+        kind=Kind.CREATE_VOLUME,
+        volume=volume,
+        wish=wish,
+        actor=requester.actor,
+        dry_run=dry_run,
+        door=requester.door,
+        token=requester.token,
+        address=requester.address,
+    )
+
+
+@transaction.atomic
+def discard_record(volume: Volume) -> None:
+    """Forget a volume that was only ever previewed; raises `Refused` for any other."""
+    hold(volume, against_jobs=True)
+    placed = Placement.objects.filter(volume=volume, lv_uuid__isnull=False).exists()
+    if placed or Job.objects.filter(volume=volume, dry_run=False).exists():
+        raise Refused(
+            "in_use",
+            f"{volume} exists on its host, or a job is creating it.",
+            "Cancel the job first; a volume that exists cannot be discarded.",
+        )
+    Job.objects.filter(volume=volume).delete()
+    volume.delete()

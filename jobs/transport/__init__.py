@@ -15,7 +15,7 @@ from typing import Any
 
 import asyncssh
 
-from jobs.transport import event_loop
+from jobs.transport import connection
 from jobs.transport.connection import Destination, hub
 from jobs.transport.errors import AnswerTimeout
 from jobs.transport.replies import PROTOCOL, Reply
@@ -49,12 +49,12 @@ def call(
         request["fence"] = fence
     if panel is not None:
         request["panel"] = dict(panel)
-    return event_loop.run(ask(Destination.of(host), request, request_id, deadline_seconds))
+    return connection.run(ask(Destination.of(host), request, request_id, deadline_seconds))
 
 
 def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
     """Ask what the steps `{verb, args, expect}` would run; raises `TransportError`."""
-    return event_loop.run(ask(Destination.of(host), {"dry_run": list(steps)}))
+    return connection.run(ask(Destination.of(host), {"dry_run": list(steps)}))
 
 
 async def ask(

@@ -2,13 +2,22 @@
 
 No ssh_config, no agent, no known_hosts file is read: the pinned key and the host's own key pair
 are all there is.
+
+One asyncio loop in one thread serves all SSH of a process, and never touches the database. Celery's
+worker threads call `run`; the collector starts many calls with `start` and takes them as they
+end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import asyncssh
 
@@ -259,3 +268,30 @@ def hub() -> Hub:
     if not _hubs or _hubs[0].loop is not asyncio.get_running_loop():
         _hubs[:] = [Hub()]
     return _hubs[0]
+
+
+T = TypeVar("T")
+
+_guard = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_pid = 0
+
+
+def shared() -> asyncio.AbstractEventLoop:
+    """The loop of this process, started at first use (again after a fork)."""
+    global _loop, _pid
+    with _guard:
+        if _loop is None or _pid != os.getpid():
+            _loop, _pid = asyncio.new_event_loop(), os.getpid()
+            threading.Thread(target=_loop.run_forever, name="ssh-loop", daemon=True).start()
+        return _loop
+
+
+def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run a coroutine on the loop; the future is for another thread."""
+    return asyncio.run_coroutine_threadsafe(coroutine, shared())
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it. Coroutines carry their own deadline."""
+    return start(coroutine).result()

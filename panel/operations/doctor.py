@@ -1,6 +1,11 @@
-"""Checks of the panel itself, each with its remedy. (For hosts, see `hello`.)"""
+"""Checks of the panel itself, each with its remedy, and the health check for load balancers: whether
+PostgreSQL and Redis answer. (For hosts, see `hello`.)
+"""
+
+from __future__ import annotations
 
 import base64
+import logging
 import shutil
 import stat
 import time
@@ -11,15 +16,41 @@ from urllib.parse import urlsplit
 
 import redis
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 from nacl.public import PrivateKey
 
+from panel import middleware
 from panel.celery import app
 from panel.configuration import redis_client
 from panel.configuration.beat_scheduler import MARK
+
+log = logging.getLogger(__name__)
+
+
+@login_not_required
+@require_safe
+def health(request: HttpRequest) -> JsonResponse:
+    """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
+    jobs then wait for the workers' own poll."""
+    answers = {"database": middleware.reaches_database(), "redis": _redis()}
+    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+
+
+def _redis() -> bool:
+    try:
+        with redis_client.client() as client:
+            client.ping()
+    except redis.RedisError as error:
+        log.warning("health: Redis does not answer: %s", error)
+        return False
+    return True
+
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 CLOCK_SECONDS = 5.0

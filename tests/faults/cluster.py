@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from panel.operations import secrets_file
+from panel.management.commands import secrets
 from panel.operations.local_services import CHECKOUT, Place
 from panel.operations.local_services.postgres import Postgres
 from storage import row_security
@@ -24,7 +24,7 @@ def cluster() -> Iterator[tuple[Path, Postgres]]:
     folder = Path(tempfile.mkdtemp(prefix="tiercel-own-"))
     place = Place(folder)
     postgres = Postgres(place)
-    os.environ.update(secrets_file.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app")
+    os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app")
     os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
     os.environ["TIERCEL_LOG_LEVEL"] = "CRITICAL"
     os.environ["DATABASE_URL"] = place.database_url("tiercel_app")

@@ -1,7 +1,7 @@
 """An SSH server in this process with a scripted agent: what sshd, sudo and the agent may do wrong.
 
 `Sshd(answer)` serves until `close`; `answer(request)` returns reply data, a `Raw` line, `Silence`,
-or raises `Refuse`. It runs on the loop of `jobs.transport.event_loop`, beside the client.
+or raises `Refuse`. It runs on the loop of `jobs.transport.connection`, beside the client.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 import asyncssh
 
-from jobs.transport import event_loop, new_key_pair
+from jobs.transport import connection as transport_connection
+from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
 from storage.models import Host
 from tests import make
@@ -97,7 +98,7 @@ class Sshd:
                 encoding=None,
             )
 
-        self._acceptor = event_loop.run(listen())
+        self._acceptor = transport_connection.run(listen())
         self.port = self._acceptor.get_port()
 
     def close(self) -> None:
@@ -107,7 +108,7 @@ class Sshd:
             for connection in list(self._open):
                 connection.abort()
 
-        event_loop.run(stop())
+        transport_connection.run(stop())
 
     def host(self, **fields: Any) -> Host:
         """A host record that trusts this server."""

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-from panel.operations import secrets_file
+from panel.management.commands import secrets
 from storage import row_security
 
 SAMPLE_SECONDS = 60
@@ -68,7 +68,7 @@ def prepare(port: str) -> None:
 
     place = here()
     os.environ.update(
-        secrets_file.make(),
+        secrets.make(),
         DJANGO_SETTINGS_MODULE="tests.pages.settings",
         TIERCEL_DEBUG="1",
         TIERCEL_DB_ROLE="app",

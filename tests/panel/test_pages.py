@@ -156,7 +156,7 @@ def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
     with (
         override_settings(DEBUG=False),
         mock.patch(
-            "panel.staff.dashboard.pages.overview", side_effect=RuntimeError("inner detail")
+            "panel.staff.dashboard.overview.overview", side_effect=RuntimeError("inner detail")
         ),
     ):
         scene()
@@ -178,6 +178,6 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 
 
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
-    with mock.patch("panel.middleware.outage.connection.cursor", side_effect=DatabaseError("away")):
+    with mock.patch("panel.middleware.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
     assert (response.status_code, response.json()["database"]) == (503, False)

@@ -16,7 +16,7 @@ from rest_framework.settings import api_settings
 from jobs.models import Job
 from jobs.queue.submit import Busy
 from panel.api.resource_json import job_url
-from panel.middleware.outage import NO_DATABASE, RETRY_SECONDS, is_outage
+from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
 from storage.access import Person, is_staff
 from storage.planner import Refused

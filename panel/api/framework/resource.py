@@ -21,8 +21,7 @@ from jobs.requester import Requester
 from panel.api.framework.authentication import READING
 from panel.api.framework.problem import ApiProblem
 from panel.http.client_address import address_of
-from panel.middleware.request_guards import with_nul
-from panel.middleware.row_scope import set_scope_for
+from panel.middleware import set_scope_for, with_nul
 from panel.models import ApiToken, Scope, User
 from storage.access import Right, is_staff, may
 

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from jobs.queue.create_volume import create, discard
-from jobs.queue.submit import Busy
+from jobs.queue.submit import Busy, create_volume, discard_record
 from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
@@ -148,7 +147,7 @@ class OneVolume(Resource):
         wish."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
-        discard(volume)
+        discard_record(volume)
         return Response(status=204)
 
 
@@ -225,7 +224,7 @@ def make_volume(values: Json, user: User, requester: Requester, *, dry_run: bool
         size_bytes=wish.size_bytes,
     )
     request_bodies.check(volume)
-    return create(volume, group, wish, requester, dry_run=dry_run)
+    return create_volume(volume, group, wish, requester, dry_run=dry_run)
 
 
 def _group(host: str, vg: str, user: User) -> GroupChoice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +10,18 @@ from typing import Final
 
 from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
 from panel.staff.dashboard.attention import RANKS, AttentionRow, Concern, items, worst
 from panel.staff.dashboard.attention_sources import labels_of, of_halt, of_host, of_jobs
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet import Course, HitRate, HostSummaryRow, RecordedVolume, Space
-from storage.access import Person
+from storage.access import Person, is_staff, staff_view
 from storage.formatting import counted
 from storage.models import Placement, Volume
 from storage.models.host import HostState
@@ -217,3 +222,27 @@ def _sum(values: Iterable[float | None]) -> float | None:
     """None where nothing is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+log = logging.getLogger(__name__)
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What needs a person now, and how the fleet is. Customers: their volumes."""
+    if not is_staff(request.user):
+        return redirect("my-volumes")
+    return render(request, "staff/dashboard/home.html", _overview(request))
+
+
+@staff_view()
+@require_safe
+def fleet_fragment(request: HttpRequest) -> HttpResponse:
+    """The part of the first page that renews itself."""
+    return render(request, "staff/dashboard/_overview.html", _overview(request))
+
+
+def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:
+    shown = overview(request.user, timezone.now(), request.GET.get("sort", ""))
+    # The frame of the page says it too (`panel.context_processors.halt`).
+    return {"overview": shown, "halt": shown.halt}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.models import Job, State, Step, StepState
-from jobs.models.kind import WORDS
+from jobs.models.job import WORDS
 from jobs.transport.replies import has_begun
 from storage.formatting import seconds, size
 from storage.planner.cost import Cost

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Job, Kind
-from jobs.queue.create_volume import create, discard
+from jobs.queue.submit import create_volume, discard_record
 from panel.staff.job_requests import (
     UNPROCESSABLE,
     preview_of,
@@ -48,7 +48,7 @@ def _create(request: HttpRequest, form: VolumeForm, wish: Wish) -> Job:
         if data["new_customer"]:
             customer = Customer.objects.create(name=data["new_customer"])
         volume = Volume(customer=customer, label=data["label"])
-        return create(volume, form.chosen, wish, requester_of(request), dry_run=True)
+        return create_volume(volume, form.chosen, wish, requester_of(request), dry_run=True)
 
 
 @staff_view(Right.OPERATE)
@@ -57,7 +57,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Forget a volume that was only ever previewed."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     try:
-        discard(volume)
+        discard_record(volume)
     except Refused as refused:
         return show_refusal(request, refused, volume)
     messages.success(request, f"{volume.label} is discarded. Nothing was changed on the host.")

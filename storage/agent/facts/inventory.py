@@ -1,7 +1,10 @@
-"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, bcache, users."""
+"""The typed facts of a host: disks, arrays, PVs, VGs, every LV, bcache, users; and dm-writecache, a
+write cache that somebody made by hand. Tiercel creates none and changes none.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -9,14 +12,59 @@ from typing import Any
 from ..calls.names import lvm_uuid, printable
 from ..guests import guest_configs, users
 from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
-from ..kernel.dm import text
-from ..kernel.local_host import LocalHost, TimedOut
-from ..kernel.lvm import Row, flag
+from ..kernel.dm import SECTOR, text
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..kernel.lvm import Row, flag, listed, number
 from ..state.policy import Policy, tier
-from . import host_devices, lvm_activity, program_versions, writecache
+from . import host_devices, lvm_activity, program_versions
 from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
+
+STATUS = ("dmsetup", "status", "--noflush", "--target", "writecache")
+TABLE = ("dmsetup", "table", "--target", "writecache")
+# Errors, blocks in all, blocks free (kernel: Documentation/admin-guide/device-mapper/writecache).
+_STATUS = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache (\d+) (?P<total>\d+) (?P<free>\d+)\b.*")
+_TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block>\d+)\b.*")
+
+
+def writecaches_of_volumes(host: LocalHost, layout: Layout) -> dict[str, dict[str, Any]]:
+    """By LV uuid. Unless `dirty_known` the kernel told nothing, and `dirty_bytes` 0 does not mean
+    clean."""
+    rows = [row for row in layout.by_uuid.values() if listed(row["lv_layout"]) == ["writecache"]]
+    dirty = _dirty(host) if rows else {}
+    caches = {}
+    for row in rows:
+        name = "-".join(row[key].replace("-", "--") for key in ("vg_name", "lv_name"))
+        pool = layout.by_uuid.get(row["pool_lv_uuid"])
+        caches[row["lv_uuid"]] = {
+            "name": row["pool_lv"],
+            "size_bytes": 0 if pool is None else number(pool["lv_size"]),
+            "dirty_bytes": dirty.get(name, 0),
+            "dirty_known": name in dirty,
+            "pvs": [] if pool is None else layout.pvs(pool["lv_uuid"]),
+        }
+    return caches
+
+
+def _dirty(host: LocalHost) -> Mapping[str, int]:
+    """By name in device-mapper: what is not free is not on the slow disk yet."""
+    try:
+        status, table = (host.run(command, timeout=10.0) for command in (STATUS, TABLE))
+    except (MissingTool, TimedOut):
+        return {}
+    tables = (_TABLE.fullmatch(line.strip()) for line in table.stdout.splitlines())
+    blocks = {match.group("name"): int(match.group("block")) for match in tables if match}
+    dirty = {}
+    for line in status.stdout.splitlines():
+        match = _STATUS.fullmatch(line.strip())
+        if match is not None and match.group("name") in blocks:
+            cached_blocks = int(match.group("total")) - int(match.group("free"))
+            dirty[match.group("name")] = max(0, cached_blocks) * max(
+                SECTOR, blocks[match.group("name")]
+            )
+    return dirty
+
 
 STORAGES = "/etc/pve/storage.cfg"
 Facts = dict[str, Any]
@@ -96,7 +144,7 @@ def storage(
     work = lvm_activity.of_volumes(host, layout)
     snapshots = lvm_activity.snapshots(layout)
     own = host_devices.uses(host)
-    writecaches = writecache.of_volumes(host, layout)
+    writecaches = writecaches_of_volumes(host, layout)
     lvs = []
     for row in report.lvs:
         lv = lv_facts(row, layout, _kname(host, row))

@@ -24,7 +24,7 @@ from ..verbs.registry import VERBS
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
 from .boot import remember
-from .journal_entry import JournalEntry
+from .journal import JournalEntry
 from .ops import Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed

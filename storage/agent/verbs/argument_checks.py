@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import Validator
-from ..calls.call import VerbCall
+from ..calls.call import Validator, VerbCall
 from ..calls.refusals import Refusal
 from .registry import VERBS
 

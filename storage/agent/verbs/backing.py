@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import arguments, dirty_limit
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments, dirty_limit
 from ..calls.refusals import Refusal
 from ..commands.command import (
     CONGESTION,

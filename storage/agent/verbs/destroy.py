@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import arguments
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device, run, tags, zero
 from ..commands.retirement import WIPING

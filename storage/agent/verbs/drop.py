@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..calls import names
-from ..calls.arguments import arguments
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import Args, Command, run

@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from ..calls import names
-from ..calls.arguments import arguments
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands import extents, free_space
 from ..commands.command import (

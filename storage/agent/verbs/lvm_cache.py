@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import arguments, dirty_limit
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments, dirty_limit
 from ..calls.refusals import Refusal
 from ..commands import provenance, vacated_extents
 from ..commands.command import MADE_POOL, Args, Command, run

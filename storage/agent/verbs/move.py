@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..calls import names
-from ..calls.arguments import arguments
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
 from ..commands.command import BY_MIRROR, FORMAT_BCACHE, MOVING, ZEROING, Args, Command, run

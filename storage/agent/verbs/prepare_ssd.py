@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 from ..calls import names
-from ..calls.arguments import arguments
-from ..calls.call import VerbCall
+from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, run
 from ..facts.view import Check, Facts, View, space_subject

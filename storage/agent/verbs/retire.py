@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..calls import names
-from ..calls.arguments import Validator, arguments
-from ..calls.call import VerbCall
+from ..calls.call import Validator, VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands.command import (
     MADE_CSET,

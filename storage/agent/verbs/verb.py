@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Callable
 
-from ..calls.arguments import ArgumentSchema
-from ..calls.call import VerbCall
+from ..calls.call import ArgumentSchema, VerbCall
 from ..commands.command import Args, Command
 from ..facts.view import Check, View
 from ..state.boot_state import BootNote

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ..calls import names
-from ..calls.arguments import Validator
-from ..calls.call import VerbCall
+from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
 from ..facts.hello import hello
 from ..facts.inventory import inventory

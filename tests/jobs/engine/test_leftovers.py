@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jobs.engine.job_leftovers import leftovers_of, leftovers_of_add_ssd
+from jobs.engine.rollback import leftovers_of, leftovers_of_add_ssd
 from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume
 from storage.naming import new_key

@@ -9,9 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.hosts import enrolment
-from jobs.hosts.identity_conflicts import check_groups
 from jobs.hosts.refresh import refresh
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, check_groups, fingerprint
 from jobs.models import Kind, State
 from jobs.queue.submit import submit
 from storage.byte_sizes import MIB

@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from jobs.hosts import single_flight
-from jobs.hosts.single_flight import SingleFlight
+from jobs.hosts import read_inventory
+from jobs.hosts.read_inventory import SingleFlight
 from jobs.transport.errors import AnswerTimeout
 from storage.inventory.facts import HostFacts
 from tests import make
@@ -144,7 +144,7 @@ def test_who_read_for_others_and_failed_himself_leaves_them_to_read(
 def test_nobody_waits_for_ever_for_a_reading_that_hangs(
     readings: SingleFlight, host: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_flight, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(read_inventory, "PATIENCE_SECONDS", 0.05)
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
     assert name(readings.read(1, lambda: make.facts(make.lv("mine")))) == "mine"

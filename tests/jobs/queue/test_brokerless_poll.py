@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from jobs.engine import operation
 from jobs.models import Job, State
-from jobs.queue import brokerless_poll
+from jobs.queue import reaper
 from jobs.queue.submit import submit
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
@@ -28,7 +28,7 @@ Make = Callable[..., Sshd]
 def gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that nobody listens for."""
     app = Celery("gone", broker="redis+socket:///nonexistent/redis.sock", set_as_current=False)
-    monkeypatch.setattr(brokerless_poll, "current_app", app)
+    monkeypatch.setattr(reaper, "current_app", app)
 
 
 def queued(sshd: Make, agent: TaggingAgent) -> Job:
@@ -42,7 +42,7 @@ def queued(sshd: Make, agent: TaggingAgent) -> Job:
 def watched(seconds: float, job: Job) -> None:
     """Let the thread look until the job has ended, at most so long."""
     stop = threading.Event()
-    thread = threading.Thread(target=brokerless_poll.watch, args=(stop,))
+    thread = threading.Thread(target=reaper.watch, args=(stop,))
     thread.start()
     deadline = time.monotonic() + seconds
     while not job.is_over and time.monotonic() < deadline:
@@ -56,7 +56,7 @@ def watched(seconds: float, job: Job) -> None:
 def test_a_job_ends_while_the_broker_is_away(
     sshd: Make, gone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brokerless_poll, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(reaper, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.02))
     agent = TaggingAgent()
     job = queued(sshd, agent)
@@ -68,17 +68,17 @@ def test_a_job_ends_while_the_broker_is_away(
 def test_with_a_broker_the_database_is_left_to_the_sweeper(
     sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brokerless_poll, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(reaper, "POLL_SECONDS", 0.01)
     looked = []
 
     def is_there() -> bool:
         looked.append(True)
         return True
 
-    monkeypatch.setattr(brokerless_poll, "is_broker_there", is_there)
+    monkeypatch.setattr(reaper, "is_broker_there", is_there)
     job = queued(sshd, TaggingAgent())
     stop = threading.Event()
-    thread = threading.Thread(target=brokerless_poll.watch, args=(stop,))
+    thread = threading.Thread(target=reaper.watch, args=(stop,))
     thread.start()
     while len(looked) < 5:
         stop.wait(0.01)
@@ -89,11 +89,11 @@ def test_with_a_broker_the_database_is_left_to_the_sweeper(
 
 
 def test_a_broker_that_nobody_listens_for_is_not_there(gone: None) -> None:
-    assert not brokerless_poll.is_broker_there()
+    assert not reaper.is_broker_there()
 
 
 def test_the_configured_broker_is_there() -> None:
-    assert brokerless_poll.is_broker_there()
+    assert reaper.is_broker_there()
 
 
 @pytest.mark.parametrize(("queue", "threads"), [("jobs", 1), ("collect.0", 0)])
@@ -103,7 +103,7 @@ def test_only_workers_that_take_jobs_look(
     started: list[object] = []
     monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
     queues = SimpleNamespace(consume_from={queue: None})
-    brokerless_poll.begin(SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues))))
+    reaper.begin(SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues))))
     assert len(started) == threads
 
 
@@ -114,6 +114,6 @@ def test_a_database_that_is_away_too_does_not_end_the_thread(
     def away() -> list[int]:
         raise error("the connection is closed")
 
-    monkeypatch.setattr(brokerless_poll.reaper, "due", away)
-    monkeypatch.setattr(brokerless_poll.connections, "close_all", lambda: None)
-    assert brokerless_poll._due() == []
+    monkeypatch.setattr(reaper.reaper, "due", away)
+    monkeypatch.setattr(reaper.connections, "close_all", lambda: None)
+    assert reaper._due() == []

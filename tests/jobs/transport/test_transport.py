@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobs import transport
-from jobs.transport import Destination, event_loop
+from jobs.transport import Destination, connection
 from jobs.transport.errors import (
     AgentMissing,
     AnswerTimeout,
@@ -196,7 +196,7 @@ def test_output_that_nobody_asked_for_closes_the_channel(sshd: Make) -> None:
         if server.channels > 1:
             return {"channel": server.channels}
         first = b'{"v":1,"id":"%s","ok":true,"data":{},"host":{}}\n' % request["id"].encode()
-        event_loop.shared().call_later(0.1, write_more)
+        connection.shared().call_later(0.1, write_more)
         return Raw(first)
 
     def write_more() -> None:

@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from panel import middleware
 from panel.accounts import people, sessions
-from panel.middleware import session_activity
 from panel.models import User
 from storage.access import StaffRole
 from tests import make
@@ -165,7 +165,7 @@ def test_it_is_noted_once_a_minute_at_most(ann: User, monkeypatch: pytest.Monkey
     for _ in range(3):
         here.get(reverse("search"))
     assert len(noted) == 1
-    monkeypatch.setattr(session_activity, "EVERY_SECONDS", 0)
+    monkeypatch.setattr(middleware, "RECORD_SECONDS", 0)
     here.get(reverse("search"))
     assert len(noted) == 2
 

@@ -21,8 +21,8 @@ from pytest_django import Settings
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel.accounts import api_tokens, people
 from panel.authentication import second_factor
+from panel.management.commands import secrets
 from panel.models import User
-from panel.operations import secrets_file
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -107,7 +107,7 @@ def test_without_the_old_key_nothing_is_changed_and_it_is_said(
 
 def test_the_pair_of_the_host_keys_is_changed(settings: Settings) -> None:
     host = make.host(sealed_key=seal(b"a private key"))
-    made = secrets_file.make()
+    made = secrets.make()
     settings.TIERCEL_HOST_KEYS_SECRET_FALLBACKS = [settings.TIERCEL_HOST_KEYS_SECRET]
     settings.TIERCEL_HOST_KEYS_SECRET = made["TIERCEL_HOST_KEYS_SECRET"]
     settings.TIERCEL_HOST_KEYS_PUBLIC = made["TIERCEL_HOST_KEYS_PUBLIC"]
@@ -131,4 +131,4 @@ def test_fresh_values_are_printed_and_written_nowhere() -> None:
     output = StringIO()
     call_command("secrets", print=True, stdout=output)
     names = [line.partition("=")[0] for line in output.getvalue().splitlines()]
-    assert names == list(secrets_file.make())
+    assert names == list(secrets.make())

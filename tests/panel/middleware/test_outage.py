@@ -8,9 +8,8 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from pytest import MonkeyPatch
 
-from panel import name_search
+from panel import middleware, name_search
 from panel.api.framework import problem
-from panel.middleware import outage
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +31,7 @@ def break_search(monkeypatch: MonkeyPatch, error: Exception) -> None:
 
 @pytest.fixture
 def no_database(monkeypatch: MonkeyPatch) -> None:
-    monkeypatch.setattr(outage, "reaches_database", lambda: False)
+    monkeypatch.setattr(middleware, "reaches_database", lambda: False)
 
 
 @pytest.mark.usefixtures("no_database")
@@ -51,7 +50,7 @@ def test_without_a_database_a_page_says_so_and_when_it_asks_again(
 def test_one_statement_that_fails_is_an_error_of_ours(
     staff: Client, monkeypatch: MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage, "reaches_database", lambda: True)
+    monkeypatch.setattr(middleware, "reaches_database", lambda: True)
     break_search(monkeypatch, OperationalError("deadlock detected"))
     response = staff.get(reverse("search"))
     assert response.status_code == 500
@@ -74,8 +73,8 @@ def test_programs_read_of_an_outage_in_a_problem() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_database_is_asked_whether_it_is_there() -> None:
-    assert outage.reaches_database()
-    assert not outage.is_outage(OperationalError("a lock was not to be had"))
+    assert middleware.reaches_database()
+    assert not middleware.is_outage(OperationalError("a lock was not to be had"))
 
 
 @override_settings(TIERCEL_MAINTENANCE="New disks until noon")

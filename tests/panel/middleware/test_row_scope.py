@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from jobs.models import JobQuerySet
 from panel.celery import see_all
-from panel.middleware.row_scope import set_scope_for
+from panel.middleware import set_scope_for
 from storage import row_security
 from storage.models import Volume
 from tests.panel.cast import Cast
@@ -137,7 +137,7 @@ def test_after_a_view_that_broke_nothing_is_left_open(
         assert Volume.objects.exists()
         raise RuntimeError
 
-    monkeypatch.setattr("panel.staff.dashboard.pages.overview", breaks)
+    monkeypatch.setattr("panel.staff.dashboard.overview.overview", breaks)
     client = people.clients["admin"]
     client.raise_request_exception = False
     assert client.get(reverse("home")).status_code == 500

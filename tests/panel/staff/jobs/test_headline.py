@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, Kind, State
-from jobs.models.kind import WORDS
+from jobs.models.job import WORDS
 from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from storage.models import Volume
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.agent.kernel.detached import detach
+from storage.agent.kernel.transient_units import detach
 
 
 def nowhere(pid: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent.calls.arguments import ArgumentSchema
+from storage.agent.calls.call import ArgumentSchema
 from storage.agent.calls.refusals import CODES
 from storage.agent.verbs.registry import VERBS
 from storage.agent.verbs.verb import Trait, Verb
