@@ -1,5 +1,5 @@
-"""Checks of the panel itself, each with its remedy, and the health check for load balancers: whether
-PostgreSQL and Redis answer. (For hosts, see `hello`.)
+"""Checks of the panel itself, each with its remedy, and the health check for load balancers:
+whether PostgreSQL and Redis answer. For hosts, see `hello`.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ from ..verbs.registry import VERBS
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
 from .boot import remember
-from .journal import JournalEntry
-from .ops import Record, aborted, interrupted
+from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
 

@@ -4,6 +4,7 @@ A record: op, call (verb, args, expect), fence, panel (the sender), state (runni
 interrupted), boot_id, started_ns and ended_ns (wall clock), started_boottime_ns, commands (argv,
 shell, rc, started_ns, ended_ns), progress, error; lost_lines if output could not be kept. An
 operation that was asked for but never arrived has the verb TOMBSTONE, and neither args nor expect.
+`JournalEntry` keeps the record of a running one on disk, before and after each command.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..verbs.registry import ABORTABLE
 from . import journal, pacer
 from .assess import assess
 from .pacer import FULL, THROTTLE, throttle
+from .waits import WorkProgress
 
 # A unit that was only just asked for may not show up in systemd's list yet.
 GRACE_NS = 15_000_000_000
@@ -319,3 +321,65 @@ def pace(host: LocalHost, op: str, rise_percent: int) -> dict[str, Any]:
     if record["state"] == "running":
         pacer.allow(host, op, rise_percent)
     return {"op": op, "state": record["state"]}
+
+
+SAVE_NS = 2_000_000_000
+# op.get gives 2000 lines at most: they must fit into one reply.
+LINE_LIMIT = 300
+
+
+class JournalEntry:
+    """Nothing is run that is not written down: `begin` refuses where the journal takes no entry.
+    Output and progress are only for people: what cannot be kept of them is lost."""
+
+    def __init__(self, host: LocalHost, op: str, record: Record) -> None:
+        self._host = host
+        self._op = op
+        self._record = record
+        self._saved_ns = 0
+
+    def plan(self, commands: Sequence[Command]) -> None:
+        self._record["commands"] = [planned(command) for command in commands]
+
+    def replan(self, number: int, commands: Sequence[Command]) -> None:
+        """From `number` on these commands follow; on disk with the next one that begins."""
+        self._record["commands"][number:] = [planned(command) for command in commands[number:]]
+
+    def begin(self, number: int) -> None:
+        """The command runs next. Raises Refusal(journal_unwritable)."""
+        self._record["commands"][number]["started_ns"] = self._host.wall_ns()
+        self.save()
+
+    def end(self, number: int, rc: int | None) -> None:
+        """The command ended. Raises Refusal(journal_unwritable)."""
+        self._record["commands"][number].update(rc=rc, ended_ns=self._host.wall_ns())
+        self.save()
+
+    def close(self, state: str, error: Refusal | None) -> None:
+        """Raises Refusal(journal_unwritable): the entry then stays as it was, and counts as
+        interrupted once the unit is gone."""
+        document = None if error is None else error.to_json()
+        self.save(state=state, error=document, ended_ns=self._host.wall_ns())
+
+    def save(self, **changes: Any) -> None:
+        self._record.update(changes)
+        try:
+            self._host.op_save(self._op, self._record)
+        except OSError as error:
+            raise journal.unwritable(error) from None
+        self._saved_ns = self._host.boottime_ns()
+
+    def show(self, progress: WorkProgress, force: bool = False) -> None:
+        if progress.total_bytes or progress.label != "flushed":
+            self._record["progress"] = progress.to_json()
+        if force or self._host.boottime_ns() - self._saved_ns >= SAVE_NS:
+            try:
+                self.save()
+            except Refusal as refusal:
+                self.say(refusal.message)
+
+    def say(self, line: str) -> None:
+        try:
+            self._host.op_log(self._op, line[:LINE_LIMIT])
+        except OSError:
+            self._record["lost_lines"] = self._record.get("lost_lines", 0) + 1
