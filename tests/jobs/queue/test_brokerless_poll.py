@@ -114,6 +114,6 @@ def test_a_database_that_is_away_too_does_not_end_the_thread(
     def away() -> list[int]:
         raise error("the connection is closed")
 
-    monkeypatch.setattr(reaper.reaper, "due", away)
+    monkeypatch.setattr(reaper, "due", away)
     monkeypatch.setattr(reaper.connections, "close_all", lambda: None)
     assert reaper._due() == []
