@@ -18,12 +18,14 @@ from django.db.models import Exists, F, OuterRef, Q
 from jobs.models import OVER
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
-from panel.orders import authorisation, events
+from panel.orders import authorisation, events, rights
 from panel.orders.completion import settle
 from panel.orders.evaluate import KINDS, Evaluation, no_offer
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.place_order import begin_job, demand_free, lock, place_order
 from panel.orders.plan_choices import offers_of
+from panel.orders.pricing import mandate_limits
+from panel.orders.pricing.quote import quote
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.volumes.snapshot import snapshots_of
@@ -56,9 +58,28 @@ def sweep() -> None:
 
 def overdue(order: Order) -> bool:
     """The billing system did not answer: the provider said beforehand what that means."""
-    if settings.TIERCEL_BILLING_TIMEOUT == "approve":
+    if settings.TIERCEL_BILLING_TIMEOUT != "approve":
+        return authorisation.refuse(order, TOO_LATE, "billing_timeout")
+    with transaction.atomic():
+        refused = _forbidden_since(order)
+        if refused is not None:
+            return authorisation.refuse(order, refused.message, refused.code)
         return authorisation.approve(order)
-    return authorisation.refuse(order, TOO_LATE, "billing_timeout")
+
+
+def _forbidden_since(order: Order) -> OrderRefused | None:
+    """Why the order, which nobody answered, may not begin any more: the customer was suspended, or
+    the mandate lowered, after it was placed."""
+    customer = Customer.objects.select_for_update(no_key=True).get(pk=order.customer_id)
+    if (refused := rights.suspended(customer)) is not None:
+        return refused
+    now, mandate = database_now(), mandate_limits.mandate_of(customer)
+    left_minor = others_minor = None
+    if mandate is not None:
+        left_minor = mandate_limits.left_minor(mandate, now, but_for=order)
+        others_minor = mandate_limits.others_minor(mandate, order.volume)
+    due = quote(now, order.from_price_minor, order.price_minor, order.currency)
+    return mandate_limits.refusal(mandate, left_minor, others_minor or 0, due, now)
 
 
 def _end_trial(order: Order) -> bool:

@@ -21,11 +21,15 @@ def mandate_of(customer: Customer) -> Mandate | None:
     return Mandate.objects.filter(customer=customer).first()
 
 
-def charged(customer: Customer, currency: str, now: datetime) -> int:
+def charged(
+    customer: Customer, currency: str, now: datetime, *, but_for: Order | None = None
+) -> int:
     """Minor units charged in the period of `now`: for the month itself, by orders, and about to be
-    by orders that run."""
+    by orders that run; `but_for` one of them."""
     begin, end = period(now)
     orders = Order.objects.filter(customer=customer, currency=currency)
+    if but_for is not None:
+        orders = orders.exclude(pk=but_for.pk)
     ended = orders.filter(state=OrderState.COMPLETED, ended_at__gte=begin, ended_at__lt=end)
     total: int | None = ended.aggregate(total=Sum("charge_minor"))["total"]
     # One that runs since last month is charged for what is left of this one.
@@ -43,11 +47,12 @@ def charged(customer: Customer, currency: str, now: datetime) -> int:
     return (total or 0) + running + (invoiced or 0)
 
 
-def left_minor(mandate: Mandate, now: datetime) -> int | None:
-    """What may still be charged in the period of `now`; None where that is not known."""
+def left_minor(mandate: Mandate, now: datetime, *, but_for: Order | None = None) -> int | None:
+    """What may still be charged in the period of `now`, `but_for` an order not counted; None where
+    that is not known."""
     if mandate.cap_period_minor is None:
         return None
-    spent = charged(mandate.customer, mandate.currency, now)
+    spent = charged(mandate.customer, mandate.currency, now, but_for=but_for)
     return max(0, mandate.cap_period_minor - spent)
 
 

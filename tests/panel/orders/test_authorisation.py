@@ -15,7 +15,8 @@ from jobs.requester import Requester
 from panel.models import Order, OrderState
 from panel.orders import authorisation, due_orders, events
 from panel.orders.order_request import OrderRefused
-from tests.panel.orders.till import buy, finish
+from storage.models import Customer
+from tests.panel.orders.till import buy, finish, mandate
 from tests.panel.portal.shop import plan, shop
 
 pytestmark = pytest.mark.django_db
@@ -110,6 +111,33 @@ def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settin
     asked.refresh_from_db()
     assert asked.state == OrderState.RUNNING
     assert job_of(asked).awaits == ""
+
+
+@pytest.mark.parametrize("code", ["suspended", "over_cap"])
+def test_what_was_forbidden_meanwhile_does_not_begin_for_want_of_an_answer(
+    asked: Order, settings: Settings, code: str
+) -> None:
+    settings.TIERCEL_BILLING_TIMEOUT = "approve"
+    authorisation.hold(asked)
+    if code == "suspended":
+        Customer.objects.update(suspended_at=timezone.now())
+    else:
+        mandate(asked.customer, cap_charge_minor=100)
+    Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
+    due_orders.sweep()
+    asked.refresh_from_db()
+    assert (asked.state, asked.reason_code) == (OrderState.REFUSED, code)
+
+
+def test_a_mandate_that_covers_the_order_itself_and_no_more_lets_it_begin(
+    asked: Order, settings: Settings
+) -> None:
+    settings.TIERCEL_BILLING_TIMEOUT = "approve"
+    mandate(asked.customer, cap_charge_minor=490, cap_period_minor=490)
+    Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
+    due_orders.sweep()
+    asked.refresh_from_db()
+    assert asked.state == OrderState.RUNNING
 
 
 @pytest.mark.parametrize("is_pending", [False, True])
