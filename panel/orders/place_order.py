@@ -39,15 +39,17 @@ def place_order(ask: OrderRequest) -> Order:
     rights.demand(ask, volume)
     if (known := _known(ask, customer)) is not None:
         return known
-    # The billing system that suspended the customer may still end the plan.
-    refusal = rights.suspended(customer) if ask.by == "person" else None
-    if refusal is not None:
+    refusal = rights.suspended(customer) if ask.by != "panel" else None
+    if refusal is not None and ask.by == "person":
         raise refusal
     demand_free(volume)
     now = database_now()
     evaluation = evaluate_now(ask, volume, now)
     if evaluation.refusal is not None:
         raise evaluation.refusal
+    # The billing system that suspended the customer may still end or lower the plan.
+    if refusal is not None and evaluation.costs_more:
+        raise refusal
     _supersede(volume)
     order = _order(ask, customer, volume, evaluation, now)
     if order.state != OrderState.SCHEDULED:

@@ -82,7 +82,15 @@ def test_a_suspended_customer_orders_nothing_and_is_told_what_stays() -> None:
     refused = refusal(acme, fast)
     assert refused.code == "suspended"
     assert "data and your cache are kept" in refused.message
-    assert buy(acme, fast, by="billing").state == OrderState.RUNNING
+    assert refusal(acme, fast, by="billing").code == "suspended"
+
+
+def test_the_plan_of_a_suspended_customer_can_be_ended_by_the_billing_system() -> None:
+    acme, fast = shop(), plan()
+    finish(buy(acme, fast))
+    has_cache(acme)
+    Customer.objects.filter(pk=acme.customer.pk).update(suspended_at=timezone.now())
+    assert buy(acme, None, by="billing").state == OrderState.RUNNING
 
 
 def test_nothing_is_ordered_for_a_volume_that_is_switched_off() -> None:
