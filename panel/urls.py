@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from panel import name_search
+from panel import enrolment_endpoints, name_search
 from panel.accounts import invitation_pages, own_account_pages
-from panel.authentication import login_links, step_up_pages
-from panel.notices import notice_pages
+from panel.authentication import login_links, step_up
+from panel.notices import mail_preferences
 from panel.operations import doctor
 from panel.portal import report
 from panel.staff import audit_pages as audit_pages
@@ -28,18 +28,19 @@ urlpatterns = [
     path("account/sessions/", own_account_pages.session_list, name="sessions"),
     path("account/sessions/end", own_account_pages.sessions_end, name="sessions-end"),
     path("account/sessions/<int:pk>/end", own_account_pages.session_end, name="session-end"),
-    path("account/step-up/", step_up_pages.step_up, name="step-up"),
+    path("account/step-up/", step_up.step_up, name="step-up"),
     # Before allauth's own, which take the password of whoever has a second factor.
-    path("account/reauthenticate/", step_up_pages.instead, name="reauthenticate"),
-    path("account/2fa/reauthenticate/", step_up_pages.instead, name="reauthenticate-factor"),
-    path("account/2fa/webauthn/reauthenticate/", step_up_pages.instead, name="reauthenticate-key"),
+    path("account/reauthenticate/", step_up.instead, name="reauthenticate"),
+    path("account/2fa/reauthenticate/", step_up.instead, name="reauthenticate-factor"),
+    path("account/2fa/webauthn/reauthenticate/", step_up.instead, name="reauthenticate-key"),
     # Before allauth's own, which makes a link also where nothing can be mailed.
     path("account/password/reset/", invitation_pages.forgotten, name="forgotten"),
-    path("account/notices/", notice_pages.notices, name="notices"),
+    path("account/notices/", mail_preferences.notices, name="notices"),
     path("account/", include("allauth.urls")),
-    path("notices/off/<str:token>", notice_pages.notices_off, name="notices-off"),
+    path("notices/off/<str:token>", mail_preferences.notices_off, name="notices-off"),
     path("enter/<str:token>", login_links.login_link, name="login-link"),
-    path("enrol/", include("panel.enrolment.urls")),
+    path("enrol/<str:token>", enrolment_endpoints.enrol, name="enrol-script"),
+    path("enrol/<str:token>/agent.pyz", enrolment_endpoints.agent, name="enrol-agent"),
     path("my/", include("panel.portal.urls")),
     path("ledger/", ledger_pages.ledger, name="ledger"),
     path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from panel.accounts import api_tokens, sessions
 from panel.models import ApiToken, Scope, User
-from panel.security_log.user_agents import described
+from panel.security_log.security_entries import browser_words
 from storage.database_clock import database_now
 
 
@@ -28,7 +28,9 @@ def session_list(request: HttpRequest) -> HttpResponse:
     if all(each.session_key != here for each in live_sessions):
         sessions.note(request)
         live_sessions = sessions.live(cast("User", request.user))
-    own = [(each, described(each.user_agent), each.session_key == here) for each in live_sessions]
+    own = [
+        (each, browser_words(each.user_agent), each.session_key == here) for each in live_sessions
+    ]
     own.sort(key=lambda row: not row[2])
     return render(request, "account/sessions.html", {"sessions": own})
 
@@ -39,7 +41,7 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
     for session in _others(request):
         if session.pk == pk:
             sessions.end([session])
-            messages.success(request, f"{described(session.user_agent)} is signed out.")
+            messages.success(request, f"{browser_words(session.user_agent)} is signed out.")
             return redirect("sessions")
     raise Http404
 

@@ -12,7 +12,7 @@ from panel.api.customers import (
     proof_endpoints,
 )
 from panel.api.jobs import audit_endpoint, job_endpoints
-from panel.api.volumes import series_endpoint, volume_endpoints, wish_endpoint
+from panel.api.volumes import volume_endpoints, wish_endpoint
 from panel.billing import signed_calls as billing_endpoint
 
 urlpatterns = [
@@ -26,7 +26,9 @@ urlpatterns = [
     path("volumes/<str:key>", volume_endpoints.OneVolume.as_view(), name="api-volume"),
     path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),
     path(
-        "volumes/<str:key>/series", series_endpoint.VolumeSeries.as_view(), name="api-volume-series"
+        "volumes/<str:key>/series",
+        volume_endpoints.VolumeSeries.as_view(),
+        name="api-volume-series",
     ),
     path("jobs/", job_endpoints.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:key>", job_endpoints.OneJob.as_view(), name="api-job"),

@@ -1,4 +1,6 @@
-"""Sends due notices, each once, however many workers run at the same time."""
+"""Notices: written for every recipient in the transaction of their event, and sent when due, each
+once, however many workers run at the same time.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,16 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from panel.models import Notice, NoticeKind
+from jobs import notify_workers
+from panel.models import Mute, Notice, NoticeKind, Order
 from panel.notices import mail_preferences
 from panel.notices.notice_texts import MailLinks, letter
+from panel.orders import events
 from storage.models import Member
 
 log = logging.getLogger(__name__)
@@ -49,7 +54,7 @@ def send(pk: int) -> None:
     try:
         mail(notice).send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _failed(notice, error)
+        _send_failed(notice, error)
     else:
         _end(notice, Notice.DeliveryOutcome.SENT)
 
@@ -95,7 +100,7 @@ def _end(notice: Notice, outcome: Notice.DeliveryOutcome) -> None:
     open_.update(outcome=outcome, ended_at=Now(), error="")
 
 
-def _failed(notice: Notice, error: OSError | ValueError) -> None:
+def _send_failed(notice: Notice, error: OSError | ValueError) -> None:
     text = str(error)[:ERROR_LENGTH]
     log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, text)
     open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)
@@ -104,3 +109,42 @@ def _failed(notice: Notice, error: OSError | ValueError) -> None:
         return
     pause = timedelta(minutes=PAUSES[notice.tries - 1])
     open_.update(next_at=Now() + pause, error=text)
+
+
+TASK = "panel.tasks.send_notices"
+
+
+def listen() -> None:
+    """From now on what happens to orders is told."""
+    events.completed.connect(_done)
+    events.failed.connect(_failed)
+    events.refused.connect(_failed)
+    events.proof_ready.connect(_proof)
+
+
+def tell(order: Order, kind: NoticeKind) -> None:
+    """Write the notices to the members of the order's customer who want this kind; those that are
+    written already stay as they are."""
+    deaf = Mute.objects.filter(kind=kind).values("user")
+    people = Member.objects.filter(customer=order.customer_id, user__is_active=True)
+    recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
+    rows = [Notice(order=order, user_id=pk, kind=kind) for pk in recipients]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        transaction.on_commit(_announce, robust=True)
+
+
+def _announce() -> None:
+    notify_workers.send(TASK)
+
+
+def _done(*, order: Order, **given: object) -> None:
+    tell(order, NoticeKind.DONE)
+
+
+def _failed(*, order: Order, **given: object) -> None:
+    tell(order, NoticeKind.FAILED)
+
+
+def _proof(*, order: Order, **given: object) -> None:
+    tell(order, NoticeKind.PROOF)

@@ -1,4 +1,6 @@
-"""Writes the security log, and mails the owner of an account when one of its keys changes."""
+"""Writes the security log, and mails the owner of an account when one of its keys changes. Both
+name the browser and system of a sign-in in words, from its user agent.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,31 @@ from django.core.mail import EmailMessage
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from ua_parser import parse
 
 from panel.http.client_address import address_of
 from panel.models import SecurityEntry, SecurityKind, User
 from panel.security_log import background_mail
-from panel.security_log.user_agents import described
+
+LONGEST = 60
+READ_LIMIT = 512
+DEVICES = {"iPhone": "an iPhone", "iPad": "an iPad", "Mac": "a Mac"}
+
+
+def browser_words(user_agent: str) -> str:
+    """Such as "Firefox on Windows"; a program that is no known browser is named as it names
+    itself, cut to `LONGEST` characters."""
+    is_browser = user_agent.startswith("Mozilla/")
+    known = parse(user_agent[:READ_LIMIT]) if is_browser else None
+    if known is None or known.user_agent is None:
+        return user_agent[:LONGEST] or "A program without a name"
+    # "Mobile Safari", "Chrome Mobile iOS": the system follows.
+    words = known.user_agent.family.split()
+    browser = " ".join(word for word in words if word not in ("Mobile", "iOS"))
+    device = DEVICES.get(known.device.family, "") if known.device else ""
+    system = device or (known.os.family if known.os else "")
+    return f"{browser} on {system}" if system else browser
+
 
 TOLD: Final = {
     SecurityKind.PASSWORD: "The password of your account was changed.",
@@ -45,7 +67,7 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
         *([f"What:  {entry.detail}"] if entry.detail else []),
         f"When:  {at:%Y-%m-%d %H:%M} UTC",
         *([f"By:    {entry.actor}"] if entry.actor not in ("", entry.person) else []),
-        *([f"From:  {entry.address}, {described(user_agent)}"] if entry.address else []),
+        *([f"From:  {entry.address}, {browser_words(user_agent)}"] if entry.address else []),
         "",
         "If this was you, or if you expected this change, you do not need to do anything.",
         "If not, sign in, sign out all other sessions, choose another password, and revoke API",

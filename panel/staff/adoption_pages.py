@@ -4,6 +4,7 @@ later. The choice travels sealed from the preview to the confirmation."""
 from __future__ import annotations
 
 from collections import Counter
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 from django import forms
@@ -36,7 +37,6 @@ from storage.adoption import (
 from storage.adoption.adopt import taken_ids
 from storage.models import Customer, Host, Volume
 
-UNPROCESSABLE = 422
 WORDS = {
     AdoptionVerdict.ADOPT: "will be adopted",
     AdoptionVerdict.ALREADY: "already adopted",
@@ -74,7 +74,7 @@ def adopt(request: HttpRequest) -> HttpResponse:
             each.is_adopted and each.is_allowed and not each.is_managed for each in candidates
         ),
     }
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/adoption/adopt.html", context, status=code)
 
 

@@ -7,6 +7,7 @@ errors (422), or the obstacle (409 another job, 422 refused).
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +23,7 @@ from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-UNPROCESSABLE, CONFLICT = 422, 409
+CONFLICT = 409
 
 
 def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
@@ -82,7 +83,7 @@ def show_refusal(
     request: HttpRequest,
     refusal: Refused | None,
     volume: Volume | None = None,
-    status: int = UNPROCESSABLE,
+    status: int = HTTPStatus.UNPROCESSABLE_ENTITY,
 ) -> HttpResponse:
     """The page that says why not."""
     context = {"refusal": refusal, "volume": volume}

@@ -57,7 +57,7 @@ def unsampled_since(
 ) -> datetime | None:
     """Since when a host that answers has sent no figures; None while it does, and where it does
     not answer anyway. `due` is since when it has had volumes to sample
-    (`storage.metrics.samples.host_now.due_since`), `sampled_at` its last sample."""
+    (`storage.metrics.samples.host_load.due_since`), `sampled_at` its last sample."""
     if due is None or not owes_figures(host, now, sampled_at):
         return None
     since = due if sampled_at is None else max(due, sampled_at)

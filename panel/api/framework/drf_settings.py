@@ -23,7 +23,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "panel.api.framework.document.completed",
+        "panel.api.framework.described.completed",
     ],
     # A form of its own for PATCH: without it, what is required would be said wrongly.
     "COMPONENT_SPLIT_PATCH": True,

@@ -6,6 +6,8 @@ buckets and shares them through Redis, which covers all processes. Redis only ev
 process would allow on its own, and for no longer than a bucket takes to fill. So without Redis, or
 with forged data in Redis, nobody is locked out and nobody gets more than the rate of a process
 times the processes.
+
+Concurrency limits keep any one kind of request from holding all threads of web.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError
@@ -34,7 +38,30 @@ from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
 from panel.api.framework.resource import id_of
 from panel.gunicorn import threads
 from panel.http.client_address import address_of, network_of
-from panel.http.concurrency_limits import ConcurrencyLimit
+
+
+class ConcurrencyLimit:
+    """So many threads of this process are for one kind of work at once, and so many of them for
+    one who asks for it: what is left serves all others."""
+
+    def __init__(self, *, most: int, most_of_one: int) -> None:
+        self.most, self.most_of_one = most, most_of_one
+        self._lock = Lock()
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, name: str) -> Iterator[bool]:
+        """A place for `name` until the end of the block; False where none is left."""
+        with self._lock:
+            is_free = self._taken.total() < self.most and self._taken[name] < self.most_of_one
+            self._taken[name] += is_free
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._taken[name] -= is_free
+                self._taken += Counter()  # forgets who has none
+
 
 log = logging.getLogger(__name__)
 

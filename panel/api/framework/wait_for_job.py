@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import OVER, Job, State
+from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.api.framework.resource import Resource, whole
 from panel.api.resource_json import job_json, job_url
 from panel.gunicorn import threads
-from panel.http.concurrency_limits import ConcurrencyLimit
 from storage.access import Person
 
 MAX_SECONDS = 30

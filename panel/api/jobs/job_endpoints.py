@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,13 +17,77 @@ from jobs.engine import decisions
 from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job, State
 from jobs.queue.submit import cancel, confirm, right_to
+from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, bad_parameter, truth, whole
-from panel.api.jobs.steering import Steering, job_of, steering
-from panel.api.resource_json import job_json
+from panel.api.request_bodies import Body
+from panel.api.resource_json import job_json, job_url
 from panel.api.response_shapes import JobShape, LinesShape
-from storage.access import is_staff
+from storage.access import Right, is_staff
+from storage.planner import Refused
+
+Post = TypeVar("Post", bound=Callable[..., Response])
+
+
+def steering(
+    operation_id: str,
+    summary: str,
+    *,
+    over: str = "With `wait`: the job once it is over.",
+    at_work: str,
+    body: type[Body] | None = None,
+) -> Callable[[Post], Post]:
+    """The description of a POST that answers with a job: 200 with `over`, 202 with `at_work`."""
+    return extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        request=body,
+        parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, over),
+            202: OpenApiResponse(JobShape, at_work),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+
+
+class Steering(Resource):
+    """For operators, once for each `Idempotency-Key`."""
+
+    parameters: ClassVar = {"POST": ("wait",)}
+    takes_no_body = True
+
+    def steered(
+        self, request: Request, key: str, steer: Callable[[Job, Requester], object]
+    ) -> Response:
+        """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
+        that is refused."""
+        job = job_of(self, key)
+        self.demand(Right.OPERATE)
+        within = wait_for_job.seconds(request)
+
+        def act() -> Response:
+            try:
+                steer(job, self.requester)
+            except Refused as refused:
+                raise ApiProblem(409, refused.code, refused.message, refused.correction) from None
+            now = job_of(self, key)
+            return Response(
+                job_json(now, self.user, steps=True),
+                status=200 if now.is_over else 202,
+                headers={"Location": job_url(now)},
+            )
+
+        return wait_for_job.out(idempotent_requests.once(request, self.user, act), self, within)
+
+
+def job_of(view: Resource, key: str) -> Job:
+    """The job of this key, where the view's person may see it."""
+    jobs = Job.objects.visible_to(view.user).with_names()
+    return get_object_or_404(jobs, key=key)
+
 
 LINES = 500
 DECIDED = "With `wait`: the job once it is over, or needs attention."

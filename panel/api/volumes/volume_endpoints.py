@@ -1,13 +1,17 @@
-"""Volumes: lists, records and figures; new volumes."""
+"""Volumes: lists, records, figures now and over time; new volumes."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
+    OpenApiParameter,
     OpenApiResponse,
     extend_schema,
 )
@@ -21,16 +25,19 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.api.framework.resource import Resource, bad_parameter, truth, whole
 from panel.api.resource_json import volume_json
 from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape
+from panel.charts import definitions as chart_definitions
+from panel.charts.time_range import moment
 from panel.models import User
 from storage.access import Right, is_staff
+from storage.metrics.series import MAX_POINTS, UNITS, series
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
 from storage.planner.wish import BadWish, Wish
 from storage.row_locks import hold_one
-from storage.volumes.ownership import refusal_to_give, refusal_to_take
+from storage.volumes.ownership import refusal_to_give, refusal_to_take, theirs_since
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_forms import GroupChoice, groups_of
 
@@ -241,3 +248,66 @@ def _group(host: str, vg: str, user: User) -> GroupChoice:
 def _bad(pointer: str, code: str, message: str) -> ApiProblem:
     errors = list(flat([serializers.ErrorDetail(message, code)], pointer))
     return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+
+
+DEFAULT_RANGE = timedelta(hours=1)
+DEFAULT_POINTS = 600
+
+
+class VolumeSeries(Resource):
+    """What a volume did."""
+
+    parameters: ClassVar = {"GET": ("from", "to", "points")}
+
+    @extend_schema(
+        operation_id="series",
+        summary="Figures over time",
+        parameters=[
+            described.query("from", "RFC 3339 time. Default: one hour before `to`."),
+            described.query("to", "RFC 3339 time. Default: now."),
+            OpenApiParameter(
+                "points",
+                OpenApiTypes.INT,
+                description=f"Maximum number of points, 1 to {MAX_POINTS}.",
+            ),
+        ],
+        responses={
+            200: OpenApiResponse(
+                OpenApiTypes.OBJECT,
+                f"Columns: {{t0, step_seconds, points, series, units, totals}}. `series` has "
+                f"{', '.join(UNITS)}, for customers those of their charts; null is a gap. Point n "
+                "ends (n + 1) steps after t0.",
+            ),
+            **described.problems(400, 403, 404, 422),
+        },
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """One column for each figure. Null: nothing was measured."""
+        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
+        end = _time(request, "to") or timezone.now()
+        start = _time(request, "from") or end - DEFAULT_RANGE
+        points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)
+        try:
+            if is_staff(self.user):
+                return Response(series(volume, start, end, points).to_json())
+            columns = series(volume, start, end, points, since=theirs_since(volume))
+            return Response(columns.to_json(chart_definitions.names(plain=True)))
+        except ValueError as error:
+            raise ApiProblem(
+                422, "bad_range", str(error), "Ask for another range or number of points."
+            ) from None
+
+
+def _time(request: Request, name: str) -> datetime | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    at = moment(text)
+    if at is None:
+        raise ApiProblem(
+            422,
+            "bad_range",
+            f"{name} is no RFC 3339 time with a time zone, or far from now.",
+            "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
+        )
+    return at

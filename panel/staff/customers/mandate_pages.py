@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -18,7 +19,6 @@ from storage.access import Right, staff_view
 from storage.currency import BadAmount, major_of, minor_of
 from storage.models import Customer
 
-UNPROCESSABLE = 422
 CAPS = (("cap_charge", "cap_charge_minor"), ("cap_period", "cap_period_minor"))
 """Fields in major units, and the columns in minor ones."""
 
@@ -40,7 +40,7 @@ def mandate(request: HttpRequest, key: str) -> HttpResponse:
     if is_saved:
         messages.success(request, f"The payment authorisation of {customer.name} is saved.")
         return redirect("customer", customer.key)
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(
         request, "staff/customers/mandate.html", {"form": form, "customer": customer}, status=code
     )

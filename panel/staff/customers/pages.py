@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -19,7 +21,6 @@ from storage.volumes.snapshot import snapshots_of
 
 PAGE_ROWS = 50
 ORDER_ROWS = 20
-UNPROCESSABLE = 422
 
 
 @staff_view()
@@ -86,7 +87,7 @@ def _form(request: HttpRequest, form: CustomerForm, customer: Customer | None) -
         saved = form.save()
         messages.success(request, f"{saved.name} is saved.")
         return redirect("customer", saved.key)
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     context = {"form": form, "customer": customer}
     return render(request, "staff/customers/customer_form.html", context, status=code)
 

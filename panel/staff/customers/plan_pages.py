@@ -5,6 +5,7 @@ A plan that a volume has, or had, is never deleted: it is retired, and its volum
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, cast
 
 from django import forms
@@ -29,7 +30,6 @@ MODES = (
     ("writethrough", "writethrough: faster reads; losing the SSD loses no data"),
     ("writeback", "writeback: faster writes too; only on hosts with mirrored SSDs"),
 )
-UNPROCESSABLE = 422
 PAGE_HOSTS = 25
 FIRST_CURRENCY = "EUR"
 
@@ -156,7 +156,7 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
         "plan": None if is_new else CachePlan.objects.get(pk=plan.pk),
         "in_use": "" if is_new else in_use(plan),
     }
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/plans/cacheplan.html", context, status=code)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal
 
 from django import forms
@@ -14,7 +15,6 @@ from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
 from panel.staff.hosts.storage_stack import stack_of
-from panel.staff.job_requests import UNPROCESSABLE
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
@@ -34,7 +34,7 @@ def new_host(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         host, _ = enrolment.begin(**form.cleaned_data)
         return redirect("host-enrol", host.key)
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/hosts/host_new.html", {"form": form}, status=code)
 
 

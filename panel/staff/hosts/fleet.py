@@ -24,8 +24,15 @@ from storage.health.host_problems import (
 from storage.health.inventory_findings import InventoryFinding
 from storage.health.missing_volumes import MissingVolumes, missing_volumes_of
 from storage.metrics.rates import Figures, Sums, figures, read_hit_rate
-from storage.metrics.samples.host_load import BUCKET, bucket_of, courses, fleet_sums
-from storage.metrics.samples.host_now import HostNow, due_since, hosts_now
+from storage.metrics.samples.host_load import (
+    BUCKET,
+    HostNow,
+    bucket_of,
+    courses,
+    due_since,
+    fleet_sums,
+    hosts_now,
+)
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
 from storage.planner.wish import Wish

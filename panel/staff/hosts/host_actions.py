@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,7 +15,7 @@ from jobs.engine import holds
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
 from jobs.queue.submit import submit_add_ssd
-from panel.staff.job_requests import UNPROCESSABLE, actor_of, requester_of, show_refusal
+from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     REASON_LIMIT,
     AcceptKeyForm,
@@ -130,5 +132,5 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
         except Refused as refused:
             refusal = refused
     context = {"host": host, "form": form, "refusal": refusal}
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/hosts/ssd.html", context, status=code)

@@ -43,7 +43,7 @@ from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
 from storage.inventory.stored import inventory_of
-from storage.metrics.samples.host_now import due_since
+from storage.metrics.samples.host_load import due_since
 from storage.models import Host, HostOutline, Placement, Volume
 from storage.models.host import HostState
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
@@ -27,7 +28,6 @@ from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
 
-UNPROCESSABLE = 422
 TEMPLATE = "staff/volumes/_bulk_commands.html"
 TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")
 
@@ -65,7 +65,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         key = getattr(option, "key", option) or ""
         context["sealed"] = seal(Action(form.cleaned_data["action"]), key, good)
     asks_option = form.has_error("__all__", "no_option")
-    status = 200 if drafted or asks_option else UNPROCESSABLE
+    status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/volumes/bulk.html", context, status=status)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -9,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.models import Kind
 from panel.http.fragments import form_again, fragment_or_page, is_in_place
 from panel.staff.job_requests import (
-    UNPROCESSABLE,
     preview_of,
     row_of,
     show_refusal,
@@ -38,11 +39,15 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     if refusal is None and is_in_place(request):
         return form_again(
-            request, "staff/volumes/_cache_form.html", context, "#cache-form", UNPROCESSABLE
+            request,
+            "staff/volumes/_cache_form.html",
+            context,
+            "#cache-form",
+            HTTPStatus.UNPROCESSABLE_ENTITY,
         )
     if refusal is not None and is_in_place(request):
         return show_refusal(request, refusal, row.volume)
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/volumes/cache_form.html", context, status=code)
 
 
@@ -59,11 +64,15 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is None and is_in_place(request):
         context["resize"] = form
         return form_again(
-            request, "staff/volumes/_resize_form.html", context, "#resize-form", UNPROCESSABLE
+            request,
+            "staff/volumes/_resize_form.html",
+            context,
+            "#resize-form",
+            HTTPStatus.UNPROCESSABLE_ENTITY,
         )
     if refusal is not None and is_in_place(request):
         return show_refusal(request, refusal, row.volume)
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/volumes/cache_resize.html", context, status=code)
 
 

@@ -12,8 +12,7 @@ from jobs.models import Job, Kind
 from panel.http.fragments import fragment_or_page
 from panel.staff.job_requests import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
-from storage.health.accept_drift import accept_refusal
-from storage.health.drift import drift_of, repair_refusal, repaired
+from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
 from storage.models import Volume
 from storage.planner import Refused
 from storage.row_locks import hold

@@ -3,6 +3,8 @@ Each change makes a preview first."""
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +15,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.models import Job, Kind
 from jobs.queue.submit import create_volume, discard_record
 from panel.staff.job_requests import (
-    UNPROCESSABLE,
     preview_of,
     requester_of,
     row_of,
@@ -37,7 +38,7 @@ def new_volume(request: HttpRequest) -> HttpResponse:
             return redirect("job", _create(request, form, form.wish).key)
         except Refused as refused:
             form.add_error(None, f"{refused.message} {refused.correction}")
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/volumes/volume_new.html", {"form": form}, status=code)
 
 
@@ -99,7 +100,7 @@ def destroy_volume(request: HttpRequest, key: str) -> HttpResponse:
     if request.method == "POST" and refusal is None and form.is_valid():
         return _preview(request, key, Kind.DESTROY_VOLUME, "gone")
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/volumes/destroy.html", context, status=code)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, cast
 
 from django import forms
@@ -12,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
-from panel.staff.job_requests import UNPROCESSABLE, preview_of, row_of, show_refusal
+from panel.staff.job_requests import preview_of, row_of, show_refusal
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
@@ -36,7 +37,7 @@ def extend_volume(request: HttpRequest, key: str) -> HttpResponse:
         return preview_of(request, Kind.EXTEND_VOLUME, row.volume, form.wish)
     context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
     context["room_bytes"] = growth_offers(row).room_bytes
-    code = UNPROCESSABLE if request.method == "POST" else 200
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/volumes/volume_extend.html", context, status=code)
 
 

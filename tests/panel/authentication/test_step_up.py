@@ -175,9 +175,7 @@ def test_with_a_security_key_the_page_asks_the_browser_for_it(
 ) -> None:
     Authenticator.objects.create(user=ann, type="webauthn", data={"name": "blue key"})
     options = {"publicKey": {"challenge": "abc"}}
-    monkeypatch.setattr(
-        "panel.authentication.step_up_pages.begin_authentication", lambda user: options
-    )
+    monkeypatch.setattr("panel.authentication.step_up.begin_authentication", lambda user: options)
     page = signed_in(ann).get(reverse("step-up")).content.decode()
     assert "Use a security key" in page and "authenticateForm" in page
     assert send(signed_in(ann), credential="{}").status_code == 422

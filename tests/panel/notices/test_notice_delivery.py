@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from panel import tasks
 from panel.models import Mute, Notice, NoticeKind, User
-from panel.notices import notice_delivery, notice_record
+from panel.notices import notice_delivery
 from tests.panel.notices.case import Case, case
 from tests.panel.portal.shop import clean
 
@@ -24,7 +24,7 @@ def there() -> Case:
     """With a notice to Vera alone."""
     made = case()
     Mute.objects.create(user=made.shop.owner, kind="done")
-    notice_record.tell(made.order, NoticeKind.DONE)
+    notice_delivery.tell(made.order, NoticeKind.DONE)
     return made
 
 
@@ -125,7 +125,7 @@ def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> No
 def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> None:
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
-    notice_record.tell(there.order, NoticeKind.DONE)
+    notice_delivery.tell(there.order, NoticeKind.DONE)
     notice_delivery.sweep()
     assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
     bad = Notice.objects.get(user=there.viewer)
@@ -141,7 +141,7 @@ def test_every_try_has_the_same_name_for_mail_servers(there: Case) -> None:
 
 def test_what_was_sent_is_forgotten_after_months_and_what_waits_is_not(there: Case) -> None:
     tasks.send_notices()
-    notice_record.tell(there.order, NoticeKind.PROOF)
+    notice_delivery.tell(there.order, NoticeKind.PROOF)
     long_ago = Now() - notice_delivery.KEPT - timedelta(hours=1)
     Notice.objects.update(created_at=long_ago)
     Notice.objects.filter(outcome="sent").update(ended_at=long_ago)

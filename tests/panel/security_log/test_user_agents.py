@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.security_log.user_agents import LONGEST, described
+from panel.security_log.security_entries import LONGEST, browser_words
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"
@@ -55,4 +55,4 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"
     ],
 )
 def test_a_browser_is_named_with_its_system(user_agent: str, words: str) -> None:
-    assert described(user_agent) == words
+    assert browser_words(user_agent) == words

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from storage.health.host_problems import problems_of, unsampled_since
-from storage.metrics.samples.host_now import due_since
+from storage.metrics.samples.host_load import due_since
 from storage.models import Host
 from tests import make
 

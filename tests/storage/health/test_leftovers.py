@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from storage.byte_sizes import GIB
-from storage.health.accept_drift import accept_refusal
-from storage.health.drift import drift_of
+from storage.health.drift import accept_refusal, drift_of
 from storage.inventory.facts import LogicalVolume
 from storage.naming import GROWN_TAG
 from storage.planner import plan

@@ -13,12 +13,18 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from panel.api.framework import rate_limits, wait_for_job
-from panel.api.framework.rate_limits import PREFIX, Limits, LocalBuckets, TokenBucket, buckets_of
+from panel.api.framework.rate_limits import (
+    PREFIX,
+    ConcurrencyLimit,
+    Limits,
+    LocalBuckets,
+    TokenBucket,
+    buckets_of,
+)
 from panel.authentication import throttle
 from panel.configuration import redis_client
 from panel.gunicorn import threads
 from panel.http.client_address import network_of
-from panel.http.concurrency_limits import ConcurrencyLimit
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from panel.api.framework import wait_for_job
+from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.gunicorn import threads
-from panel.http.concurrency_limits import ConcurrencyLimit
 from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff

@@ -9,8 +9,7 @@ import pytest
 
 from storage.metrics.rates import figures
 from storage.metrics.samples import ensure_partitions
-from storage.metrics.samples.host_load import bucket_of, courses, fleet_sums
-from storage.metrics.samples.host_now import hosts_now
+from storage.metrics.samples.host_load import bucket_of, courses, fleet_sums, hosts_now
 from storage.models import Host, HostLoad
 from tests import make
 from tests.storage import wire

@@ -1,4 +1,6 @@
-"""Endpoints that a host calls while it enrols. The token in the path is the only credential."""
+"""Endpoints that a host calls while it enrols: for the script, the agent and its own report. The
+token in the path is the only credential.
+"""
 
 from __future__ import annotations
 
