@@ -25,6 +25,7 @@ REQUIREMENTS = (
     "requirements-bench",
 )
 FOLDER_MODULES = 20
+SOURCE_MODULES = 480
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
@@ -137,6 +138,10 @@ def test_every_folder_says_in_its_init_what_it_is_for() -> None:
         if folder.name not in bare and not (folder / "__init__.py").read_text().strip()
     ]
     assert not silent
+
+
+def test_the_source_has_at_most_480_modules() -> None:
+    assert len(list(python_files(*SOURCES))) <= SOURCE_MODULES
 
 
 def test_every_module_says_what_lives_in_it() -> None:
