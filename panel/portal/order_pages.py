@@ -23,7 +23,7 @@ from panel.orders.pricing import prices
 from panel.orders.reversal import reversal_of
 from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import member_view, orders_of
-from panel.portal.ordering import STATUS, UNPROCESSABLE, agreed_price
+from panel.portal.ordering import agreed_price, status_of
 from storage.database_clock import database_now
 
 EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
@@ -108,7 +108,7 @@ def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) ->
         "must_prove": not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }
-    status = STATUS.get(refused.code, UNPROCESSABLE) if refused is not None else 200
+    status = status_of(refused) if refused is not None else 200
     return render(request, "portal/revert.html", context, status=status)
 
 

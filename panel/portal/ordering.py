@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Final, cast
 
 from django.conf import settings
@@ -46,10 +47,18 @@ from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
 from storage.volumes.snapshot import VolumeSnapshot
 
-UNPROCESSABLE: Final = 422
-STATUS: Final = {"over_cap": 402, "too_soon": 402, "cap_unknown": 402, "order_running": 409}
-"""By code of a refusal; every other one is `UNPROCESSABLE`."""
+STATUS: Final = {
+    "over_cap": HTTPStatus.PAYMENT_REQUIRED,
+    "too_soon": HTTPStatus.PAYMENT_REQUIRED,
+    "cap_unknown": HTTPStatus.PAYMENT_REQUIRED,
+    "order_running": HTTPStatus.CONFLICT,
+}
 WHENS: Final[dict[str, When]] = {"now": "now", "period_end": "period_end"}
+
+
+def status_of(refused: OrderRefused) -> int:
+    """The HTTP status that answers this refusal."""
+    return STATUS.get(refused.code, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 @require_safe
@@ -133,7 +142,9 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     )
     barred = rights.barred(request.user, row.volume)
     if barred is not None or not is_post:
-        return _confirm(request, proposal, barred, UNPROCESSABLE if is_post else 200)
+        return _confirm(
+            request, proposal, barred, HTTPStatus.UNPROCESSABLE_ENTITY if is_post else 200
+        )
     return step_up.demand(request, proposal.address) or _order(request, proposal)
 
 
@@ -155,7 +166,7 @@ def _order(request: HttpRequest, proposal: Wanted) -> HttpResponse:
     except OrderRefused as refused:
         if refused.code == "order_running" and (same := _same(request, refused, proposal)):
             return redirect("my-order", same.key)
-        return _confirm(request, proposal, refused, STATUS.get(refused.code, UNPROCESSABLE))
+        return _confirm(request, proposal, refused, status_of(refused))
     return redirect("my-order", order.key)
 
 

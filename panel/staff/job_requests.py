@@ -23,8 +23,6 @@ from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-CONFLICT = 409
-
 
 def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
     """The volume with that key as pages show it; 404 for a stranger's."""
@@ -75,7 +73,7 @@ def answer_with_job(
         name = (
             "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
         )
-        return render(request, name, context, status=CONFLICT)
+        return render(request, name, context, status=HTTPStatus.CONFLICT)
     return to_job(request, job)
 
 

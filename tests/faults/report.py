@@ -138,7 +138,8 @@ def _figures(outcomes: Sequence[Outcome], key: Callable[[Outcome], str]) -> str:
         groups.setdefault(key(outcome), []).append(outcome)
     rows = ["| | Broken | Expected | Survived | Slowest |", "|---|---|---|---|---|"]
     for name, group in sorted(groups.items()):
-        broken = _some(outcome.fault.name.partition(": ")[2] or name for outcome in group)
+        names = [outcome.fault.name for outcome in group]
+        broken = _some(each.partition(": ")[2] or each for each in names)
         expected = _some(outcome.fault.expected for outcome in group)
         survived = sum(outcome.survived for outcome in group)
         slowest = max(outcome.recovery_s for outcome in group)
@@ -165,8 +166,11 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _lost(outcome: Outcome) -> str:
-    # Without the trace of a fault that could not be played: it names this machine's folders.
-    problems = [problem.partition("\nTraceback")[0] for problem in outcome.problems]
+    # Without the trace of a fault that could not be played, and without this machine's folders.
+    problems = [
+        problem.partition("\nTraceback")[0].replace(f"{CHECKOUT}/", "")
+        for problem in outcome.problems
+    ]
     return f"**NOT SURVIVED** {outcome.happened}: {'; '.join(problems)}"
 
 

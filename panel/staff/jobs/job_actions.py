@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -18,7 +19,6 @@ from jobs.queue.submit import PROVEN, cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.http.fragments import to_job
 from panel.staff.job_requests import (
-    CONFLICT,
     answer_with_job,
     requester_of,
     show_refusal,
@@ -66,7 +66,7 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     try:
         cancel(job, requester_of(request))
     except Refused as refused:
-        return show_refusal(request, refused, job.volume, CONFLICT)
+        return show_refusal(request, refused, job.volume, HTTPStatus.CONFLICT)
     return to_job(request, job)
 
 
@@ -120,7 +120,7 @@ def _decide(
     try:
         decide(job, requester_of(request))
     except Refused as refused:
-        return show_refusal(request, refused, job.volume, CONFLICT)
+        return show_refusal(request, refused, job.volume, HTTPStatus.CONFLICT)
     return redirect("job", job.key)
 
 

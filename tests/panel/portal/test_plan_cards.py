@@ -123,7 +123,7 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     monkeypatch.setattr(
         ordering,
         "expectations",
-        lambda use, offers: {offer.key: useless for offer in offers if offer.plan is not None},
+        lambda use, offers, source: {each.key: useless for each in offers if each.plan is not None},
     )
     client = buyer(acme.owner)
     page = seen(client, "my-plan", acme.volume.key)
