@@ -1,5 +1,5 @@
 """Messages to workers. They are hints: losing, repeating or forging one is harmless, because the
-sweeper sends again what was lost and a claim decides who works."""
+reaper sends again what was lost and a claim decides who works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def send(task: str, *args: int) -> bool:
     try:
         current_app.send_task(task, args=args, expires=EXPIRES_SECONDS, retry=False)
     except (OperationalError, RedisError, OSError) as error:
-        log.warning("%s%s was not announced, the sweeper will: %s", task, args, error)
+        log.warning("%s%s was not announced, the reaper will: %s", task, args, error)
         return False
     return True
 

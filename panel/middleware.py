@@ -332,7 +332,7 @@ REMEMBERED_SESSIONS = 10_000
 
 class SessionActivityMiddleware:
     """Writes at most once a minute for a session, in each process; only for pages that ask who is
-    there, so that the others need no database. It stands behind the gate."""
+    there, so that the others need no database. It comes after `AccessMiddleware`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -307,7 +307,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 10,
     "socket_connect_timeout": 5,
-    # A request that announces a job must not hang while Redis is away: the sweeper will tell.
+    # A request that announces a job must not hang while Redis is away: the reaper finds the job.
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0.2,

@@ -70,7 +70,7 @@ class ProofNeeded(Exception):
 
 
 def is_proven(request: HttpRequest) -> bool:
-    """Whether the gate that let the request in knows of a fresh proof."""
+    """Whether access control knows of a fresh proof of this request's person."""
     known: Callable[[], bool] = getattr(request, "is_proven", lambda: False)
     return known()
 

@@ -67,7 +67,7 @@ def next_sectors(job: Job, step: Step) -> int | None:
 
 @transaction.atomic
 def raise_rate(job: Job, requester: Requester) -> None:
-    """Raise the speed of the step that runs, on the word of `asker`; raises `Refused` where none
+    """Raise the speed of the step that runs, for `requester`; raises `Refused` where none
     has one (`no_flush`), or it is at its top (`top_pace`)."""
     locked_job = Job.objects.select_for_update().get(pk=job.pk)
     step = adjustable_step(locked_job)

@@ -66,8 +66,8 @@ def vg_locked(vg_uuid: str, vg_name: str) -> VgLocked:
 
 
 def wake_next(vg_uuid: str) -> None:
-    """Where the group is free, the oldest job that rests for it goes on at once: the sweeper would
-    come by seconds later. Others that rest so shortly lose nothing by looking again."""
+    """If the group is free, the oldest job that waits for it continues at once, seconds before the
+    reaper would find it. Other jobs that wait so briefly lose nothing by looking again."""
     if not vg_uuid or _locking_steps(vg_uuid).exists():
         return
     in_group = Q(volume__placement__vg_uuid=vg_uuid, volume__placement__until=None)

@@ -157,7 +157,7 @@ def release(job: Job) -> bool:
 
 @transaction.atomic
 def cancel(job: Job, requester: Requester | None) -> bool:
-    """Withdraw a job, on the word of `asker` (None = Tiercel's); True when it ended at once. Raises
+    """Withdraw a job for `requester` (None = Tiercel itself); True when it ended at once. Raises
     `Refused` (`turned`) once the point of no return is passed.
 
     A step that runs on the host is never killed: the job ends before its next step, after it has

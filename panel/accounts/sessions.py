@@ -98,8 +98,8 @@ def is_over(session: Mapping[str, Any], user: User, now: float) -> bool:
 
 
 class SessionEndMiddleware:
-    """It stands before the gate, which then sends the browser to the sign-in. What a page fetches
-    by itself is no use of it by a person."""
+    """Before access control, which then sends the browser to the sign-in. A request that a page
+    makes automatically does not count as use by a person."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

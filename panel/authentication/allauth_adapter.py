@@ -33,8 +33,8 @@ class ClosedAdapter(DefaultAccountAdapter):
         return False
 
     def is_reauthentication_required(self, *, app: str, **kwargs: object) -> bool:
-        """Never: the gate has asked for a fresh proof by then, of the strongest kind that the
-        person has (`panel.authentication.protected_actions`)."""
+        """Never: `panel.middleware` has asked by then for a fresh proof, of the strongest kind that
+        the person has (`panel.authentication.protected_actions`)."""
         return False
 
     def get_reset_password_from_key_url(self, key: str) -> str:

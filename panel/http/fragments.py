@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse
@@ -45,10 +47,10 @@ def to_job(request: HttpRequest, job: Job) -> HttpResponse:
 
 
 def form_again(
-    request: HttpRequest, template: str, context: dict[str, object], element: str, status: int
+    request: HttpRequest, template: str, context: Mapping[str, object], element: str
 ) -> HttpResponse:
     """The form with its errors, in the place of `element` instead of where the answer would go."""
-    response = render(request, template, context, status=status)
+    response = render(request, template, context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     response["HX-Retarget"], response["HX-Reswap"] = element, "outerHTML"
     return response
 

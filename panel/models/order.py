@@ -88,7 +88,7 @@ class Order(models.Model):
     when the billing system must have answered. What the panel begins by itself is not tried again
     before `again_at`, while `obstacle` (a reason's code) is in the way. `expected` is what was
     promised before (`storage.analysis.forecast`), for the proof and the ledger. `idempotency_key`
-    is the asker's name for the request ("" = none): the same one again is the same order.
+    is the requester's name for the request ("" = none): the same one again is the same order.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)

@@ -183,7 +183,7 @@ def _digest(path: Path) -> str:
 
 
 def _demand_owner() -> None:
-    """The app's role sees rows through the wall, and may not make tables."""
+    """Row security binds the app's role, which may not create tables either."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, pg_has_role(current_user, datdba, 'MEMBER') FROM pg_database"
@@ -230,7 +230,7 @@ def _clear() -> None:
 
 
 def _demand_guarded() -> None:
-    """The app may not rewrite the history, and the wall stands."""
+    """The app's role may not rewrite the history, and row security is on."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT has_table_privilege('tiercel_app', 'storage_volumeevent', 'UPDATE'),"

@@ -79,7 +79,7 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def end_maintenance(request: HttpRequest, key: str) -> HttpResponse:
-    """The host's jobs go on."""
+    """Resume the host's jobs."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     holds.end_maintenance(host)
     messages.success(request, f"Maintenance of {host.name} has ended. Its jobs resume.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -20,7 +21,26 @@ from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.technologies.lookup import with_flush
+from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
+
+
+class FormPlace(NamedTuple):
+    """Templates of a form: its own page, and the fragment for `element` of the volume's page, where
+    the form is called `name`."""
+
+    page: str
+    fragment: str
+    element: str
+    name: str
+
+
+CACHE_FORM = FormPlace(
+    "staff/volumes/cache_form.html", "staff/volumes/_cache_form.html", "#cache-form", "form"
+)
+RESIZE_FORM = FormPlace(
+    "staff/volumes/cache_resize.html", "staff/volumes/_resize_form.html", "#resize-form", "resize"
+)
 
 
 @staff_view(Right.OPERATE)
@@ -36,19 +56,7 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
         return preview_of(request, kind, row.volume, form.wish)
-    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
-    if refusal is None and is_in_place(request):
-        return form_again(
-            request,
-            "staff/volumes/_cache_form.html",
-            context,
-            "#cache-form",
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-        )
-    if refusal is not None and is_in_place(request):
-        return show_refusal(request, refusal, row.volume)
-    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "staff/volumes/cache_form.html", context, status=code)
+    return _form_page(request, row, form, refusal, CACHE_FORM)
 
 
 @staff_view(Right.OPERATE)
@@ -60,20 +68,7 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     refusal = row.refusal(row.wish) or _without_cache(row.cache is not None) or form.refusal
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         return preview_of(request, Kind.REPLACE_CACHE, row.volume, form.wish)
-    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
-    if refusal is None and is_in_place(request):
-        context["resize"] = form
-        return form_again(
-            request,
-            "staff/volumes/_resize_form.html",
-            context,
-            "#resize-form",
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-        )
-    if refusal is not None and is_in_place(request):
-        return show_refusal(request, refusal, row.volume)
-    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "staff/volumes/cache_resize.html", context, status=code)
+    return _form_page(request, row, form, refusal, RESIZE_FORM)
 
 
 @staff_view(Right.OPERATE)
@@ -132,3 +127,22 @@ def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
     except Refused as refused:
         return show_refusal(request, refused, row.volume)
     return preview_of(request, Kind.DROP_CACHE, row.volume, wish)
+
+
+def _form_page(
+    request: HttpRequest,
+    row: VolumeSnapshot,
+    form: TunedForm | CacheForm | ResizeForm,
+    refusal: Refused | None,
+    place: FormPlace,
+) -> HttpResponse:
+    """The form, after a POST with its errors, or why there is none: as a page of its own, or in
+    its place on the volume's page."""
+    if refusal is not None and is_in_place(request):
+        return show_refusal(request, refusal, row.volume)
+    context = {"row": row, "volume": row.volume, "refusal": refusal, place.name: form}
+    if is_in_place(request):
+        return form_again(request, place.fragment, context, place.element)
+    is_post = request.method == "POST"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_post else HTTPStatus.OK
+    return render(request, place.page, context | {"form": form}, status=status)

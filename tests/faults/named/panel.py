@@ -39,7 +39,7 @@ def faults(postgres: Postgres | None) -> Iterator[Fault]:
                         "connects again; what the host did is asked for",
                         _crash(postgres, f"{point}.commit"), "F14", alone=True)  # fmt: skip
     yield Fault(f"Redis loses {REAL + PREVIEWS} messages at once (FLUSHALL)",
-                "the sweeper tells again; all done, each once", _flushed, "F10",
+                "the reaper sends them again; all done, each once", _flushed, "F10",
                 alone=True)  # fmt: skip
     yield Fault("Redis is killed while jobs are announced, and comes back empty",
                 "all accepted jobs are done, each once", _redis_killed, "F11",

@@ -182,7 +182,7 @@ def test_a_broker_that_is_away_loses_no_job(
     started = time.monotonic()
     assert not notify_workers.send("jobs.tasks.run_job", 1)
     assert time.monotonic() - started < 2
-    assert "the sweeper will" in caplog.text
+    assert "the reaper will" in caplog.text
 
 
 def test_an_inventory_of_an_older_version_does_not_break_asking(sent: Sent) -> None:
