@@ -19,6 +19,7 @@ COPY storage ./storage
 COPY jobs ./jobs
 COPY templates ./templates
 COPY static ./static
+COPY docs ./docs
 RUN useradd --system --uid 10001 tiercel \
     && python manage.py collectstatic --no-input --verbosity 0 \
     && rm -rf node_modules

@@ -160,7 +160,7 @@ TEMPLATES = [
                 "panel.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
             ],
-            "builtins": ["panel.templatetags.chips"],
+            "builtins": ["panel.templatetags.chips", "panel.templatetags.terms"],
         },
     }
 ]

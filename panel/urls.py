@@ -7,6 +7,7 @@ from django.urls import include, path
 from panel import enrolment_endpoints, name_search
 from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up
+from panel.help import pages as help_pages
 from panel.notices import mail_preferences
 from panel.operations import doctor
 from panel.portal import report
@@ -57,6 +58,9 @@ urlpatterns = [
     path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
     path("audit/security", audit_pages.security_log, name="security-log"),
+    path("help/", help_pages.help_home, name="help"),
+    path("help/glossary/", help_pages.glossary_page, name="glossary"),
+    path("help/<str:name>/", help_pages.help_document, name="help-document"),
     path("tokens/", own_account_pages.token_list, name="tokens"),
     path("tokens/<str:key>/revoke", own_account_pages.token_revoke, name="token-revoke"),
     path("", include("panel.staff.urls")),

@@ -203,6 +203,7 @@ def cast() -> Cast:
             "member": acme.member.pk,
             "plan": plan.key,
             "nowhere": "no/where",
+            "document": "operators",
             "token": acme.owners_token_key,
             "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,

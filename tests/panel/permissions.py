@@ -63,6 +63,10 @@ TABLE = (
     Row("search", "GET", PERSON),
     Row("search-found", "GET", PERSON),
     Row("running-jobs", "GET", SEE),
+    # Help
+    Row("help", "GET", PERSON),
+    Row("glossary", "GET", PERSON),
+    Row("help-document", "GET", SEE, ("document",)),
     # Links with a token in them, whoever opens them
     Row("enrol-script", "GET", OPEN, ("enrol_token",)),
     Row("enrol-script", "POST", OPEN, ("enrol_token",), {"host_key": "nonsense"}),

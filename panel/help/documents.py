@@ -1,0 +1,161 @@
+"""The documents of `docs/` as HTML. Raw HTML in them is shown as text, and a link leads to another
+document, to the web, or nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+GROUPS: Final = {
+    "Run storage": ("operators", "agent-protocol"),
+    "Run the panel": ("production", "security", "asvs"),
+    "Sell caches": ("customers", "billing"),
+    "Automate": ("api",),
+    "Change the code": ("architecture", "ui-parts", "faults"),
+}
+GLOSSARY: Final = "glossary"
+NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with the text below it, up to the next heading; `text` has no markup."""
+
+    anchor: str
+    title: str
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`name` is that of its file, without `.md`."""
+
+    name: str
+    title: str
+    html: SafeString
+    sections: tuple[Section, ...]
+
+    @property
+    def chapters(self) -> list[Section]:
+        """What a table of contents lists."""
+        return [section for section in self.sections if section.level == 2]
+
+
+def folder() -> Path:
+    return Path(settings.BASE_DIR, "docs")
+
+
+def names() -> list[str]:
+    """Every document but the glossary, in the order of `GROUPS`."""
+    return [name for group in GROUPS.values() for name in group]
+
+
+def document(name: str) -> Document:
+    """A document, rendered once for each version of its file."""
+    path = folder() / f"{name}.md"
+    return _rendered(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _rendered(path: Path, mtime_ns: int) -> Document:
+    markdown = parser()
+    tokens = markdown.parse(path.read_text())
+    _number_anchors(tokens)
+    for token in tokens:
+        _retarget(token)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    sections = tuple(_sections(tokens))
+    return Document(path.stem, sections[0].title, mark_safe(html), sections)  # noqa: S308 (raw HTML is off)
+
+
+def parser() -> MarkdownIt:
+    """CommonMark with tables and without raw HTML."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    rules = markdown.renderer.rules  # type: ignore[attr-defined]
+    rules["table_open"] = lambda *_: '<div class="table-responsive"><table class="table">\n'
+    rules["table_close"] = lambda *_: "</table></div>\n"
+    return markdown
+
+
+def anchor_of(title: str) -> str:
+    """The fragment that GitHub gives to a heading."""
+    return NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-")
+
+
+def plain(token: Token) -> str:
+    """The text of a heading, a paragraph or a cell, without markup."""
+    parts = (
+        child.content if child.type in ("text", "code_inline") else " "
+        for child in token.children or ()
+        if child.type in ("text", "code_inline", "softbreak", "hardbreak")
+    )
+    return "".join(parts)
+
+
+def _number_anchors(tokens: list[Token]) -> None:
+    """Give each heading its id; the second of a name ends in -1, as on GitHub."""
+    seen = Counter[str]()
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            anchor = anchor_of(plain(inline))
+            opening.attrSet("id", f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+            seen[anchor] += 1
+
+
+def _retarget(token: Token) -> None:
+    """Links between documents lead to their pages here; what the panel does not serve is text."""
+    leads = False
+    for child in token.children or ():
+        if child.type == "link_open":
+            href = _served(str(child.attrGet("href") or ""))
+            leads = bool(href)
+            child.attrSet("href", href)
+        if child.type in ("link_open", "link_close") and not leads:
+            child.type, child.tag, child.nesting, child.content = "text", "", 0, ""
+
+
+def _served(href: str) -> str:
+    """Where the link leads here; "" where nowhere."""
+    if href.startswith(("#", "https://")):
+        return href
+    path, _, anchor = href.partition("#")
+    name = path.removesuffix(".md")
+    if path == "openapi.yaml":
+        return reverse("api-openapi-yaml")
+    if path == f"{GLOSSARY}.md":
+        page = reverse("glossary")
+    elif path.endswith(".md") and name in names():
+        page = reverse("help-document", args=[name])
+    else:
+        return ""
+    return f"{page}#{anchor}" if anchor else page
+
+
+def _sections(tokens: list[Token]) -> Iterator[Section]:
+    heading: tuple[str, str, int] | None = None
+    text: list[str] = []
+    for n, token in enumerate(tokens):
+        if token.type == "heading_open":
+            if heading is not None:
+                yield Section(*heading, " ".join(text))
+            anchor, title = str(token.attrGet("id")), plain(tokens[n + 1])
+            heading, text = (anchor, title, int(token.tag[1:])), []
+        elif token.type == "inline" and tokens[n - 1].type != "heading_open":
+            text.append(plain(token))
+        elif token.type in ("fence", "code_block"):
+            text.append(token.content)
+    if heading is not None:
+        yield Section(*heading, " ".join(text))
