@@ -135,6 +135,10 @@ class FakeWorld:
         yield
         pause.resume()
 
+    def slow_moves(self) -> None:
+        with self.host.changing() as machine:
+            machine.move_bytes_per_second = 64 * 1024
+
     def run_op(self, op: str) -> None:
         execute(self.host, op)
 

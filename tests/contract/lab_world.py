@@ -267,6 +267,9 @@ class LabWorld:
         finally:
             self.lab.run(f"umount -l {path}; rm -f /run/slow.on")
 
+    def slow_moves(self) -> None:
+        """Nothing to do: for its first 20 seconds a move copies one piece a second."""
+
     def run_op(self, op: str) -> None:
         self.lab.run(["python3", "-I", "-c", AGAIN, AGENT, op])
 

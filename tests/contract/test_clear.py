@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.contract.client import CSET_BYTES, MIB, POOL_BYTES, VOLUME_BYTES, Agent
 from tests.contract.world import World
 
@@ -38,6 +40,35 @@ def test_what_a_volume_was_moved_away_from_is_cleared(agent: Agent, world: World
     assert not world.reads_as_zeros(volume), "its own data is where it went"
     with agent.unchanged():
         assert clear(agent, volume) == []
+
+
+def test_what_an_aborted_move_had_copied_is_cleared(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    world.scribble(volume)
+    world.slow_moves()
+    slow = world.slow[0]
+    op = agent.start("volume.move", {"lv": volume, "from_pvs": [slow], "to_pvs": ["md0"]})
+    until_copied(agent, op)
+    agent.data("op.abort", {"op": op})
+    assert agent.outcome(op)["error"]["code"] == "aborted"
+    agent.do("move.abort", {"lv": volume, "pv": slow})
+    assert [segment["pvs"] for segment in agent.lv(volume)["segments"]] == [[slow]]
+    assert any("/" in tag for tag in left(agent, volume)), "noted before it went"
+    clear(agent, volume)
+    world.take_lv("next", VOLUME_BYTES, "md0")
+    assert world.reads_as_zeros("next")
+    assert not world.reads_as_zeros(volume), "its own data stayed where it was"
+
+
+def until_copied(agent: Agent, op: str, deadline_seconds: float = 180.0) -> None:
+    end = time.monotonic() + deadline_seconds
+    while time.monotonic() < end:
+        outcome = agent.data("op.get", {"op": op})
+        assert outcome["state"] == "running", "the move is over before it could be stopped"
+        if outcome["progress"] and outcome["progress"]["done_bytes"]:
+            return
+        time.sleep(0.2)
+    raise AssertionError("nothing was copied")
 
 
 def test_what_was_cached_is_cleared(agent: Agent, world: World) -> None:

@@ -86,6 +86,9 @@ class World(Protocol):
         """The next run of a program takes until the end of the block, at least. It may then end
         as if it had been stopped."""
 
+    def slow_moves(self) -> None:
+        """A pvmove takes long enough to be stopped half-way."""
+
     def run_op(self, op: str) -> None:
         """Run what the scope of an operation runs, once more, to its end."""
 

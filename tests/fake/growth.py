@@ -106,7 +106,11 @@ def _moving(machine: Machine, source: str) -> list[Lv]:
 
 
 def abort(machine: Machine, source: str) -> None:
+    """What was copied by then stays on the target, in extents that are free."""
     for moving in _moving(machine, source):
+        if moving.move is not None:
+            copied = -int(-moving.move.done_bytes // EXTENT)
+            _copy(moving, moving.move, copied)
         _forget(machine, moving)
 
 
@@ -157,10 +161,7 @@ def _forget(machine: Machine, lv: Lv) -> None:
 
 def _finish(machine: Machine, vg: Vg, lv: Lv, move: Move) -> None:
     old = [run for run in lv.runs if run.pv is move.source]
-    for (pv, extent), (new_pv, new_extent) in zip(
-        _extents(old), _extents(move.mirror.runs), strict=True
-    ):
-        (new_pv.stale.add if extent in pv.stale else new_pv.stale.discard)(new_extent)
+    _copy(lv, move, sum(run.count for run in old))
     _forget(machine, lv)
     at = min(lv.runs.index(run) for run in old)
     kept = [run for run in lv.runs if run not in old]
@@ -168,6 +169,14 @@ def _finish(machine: Machine, vg: Vg, lv: Lv, move: Move) -> None:
     for run in lv.runs:
         run.through = ""
     machine.changed(vg)
+
+
+def _copy(lv: Lv, move: Move, count: int) -> None:
+    """The first `count` extents on the source have their data on the target too."""
+    old = [run for run in lv.runs if run.pv is move.source]
+    pairs = list(zip(_extents(old), _extents(move.mirror.runs), strict=True))
+    for (pv, extent), (new_pv, new_extent) in pairs[:count]:
+        (new_pv.stale.add if extent in pv.stale else new_pv.stale.discard)(new_extent)
 
 
 def _extents(runs: Sequence[Run]) -> list[tuple[Pv, int]]:

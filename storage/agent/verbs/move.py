@@ -183,7 +183,7 @@ def _abort_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     """Only the mark is taken off of what has ended."""
     lv = checks.volume(view, call)
     if lv["work"] is not None:
-        return None
+        return frozenset({"abort", "unmark", *noted(view, call)})
     return frozenset(["unmark"]) if MOVING in lv["tags"] else NOTHING
 
 
@@ -204,7 +204,10 @@ def _source(view: View, call: VerbCall) -> Check:
 
 
 def _abort_commands(args: Args) -> tuple[Command, ...]:
+    """During the move the volume lies on both sides: what was copied by then is noted, and cleared
+    afterwards. The note of the source is dropped then, because the volume has it."""
     return (
+        vacated_extents.note(args["vg"], args["lv"], (args["lv"],)),
         run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),
         run("unmark", "lvchange", "--deltag", MOVING, f"{args['vg']}/{args['lv']}"),
     )
