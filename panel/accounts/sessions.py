@@ -84,8 +84,9 @@ def connect() -> None:
 
 
 def is_over(session: Mapping[str, Any], user: User, now: float) -> bool:
-    """Whether it lets the person in no more. A session that does not say when it began is, and so
-    is one of the future: the clock was set back."""
+    """Whether the session no longer lets the person in. That includes a session that does not say
+    when it began, and one of the future: the clock was set back, and a proof of identity made
+    before that would count once more when the clock gets there again."""
     idle, longest = (
         (settings.TIERCEL_STAFF_IDLE_SECONDS, settings.TIERCEL_STAFF_SESSION_SECONDS)
         if user.is_staff or user.is_superuser
@@ -94,7 +95,8 @@ def is_over(session: Mapping[str, Any], user: User, now: float) -> bool:
     began, seen = session.get(BEGAN), session.get(SEEN)
     if began is None or seen is None:
         return True
-    return bool(abs(now - began) > longest or abs(now - seen) > idle + EVERY_SECONDS)
+    is_ahead = max(began, seen) - now > EVERY_SECONDS
+    return bool(is_ahead or now - began > longest or now - seen > idle + EVERY_SECONDS)
 
 
 class SessionEndMiddleware:

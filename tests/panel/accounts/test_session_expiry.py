@@ -71,6 +71,15 @@ def test_customers_have_ends_of_their_own() -> None:
     assert not is_in(aged(user, began=31 * day, seen=5))
 
 
+def test_a_session_used_while_the_clock_ran_ahead_is_over_with_its_proof(boss: User) -> None:
+    """Otherwise a proof of that time would be fresh once more when the clock comes there again."""
+    assert is_in(aged(boss, began=HOUR, seen=-30)), "two machines' clocks may differ a little"
+    client = prove(aged(boss, began=HOUR, seen=-10 * 60), boss)
+    assert not is_in(client)
+    user = make.user()
+    assert not is_in(aged(user, began=HOUR, seen=-10 * 60))
+
+
 def test_the_session_is_gone_and_the_sign_in_says_why(boss: User) -> None:
     client = aged(boss, began=13 * HOUR, seen=5)
     page = client.get(reverse("sessions"), follow=True)
